@@ -1,0 +1,61 @@
+"""The errors of Twinstream, split by who has to act.
+
+    TwinstreamError
+    ├── SettingsError      the operator: a flag, an environment variable, a settings file
+    ├── SpecError          the owner of the comparison: the comparison file (file, line, key, rule)
+    ├── InputError         the user of `check`: a file or a line of it
+    ├── DecodeError        the producer of a record: it is not an event of this comparison
+    ├── SourceError        infrastructure: Kafka
+    └── StoreError         infrastructure: Redis
+        ├── Fenced         another owner holds the comparison
+        └── CheckpointError  the stored state is newer, damaged, or of another spec
+
+A divergence is a result, never an exception.
+"""
+
+from __future__ import annotations
+
+
+class TwinstreamError(Exception):
+    """Base of all errors that a user can meet; its text is one clear sentence."""
+
+
+class SettingsError(TwinstreamError):
+    """A setting of the service is wrong."""
+
+
+class SpecError(TwinstreamError):
+    """The comparison file breaks a rule."""
+
+    def __init__(self, file: str, line: int | None, key: str, problem: str) -> None:
+        self.file, self.line, self.key, self.problem = file, line, key, problem
+        place = f"{file}:{line}" if line is not None else file
+        super().__init__(f"{place}: {f'`{key}`: ' if key else ''}{problem}")
+
+
+class InputError(TwinstreamError):
+    """A line of an input file cannot be used."""
+
+    def __init__(self, file: str, line: int | None, problem: str) -> None:
+        self.file, self.line, self.problem = file, line, problem
+        super().__init__(f"{file}:{line}: {problem}" if line is not None else f"{file}: {problem}")
+
+
+class DecodeError(TwinstreamError):
+    """A record is not an event of this comparison; the text says why."""
+
+
+class SourceError(TwinstreamError):
+    """Kafka cannot be read."""
+
+
+class StoreError(TwinstreamError):
+    """Redis cannot be used."""
+
+
+class Fenced(StoreError):
+    """Another owner holds the comparison; this one must stop."""
+
+
+class CheckpointError(StoreError):
+    """The stored state cannot be read by this version."""

@@ -1,0 +1,208 @@
+"""What a matcher process publishes about its comparison: the shape shared by matcher, API and page.
+
+The matcher builds a `ComparisonStatus` once in a while and sends it over a pipe; the API process serves it
+unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on purpose:
+divergences travel on their own, each once, as `DivergenceReport`.
+
+All times are UTC. Every number is a count of events unless its name carries a unit.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+Verdict = Literal["PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE"]
+DivergenceKind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
+DIVERGENCE_KINDS: tuple[DivergenceKind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
+
+
+class Frozen(BaseModel):
+    """A value: refuses unknown members and assignment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Sides(Frozen, Generic[T]):
+    """One value for each side."""
+
+    reference: T
+    candidate: T
+
+
+class Version(Frozen):
+    """The topic that a side writes, and the version its owner gave it."""
+
+    topic: str
+    version: str | None = None
+
+
+class Position(Frozen):
+    """Where a record stands in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Accounts(Frozen):
+    """Where every consumed event of a side went; the other members add up to ``consumed``."""
+
+    consumed: int = 0
+    matched: int = 0
+    ignored: int = 0
+    before_start: int = 0
+    replayed: int = 0
+    undecodable: int = 0
+    explained: int = 0
+    divergent: int = 0
+    unmatched: int = 0
+
+
+class Health(Frozen):
+    """Whether the service itself can judge; each reason is a sentence."""
+
+    status: Literal["ok", "degraded"]
+    reasons: list[str] = []
+
+
+class DivergenceCounts(Frozen):
+    """Divergences found; `total` is the sum of `by_kind`."""
+
+    total: int = 0
+    by_kind: dict[DivergenceKind, int] = Field(default_factory=lambda: dict.fromkeys(DIVERGENCE_KINDS, 0))
+
+
+class Hole(Frozen):
+    """A stretch of input that was not checked."""
+
+    reason: str
+    side: Literal["reference", "candidate"] | None = None
+    position: Position | None = None
+    seen_at: datetime
+
+
+class Undecodable(Frozen):
+    """A record that was kept out of matching."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    reason: str
+
+
+class Coverage(Frozen):
+    """The evidence so far against the evidence asked for; `missing` says in sentences what lacks."""
+
+    matched: int
+    matched_required: int
+    seconds: float
+    seconds_required: float
+    matched_by_kind: dict[str, int]
+    missing: list[str]
+
+
+class PartitionProgress(Frozen):
+    """How far one partition is read. `position` is the next offset to read; `lag` is in records."""
+
+    partition: int
+    position: int
+    end: int | None
+    lag: int | None
+    newest_event_at: datetime | None
+
+
+class Histogram(Frozen):
+    """Counts per bucket (not cumulative); `edges_seconds` are upper bounds, the last bucket is open."""
+
+    edges_seconds: list[float]
+    counts: list[int]
+    sum_seconds: float
+
+
+class CheckpointInfo(Frozen):
+    """The last checkpoint that took effect; all None before the first."""
+
+    sequence: int | None = None
+    written_at: datetime | None = None
+    duration_seconds: float | None = None
+    size_bytes: int | None = None
+
+
+class ComparisonStatus(Frozen):
+    """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``."""
+
+    name: str
+    spec_digest: str
+    order: str
+    reference: Version
+    candidate: Version
+    verdict: Verdict
+    reason: str
+    since: datetime
+    health: Health
+    events: Sides[int]
+    matched: int
+    unmatched: Sides[int]
+    max_unmatched: int
+    accounts: Sides[Accounts]
+    divergences: DivergenceCounts
+    suspicions: int
+    holes: list[Hole]
+    undecodable: list[Undecodable]
+    coverage: Coverage
+    verified_up_to: Sides[dict[str, int]]
+    verified_through: datetime | None
+    progress: Sides[list[PartitionProgress]]
+    match_latency: Histogram
+    processing: Histogram
+    checkpoint: CheckpointInfo
+    max_staleness_seconds: float
+    started_at: datetime
+    updated_at: datetime
+
+
+class Witness(Frozen):
+    """One of the events that prove a divergence."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    value: Any
+
+
+class DivergenceReport(Frozen):
+    """One divergence as the API and the page show it.
+
+    `reference` and `candidate` are the values of the events (masked but for the fields that the spec shows),
+    None where that side has none. `provisional` is true while its scope is open: it may then still be
+    replaced. `fields` maps each differing path to both values.
+    """
+
+    id: str
+    comparison: str
+    kind: DivergenceKind
+    provisional: bool
+    scope: dict[str, Any]
+    reference: Any | None
+    candidate: Any | None
+    positions: Sides[Position | None]
+    fields: dict[str, Sides[Any]]
+    witness: list[Witness]
+    text: str
+    first_seen: datetime
+    late: float | None = None
+    tainted: bool = False
+    explained: str | None = None
+
+
+class Withdrawn(Frozen):
+    """A provisional divergence that its closed scope replaced by something else."""
+
+    id: str
+    comparison: str
+
+
+Publication = ComparisonStatus | DivergenceReport | Withdrawn
