@@ -1,0 +1,1 @@
+"""Load generators, benchmarks and their reports. Nothing in the product imports this package."""
