@@ -64,10 +64,15 @@ class Accounts(Frozen):
 
 
 class Health(Frozen):
-    """Whether the service itself can judge; each reason is a sentence."""
+    """Whether the service itself can judge; each reason is a sentence.
+
+    `unreachable` names the services that it cannot use now: a degraded service may still be ready, one that
+    cannot reach them is not.
+    """
 
     status: Literal["ok", "degraded"]
     reasons: list[str] = []
+    unreachable: list[Literal["kafka", "redis"]] = []
 
 
 class DivergenceCounts(Frozen):
@@ -113,6 +118,10 @@ class PartitionProgress(Frozen):
     end: int | None
     lag: int | None
     newest_event_at: datetime | None
+
+
+HISTOGRAM_EDGES_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+"""Decades from the time that one event costs to the time after which a partner is long overdue."""
 
 
 class Histogram(Frozen):

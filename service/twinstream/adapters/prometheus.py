@@ -1,0 +1,204 @@
+"""Metrics for Prometheus, made at each scrape from the newest statuses: nothing is counted here.
+
+Every series of an expected comparison is there from the first scrape on, at 0, so that ``rate()`` sees the
+first increase and an alert on absence means what it says. Series per partition are there from the first
+status on, which names the partitions. A lag that nobody knows is NaN, not 0: no alert takes it for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import Protocol
+
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from twinstream.status import Accounts, ComparisonStatus, Histogram, PartitionProgress, Verdict, Version
+
+VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
+ANSWERS = ("pass", "fail", "undecided")
+
+
+class Reading(Protocol):
+    """One comparison as it may be shown now: the newest status, and how far it may be believed."""
+
+    @property
+    def status(self) -> ComparisonStatus:
+        """The newest status, its health degraded unless it is fresh."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is from a living matcher."""
+
+    @property
+    def age_seconds(self) -> float:
+        """Since it was written; since it is waited for, if there is none yet."""
+
+    @property
+    def answer(self) -> str:
+        """What the gate answers: one of ``pass``, ``fail``, ``undecided``."""
+
+
+def exposition(registry: CollectorRegistry = REGISTRY) -> Callable[[], tuple[bytes, str]]:
+    """What ``/metrics`` answers: the text of all metrics of `registry`, and its content type."""
+    return lambda: (generate_latest(registry), CONTENT_TYPE_LATEST)
+
+
+class StatusCollector(Collector):
+    """Reads the statuses at each scrape.
+
+    Args:
+        readings: all comparisons now.
+        version: of this package, for ``twinstream_build_info``.
+        now: the wall clock, for ages.
+
+    It is called by the thread that answers the scrape, which must be the one that `readings` may be called
+    from. Register it with ``registry.register(collector)``.
+    """
+
+    def __init__(
+        self,
+        readings: Callable[[], Sequence[Reading]],
+        version: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._readings = readings
+        self._version = version
+        self._now = now
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: names are not checked at registration, so that nothing is read before all is wired."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All metric families."""
+        readings = self._readings()
+        statuses = [reading.status for reading in readings]
+        build = GaugeMetricFamily("twinstream_build_info", "The version that runs.", labels=["version"])
+        build.add_metric([self._version], 1)
+        yield build
+        yield from _judgement(readings)
+        yield from _events(statuses)
+        yield from _progress(statuses)
+        yield from _timing(statuses)
+        yield from _checkpoints(statuses, self._now())
+
+
+def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
+    verdict = _gauge("verdict", "The verdict: 1 for the one that holds, 0 for the others.", "verdict")
+    gate = _gauge("gate", "What the gate answers: 1 for the answer given, 0 for the others.", "state")
+    healthy = _gauge("healthy", "1 if the service can judge: status fresh, health ok.")
+    fresh = _gauge("status_fresh", "1 if the newest status is from a living matcher.")
+    age = _gauge("status_age_seconds", "Age of the newest status.")
+    since = _gauge("verdict_timestamp_seconds", "Since when the verdict holds.")
+    for reading in readings:
+        status, name = reading.status, reading.status.name
+        for state in VERDICTS:
+            verdict.add_metric([name, state], status.verdict == state)
+        for answer in ANSWERS:
+            gate.add_metric([name, answer], reading.answer == answer)
+        healthy.add_metric([name], reading.is_fresh and status.health.status == "ok")
+        fresh.add_metric([name], reading.is_fresh)
+        age.add_metric([name], reading.age_seconds)
+        since.add_metric([name], status.since.timestamp())
+    yield from (verdict, gate, healthy, fresh, age, since)
+
+
+def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    events = _counter("events", "Events consumed.", "side")
+    matched = _counter("matched", "Pairs of events matched.")
+    undecodable = _counter("undecodable", "Records that are no event of the comparison.", "side")
+    divergences = _counter("divergences", "Divergences found.", "kind")
+    unmatched = _gauge("unmatched", "Events without a partner so far.", "side")
+    accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
+    suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
+    holes = _gauge("holes", "Stretches of input that were not checked.")
+    for status in statuses:
+        name = status.name
+        matched.add_metric([name], status.matched)
+        suspicions.add_metric([name], status.suspicions)
+        holes.add_metric([name], len(status.holes))
+        for kind, count in status.divergences.by_kind.items():
+            divergences.add_metric([name, kind], count)
+        for side in ("reference", "candidate"):
+            account: Accounts = getattr(status.accounts, side)
+            events.add_metric([name, side], getattr(status.events, side))
+            unmatched.add_metric([name, side], getattr(status.unmatched, side))
+            undecodable.add_metric([name, side], account.undecodable)
+            for state in Accounts.model_fields:
+                accounts.add_metric([name, side, state], getattr(account, state))
+    yield from (events, matched, undecodable, divergences, unmatched, accounts, suspicions, holes)
+
+
+def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    labels = ("side", "topic", "partition")
+    lag = _gauge("consumer_lag", "Records in Kafka that are not yet read; NaN while unknown.", *labels)
+    position = _gauge("consumer_position", "Offset of the next record to read.", *labels)
+    newest = _gauge("newest_event_timestamp_seconds", "Kafka time of the newest event read.", *labels)
+    through = _gauge(
+        "verified_through_timestamp_seconds", "Kafka time through which every event is settled; 0 before."
+    )
+    for status in statuses:
+        through.add_metric([status.name], _timestamp(status.verified_through))
+        for side in ("reference", "candidate"):
+            version: Version = getattr(status, side)
+            partitions: list[PartitionProgress] = getattr(status.progress, side)
+            for partition in partitions:
+                values = [status.name, side, version.topic, str(partition.partition)]
+                lag.add_metric(values, float("nan") if partition.lag is None else partition.lag)
+                position.add_metric(values, partition.position)
+                newest.add_metric(values, _timestamp(partition.newest_event_at))
+    yield from (lag, position, newest, through)
+
+
+def _timing(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    latency = HistogramMetricFamily(
+        "twinstream_match_latency_seconds",
+        "How long an event waited for its partner.",
+        labels=["comparison"],
+    )
+    processing = HistogramMetricFamily(
+        "twinstream_event_processing_seconds",
+        "What one event cost the matcher, from the record to the outcome.",
+        labels=["comparison"],
+    )
+    for status in statuses:
+        for family, histogram in ((latency, status.match_latency), (processing, status.processing)):
+            family.add_metric([status.name], _buckets(histogram), histogram.sum_seconds)
+    yield from (latency, processing)
+
+
+def _checkpoints(statuses: Sequence[ComparisonStatus], now: datetime) -> Iterator[Metric]:
+    age = _gauge("checkpoint_age_seconds", "Since the last checkpoint; before the first, since the start.")
+    written = _gauge("checkpoint_timestamp_seconds", "When the last checkpoint took effect; 0 before.")
+    duration = _gauge("checkpoint_duration_seconds", "What the last checkpoint took; 0 before.")
+    size = _gauge("checkpoint_size_bytes", "How large the last checkpoint was; 0 before.")
+    for status in statuses:
+        name, checkpoint = [status.name], status.checkpoint
+        reached = checkpoint.written_at or status.started_at
+        age.add_metric(name, max(0.0, (now - reached).total_seconds()))
+        written.add_metric(name, _timestamp(checkpoint.written_at))
+        duration.add_metric(name, checkpoint.duration_seconds or 0.0)
+        size.add_metric(name, checkpoint.size_bytes or 0)
+    yield from (age, written, duration, size)
+
+
+def _gauge(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"twinstream_{name}", documentation, labels=["comparison", *labels])
+
+
+def _counter(name: str, documentation: str, *labels: str) -> CounterMetricFamily:
+    """A counter; the exposition adds ``_total`` to its name."""
+    return CounterMetricFamily(f"twinstream_{name}", documentation, labels=["comparison", *labels])
+
+
+def _timestamp(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    edges = [*(str(edge) for edge in histogram.edges_seconds), "+Inf"]
+    return [(edge, float(count)) for edge, count in zip(edges, accumulate(histogram.counts), strict=True)]

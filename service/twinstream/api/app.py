@@ -1,0 +1,78 @@
+"""The HTTP application: a board, made readable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from twinstream.api import pages, problems
+from twinstream.api.board import Board
+from twinstream.api.comparisons import comparisons_router
+from twinstream.api.events import events_router
+from twinstream.api.operations import Metrics, operations_router
+from twinstream.api.security import SecurityHeaders
+
+TICK_SECONDS = 1.0
+
+DESCRIPTION = """Whether two versions of a streaming pipeline, run side by side, do the same.
+
+Times are UTC. A list is `{"items": […], "next": cursor or null}`. Errors are RFC 9457 problem documents."""
+
+
+def create_app(board: Board, metrics: Metrics, *, tick_seconds: float = TICK_SECONDS) -> FastAPI:
+    """The application over `board`.
+
+    Args:
+        board: fed by the caller, from the thread of the event loop that serves the application.
+        metrics: called for each scrape; returns the exposition and its content type.
+        tick_seconds: how often silent matchers are looked for.
+
+    A server that is to stop calls ``board.close()`` first: else it waits for the open event streams.
+    """
+    version = package_version()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        ticking = asyncio.create_task(_tick(board, tick_seconds))
+        yield
+        ticking.cancel()
+        with suppress(asyncio.CancelledError):
+            await ticking
+        board.close()
+
+    app = FastAPI(
+        title="Twinstream",
+        description=DESCRIPTION,
+        version=version,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        middleware=[Middleware(SecurityHeaders)],
+    )
+    problems.install(app)
+    app.include_router(comparisons_router(board))
+    app.include_router(events_router(board))
+    app.include_router(operations_router(board, metrics, version))
+    pages.install(app)
+    return app
+
+
+def package_version() -> str:
+    """The installed version; ``0+unknown`` from a bare source tree."""
+    try:
+        return installed_version("twinstream")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+async def _tick(board: Board, seconds: float) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        board.tick()

@@ -1,0 +1,51 @@
+"""``/v1/events``: every change as a server-sent event, after the state of now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+
+from twinstream.api.board import Board
+from twinstream.api.mailbox import Mailbox
+from twinstream.api.schemas import EventQuery
+
+HEARTBEAT_SECONDS = 5
+"""A client that hears nothing for two of them knows that it looks at the past."""
+
+RECONNECT_MILLISECONDS = 1000
+
+
+def events_router(board: Board) -> APIRouter:
+    """The event stream."""
+    router = APIRouter(prefix="/v1", tags=["events"])
+
+    @router.get(
+        "/events",
+        summary="Server-sent events: status, gate, sample, verdict, divergence, withdrawn, heartbeat",
+        response_class=EventSourceResponse,
+    )
+    async def stream_events(query: Annotated[EventQuery, Query()]) -> EventSourceResponse:
+        mailbox = board.subscribe(query.comparison)
+        return EventSourceResponse(
+            _drain(board, mailbox), ping=HEARTBEAT_SECONDS, ping_message_factory=_heartbeat
+        )
+
+    return router
+
+
+async def _drain(board: Board, mailbox: Mailbox) -> AsyncIterator[ServerSentEvent]:
+    try:
+        yield ServerSentEvent(event="heartbeat", data="{}", retry=RECONNECT_MILLISECONDS)
+        while (event := await mailbox.take()) is not None:
+            yield ServerSentEvent(event=event.name, data=event.data)
+    finally:
+        board.unsubscribe(mailbox)
+
+
+def _heartbeat() -> ServerSentEvent:
+    """An event, not a comment: scripts in a browser are not shown comments."""
+    return ServerSentEvent(event="heartbeat", data="{}")

@@ -1,0 +1,83 @@
+"""A comparison that is to come: what its spec says, before its matcher has said anything."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from twinstream.status import (
+    HISTOGRAM_EDGES_SECONDS,
+    Accounts,
+    CheckpointInfo,
+    ComparisonStatus,
+    Coverage,
+    DivergenceCounts,
+    Frozen,
+    Health,
+    Histogram,
+    Sides,
+    Version,
+)
+
+
+class Expectation(Frozen):
+    """The part of a spec that a status repeats."""
+
+    name: str
+    spec_digest: str
+    order: str
+    reference: Version
+    candidate: Version
+    kinds: tuple[str, ...] = ()
+    matched_required: int = 1
+    seconds_required: float = 0.0
+    max_staleness_seconds: float = 300.0
+
+
+def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
+    """The status of a comparison that has not published: nothing is known, and it says so."""
+    return ComparisonStatus(
+        name=expected.name,
+        spec_digest=expected.spec_digest,
+        order=expected.order,
+        reference=expected.reference,
+        candidate=expected.candidate,
+        verdict="PENDING",
+        reason="No status yet: the matcher of this comparison has not published one.",
+        since=now,
+        health=Health(status="degraded", reasons=[]),
+        events=Sides[int](reference=0, candidate=0),
+        matched=0,
+        unmatched=Sides[int](reference=0, candidate=0),
+        max_unmatched=0,
+        accounts=Sides[Accounts](reference=Accounts(), candidate=Accounts()),
+        divergences=DivergenceCounts(),
+        suspicions=0,
+        holes=[],
+        undecodable=[],
+        coverage=_no_coverage(expected),
+        verified_up_to=Sides[dict[str, int]](reference={}, candidate={}),
+        verified_through=None,
+        progress=Sides(reference=[], candidate=[]),
+        match_latency=_empty_histogram(),
+        processing=_empty_histogram(),
+        checkpoint=CheckpointInfo(),
+        max_staleness_seconds=expected.max_staleness_seconds,
+        started_at=now,
+        updated_at=now,
+    )
+
+
+def _no_coverage(expected: Expectation) -> Coverage:
+    return Coverage(
+        matched=0,
+        matched_required=expected.matched_required,
+        seconds=0.0,
+        seconds_required=expected.seconds_required,
+        matched_by_kind=dict.fromkeys(expected.kinds, 0),
+        missing=["The matcher has not started to compare."],
+    )
+
+
+def _empty_histogram() -> Histogram:
+    edges = list(HISTOGRAM_EDGES_SECONDS)
+    return Histogram(edges_seconds=edges, counts=[0] * (len(edges) + 1), sum_seconds=0.0)

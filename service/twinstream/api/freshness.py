@@ -1,0 +1,70 @@
+"""How far a comparison's last status may be believed: the difference between "green" and "was green".
+
+A status speaks of the moment at which its matcher wrote it. The matcher may have died since, or hang, or be
+paused, and nothing in the status would show it. So whoever repeats a status says with it how fresh it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from twinstream.status import ComparisonStatus, Health
+
+State = Literal["awaited", "fresh", "stale", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Whether a status is from a living matcher.
+
+    ``awaited``: none has come yet · ``fresh``: it may be believed · ``stale``: its matcher has fallen silent
+    · ``lost``: its matcher is known to be gone. `since` is when it was last heard of, `reason` a sentence
+    that is empty when all is well.
+    """
+
+    state: State
+    since: datetime | None
+    age_seconds: float
+    reason: str
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it may be believed."""
+        return self.state == "fresh"
+
+
+def utc_text(moment: datetime) -> str:
+    """A moment as RFC 3339 in UTC to the second: what stands in sentences and flat answers."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def awaited(since: datetime, age_seconds: float) -> Freshness:
+    """No status yet since `since`."""
+    reason = f"No status yet: its matcher has published nothing since {utc_text(since)}."
+    return Freshness("awaited", None, age_seconds, reason)
+
+
+def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
+    """Its matcher is gone; `why` says how that is known."""
+    heard = f"; it was last heard of at {utc_text(since)}" if since else ""
+    return Freshness("lost", since, age_seconds, f"Its matcher is gone: {why.rstrip('.')}{heard}.")
+
+
+def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Freshness:
+    """A status that was written `age_seconds` ago, at `since`."""
+    if age_seconds <= stale_after_seconds:
+        return Freshness("fresh", since, age_seconds, "")
+    reason = f"The status is stale since {utc_text(since)}: its matcher has fallen silent."
+    return Freshness("stale", since, age_seconds, reason)
+
+
+def with_freshness(status: ComparisonStatus, freshness: Freshness) -> ComparisonStatus:
+    """The status as it may be shown: degraded unless it is fresh."""
+    if freshness.fresh:
+        return status
+    reasons: Sequence[str] = [freshness.reason, *status.health.reasons]
+    health = Health(status="degraded", reasons=list(reasons), unreachable=status.health.unreachable)
+    return status.model_copy(update={"health": health})

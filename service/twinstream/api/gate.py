@@ -1,0 +1,115 @@
+"""The gate: what a release tool is told. A pure function of status, freshness and the time.
+
+It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
+``verified_through`` within ``max_staleness`` of now. ``fail`` needs a fresh DIVERGED. Everything else, and so
+everything that is not known, is ``undecided``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from twinstream.api.freshness import Freshness, utc_text
+from twinstream.status import ComparisonStatus, Frozen, Verdict
+
+Answer = Literal["pass", "fail", "undecided"]
+
+
+class GateAnswer(Frozen):
+    """Flat scalars, never null or NaN: release tools pick one by path and compare it."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    comparison: str
+    answer: Answer
+    passed: bool = Field(alias="pass")
+    failed: bool = Field(alias="fail")
+    undecided: bool
+    verdict: Verdict
+    healthy: bool
+    reason: str
+    since: str = Field(description="Since when the verdict holds.")
+    verified_through: str = Field(description="Kafka time up to which all is settled; empty when none.")
+    max_staleness_seconds: float
+    matched: int
+    unmatched_reference: int
+    unmatched_candidate: int
+    divergences: int
+    suspicions: int
+    holes: int
+    stale: bool
+    updated_at: str = Field(description="When the matcher last published; empty when it never has.")
+    reference_version: str
+    candidate_version: str
+    spec_digest: str
+
+
+def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateAnswer:
+    """Answer for one comparison at `now`."""
+    answer, reason = _decide(status, freshness, now)
+    return GateAnswer(
+        **{"pass": answer == "pass", "fail": answer == "fail"},
+        comparison=status.name,
+        answer=answer,
+        undecided=answer == "undecided",
+        verdict=status.verdict,
+        healthy=freshness.fresh and status.health.status == "ok",
+        reason=reason,
+        since=utc_text(status.since),
+        verified_through=utc_text(status.verified_through) if status.verified_through else "",
+        max_staleness_seconds=status.max_staleness_seconds,
+        matched=status.matched,
+        unmatched_reference=status.unmatched.reference,
+        unmatched_candidate=status.unmatched.candidate,
+        divergences=status.divergences.total,
+        suspicions=status.suspicions,
+        holes=len(status.holes),
+        stale=not freshness.fresh,
+        updated_at="" if freshness.state == "awaited" else utc_text(status.updated_at),
+        reference_version=status.reference.version or "",
+        candidate_version=status.candidate.version or "",
+        spec_digest=status.spec_digest,
+    )
+
+
+def _decide(status: ComparisonStatus, freshness: Freshness, now: datetime) -> tuple[Answer, str]:
+    if freshness.state == "awaited":
+        return "undecided", _sentence(freshness.reason)
+    if not freshness.fresh:
+        last = f"Its last verdict, {status.verdict}, no longer counts"
+        return "undecided", _sentence(f"{freshness.reason} {last}")
+    if status.verdict == "DIVERGED":
+        return "fail", _sentence(status.reason)
+    if status.verdict != "EQUIVALENT":
+        return "undecided", _sentence(status.reason)
+    if status.health.status != "ok":
+        why = " ".join(_sentence(reason) for reason in status.health.reasons) or "No reason is given."
+        return "undecided", f"No difference so far, but health is degraded: {why}"
+    return _judge_staleness(status, now)
+
+
+def _judge_staleness(status: ComparisonStatus, now: datetime) -> tuple[Answer, str]:
+    through = status.verified_through
+    if through is None:
+        return "undecided", "No difference so far, but it is not known up to when all events are settled."
+    limit = timedelta(seconds=status.max_staleness_seconds)
+    age = now - through
+    when = utc_text(through)
+    if age < -limit:
+        return "undecided", f"Events are verified through {when}, which lies in the future: clocks disagree."
+    seconds = max(0, round(age.total_seconds()))
+    if age >= limit:
+        return "undecided", (
+            f"No difference so far, but events are verified only through {when}, {seconds} s ago; "
+            f"a pass needs less than {status.max_staleness_seconds:g} s."
+        )
+    return "pass", f"Equivalent: {status.matched} events matched; verified through {when}, {seconds} s ago."
+
+
+def _sentence(text: str) -> str:
+    """`text` with a capital and a full stop, whatever its author left out."""
+    text = text.strip() or "No reason is given"
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

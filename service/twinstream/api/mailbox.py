@@ -1,0 +1,71 @@
+"""What is waiting to be sent to one client of the event stream: bounded, and newest first to survive.
+
+A client that reads slowly must neither grow the memory of the service nor be shown an old state later. So an
+event replaces the waiting one of the same key (the status of a comparison, a divergence), and beyond the
+bound the oldest divergences go: the list has them still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+LIMIT = 256
+"""Waiting events per client: a burst of divergences on top of a few comparisons."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvent:
+    """One server-sent event: its name, what it is about, and its JSON data."""
+
+    name: str
+    comparison: str
+    data: str
+    subject: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Events of one key replace each other."""
+        return self.name, self.comparison, self.subject
+
+
+class Mailbox:
+    """The waiting events of one client. Used from the event loop only."""
+
+    def __init__(self, comparison: str | None = None, limit: int = LIMIT) -> None:
+        self._comparison = comparison
+        self._limit = limit
+        self._waiting: dict[tuple[str, str, str], BoardEvent] = {}
+        self._wake = asyncio.Event()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, event: BoardEvent) -> None:
+        """Leave an event, unless it is about another comparison than the client asked for."""
+        if self._comparison not in (None, event.comparison):
+            return
+        self._waiting.pop(event.key, None)
+        self._waiting[event.key] = event
+        if len(self._waiting) > self._limit:
+            del self._waiting[self._least_needed()]
+        self._wake.set()
+
+    def close(self) -> None:
+        """No more events will come; `take` ends after those that wait."""
+        self._closed = True
+        self._wake.set()
+
+    async def take(self) -> BoardEvent | None:
+        """The next event, waiting for it if need be; None when closed and empty."""
+        while not self._waiting:
+            if self._closed:
+                return None
+            self._wake.clear()
+            await self._wake.wait()
+        return self._waiting.pop(next(iter(self._waiting)))
+
+    def _least_needed(self) -> tuple[str, str, str]:
+        """The oldest event that stands for one thing of many; failing that, the oldest."""
+        return next((key for key in self._waiting if key[2]), next(iter(self._waiting)))

@@ -1,0 +1,69 @@
+"""The server-sent events: their names and their data.
+
+``status`` carries the body of ``GET /v1/comparisons/{name}``, ``gate`` that of its gate, ``divergence`` one
+divergence, ``sample`` one item of its history; ``verdict`` is sent when the verdict changes, ``withdrawn``
+when a provisional divergence is replaced.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from twinstream.api.gate import GateAnswer
+from twinstream.api.mailbox import BoardEvent
+from twinstream.api.samples import Sample
+from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Verdict, Withdrawn
+
+
+class VerdictChange(Frozen):
+    """Data of the event ``verdict``."""
+
+    comparison: str
+    verdict: Verdict
+    previous: Verdict
+    since: datetime
+    reason: str
+
+
+class NamedSample(Sample):
+    """Data of the event ``sample``."""
+
+    comparison: str
+
+
+def status_event(status: ComparisonStatus) -> BoardEvent:
+    """What a comparison looks like now."""
+    return BoardEvent("status", status.name, status.model_dump_json())
+
+
+def gate_event(answer: GateAnswer) -> BoardEvent:
+    """What its gate answers now."""
+    return BoardEvent("gate", answer.comparison, answer.model_dump_json())
+
+
+def verdict_event(status: ComparisonStatus, previous: Verdict) -> BoardEvent:
+    """The verdict was another one before."""
+    change = VerdictChange(
+        comparison=status.name,
+        verdict=status.verdict,
+        previous=previous,
+        since=status.since,
+        reason=status.reason,
+    )
+    return BoardEvent("verdict", status.name, change.model_dump_json())
+
+
+def sample_event(comparison: str, sample: Sample) -> BoardEvent:
+    """One more point for its chart."""
+    named = NamedSample(comparison=comparison, **dict(sample))
+    return BoardEvent("sample", comparison, named.model_dump_json())
+
+
+def divergence_event(report: DivergenceReport) -> BoardEvent:
+    """A divergence is new, or more is known of it."""
+    return BoardEvent("divergence", report.comparison, report.model_dump_json(), report.id)
+
+
+def withdrawn_event(withdrawn: Withdrawn) -> BoardEvent:
+    """A provisional divergence no longer stands."""
+    return BoardEvent("withdrawn", withdrawn.comparison, withdrawn.model_dump_json(), withdrawn.id)

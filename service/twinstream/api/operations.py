@@ -1,0 +1,54 @@
+"""``/healthz``, ``/readyz``, ``/metrics``: what the platform around the service asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from twinstream.api.board import Board, View
+from twinstream.api.problems import problem
+from twinstream.api.schemas import Liveness, Readiness
+
+Metrics = Callable[[], tuple[bytes, str]]
+"""The exposition and its content type."""
+
+
+def operations_router(board: Board, metrics: Metrics, version: str) -> APIRouter:
+    """The routes outside ``/v1``."""
+    router = APIRouter(tags=["operations"])
+
+    @router.get("/healthz", summary="The process lives")
+    async def healthz() -> Liveness:
+        return Liveness(version=version)
+
+    @router.get(
+        "/readyz",
+        summary="Every comparison is live, and can reach what it needs",
+        response_model=Readiness,
+        responses={503: {"description": "Not ready; `reasons` names what cannot be reached."}},
+    )
+    async def readyz() -> Response:
+        reasons = [reason for view in board.views() for reason in _obstacles(view)]
+        if reasons:
+            return problem(503, " ".join(reasons), ready=False, reasons=reasons)
+        return Response(Readiness(ready=True, reasons=[]).model_dump_json(), media_type="application/json")
+
+    @router.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
+    async def get_metrics() -> Response:
+        content, media_type = metrics()
+        return Response(content, headers={"Content-Type": media_type})
+
+    return router
+
+
+def _obstacles(view: View) -> list[str]:
+    """Why a comparison is not live; a degraded one that reaches what it needs is."""
+    if not view.freshness.fresh:
+        return [f"{view.name}: {view.freshness.reason}"]
+    health = view.status.health
+    unreachable = " and ".join(service.capitalize() for service in health.unreachable)
+    if not unreachable:
+        return []
+    return [f"{view.name}: {unreachable} cannot be reached: {' '.join(health.reasons)}"]

@@ -1,0 +1,74 @@
+"""Errors as RFC 9457 problem documents, whatever raised them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from twinstream.api.board import UnknownComparisonError
+from twinstream.api.security import SECURITY_HEADERS
+
+MEDIA_TYPE = "application/problem+json"
+
+WHAT_TO_DO = {
+    404: "There is nothing at {path!r}; /docs lists what there is.",
+    405: "{method} is not possible at {path!r}; the header Allow says what is.",
+}
+
+
+class ProblemResponse(JSONResponse):
+    """JSON under the media type of problem documents."""
+
+    media_type = MEDIA_TYPE
+
+
+def problem(
+    status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+) -> ProblemResponse:
+    """A problem document; `detail` is a sentence for a person, `members` are for programs."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return ProblemResponse({**body, **members}, status_code=status, headers=dict(headers or {}))
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of `app` a problem document."""
+    app.add_exception_handler(UnknownComparisonError, _unknown_comparison)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def _unknown_comparison(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, UnknownComparisonError)
+    detail = f"There is no comparison {error.name!r}; /v1/comparisons lists those there are."
+    return problem(404, detail, comparison=error.name)
+
+
+def _invalid_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors = [
+        {"parameter": ".".join(str(part) for part in item["loc"][1:]), "detail": item["msg"]}
+        for item in error.errors()
+    ]
+    told = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
+    return problem(422, f"The request cannot be understood: {told}.", errors=errors)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    detail = str(error.detail)
+    if detail == HTTPStatus(error.status_code).phrase and error.status_code in WHAT_TO_DO:
+        detail = WHAT_TO_DO[error.status_code].format(method=request.method, path=request.url.path)
+    return problem(error.status_code, detail, headers=error.headers)
+
+
+def _unexpected(_request: Request, _error: Exception) -> Response:
+    """The text of the error stays in the log: it may hold values that the spec masks."""
+    detail = "The service failed to answer this request; its log says why."
+    return problem(500, detail, headers=SECURITY_HEADERS)

@@ -1,0 +1,69 @@
+"""Bodies of answers that exist only on the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from pydantic import ConfigDict, Field
+
+from twinstream.status import DivergenceKind, Frozen, PartitionProgress, Sides
+
+T = TypeVar("T")
+
+
+class Listing(Frozen, Generic[T]):
+    """A list: some items, and the cursor with which the next are asked for."""
+
+    items: list[T]
+    next: str | None = None
+
+
+class SideProgress(Frozen):
+    """How far one side is read; `lag` is in records over all partitions, None while unknown."""
+
+    topic: str
+    lag: int | None
+    partitions: list[PartitionProgress]
+
+
+class Progress(Frozen):
+    """How far a comparison has come."""
+
+    comparison: str
+    sides: Sides[SideProgress]
+    verified_up_to: Sides[dict[str, int]]
+    verified_through: datetime | None
+    updated_at: datetime
+
+
+class Readiness(Frozen):
+    """Whether every comparison is live, and what is in the way."""
+
+    ready: bool
+    reasons: list[str]
+
+
+class Liveness(Frozen):
+    """The process answers."""
+
+    status: str = "ok"
+    version: str
+
+
+class DivergenceQuery(Frozen):
+    """Which divergences are asked for; a misspelled parameter is refused rather than not applied."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: DivergenceKind | None = Field(None, description="Only divergences of this kind.")
+    limit: int = Field(50, ge=1, le=500, description="At most so many.")
+    cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
+
+
+class EventQuery(Frozen):
+    """Whose events are asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    comparison: str | None = Field(None, description="Only events of this comparison.")

@@ -1,0 +1,178 @@
+"""Statuses and divergences as a matcher would publish them, each with what a test cares about set."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from twinstream.api.expectation import Expectation
+from twinstream.status import (
+    HISTOGRAM_EDGES_SECONDS,
+    Accounts,
+    CheckpointInfo,
+    ComparisonStatus,
+    Coverage,
+    DivergenceCounts,
+    DivergenceReport,
+    Health,
+    Histogram,
+    PartitionProgress,
+    Position,
+    Sides,
+    Version,
+    Witness,
+)
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+NAME = "ads-canary"
+REFERENCE = Version(topic="ads.reference", version="1.8.2")
+CANDIDATE = Version(topic="ads.candidate", version="1.9.0")
+
+
+class Clocks:
+    """A wall clock and a monotonic clock that are moved by hand, together."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self._start = start
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.seconds
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def expectation(name: str = NAME, **changes: Any) -> Expectation:
+    values: dict[str, Any] = {
+        "name": name,
+        "spec_digest": "5f0c9a",
+        "order": "per_key: [ad_id]",
+        "reference": REFERENCE,
+        "candidate": CANDIDATE,
+        "kinds": ("event",),
+        "matched_required": 1000,
+        "seconds_required": 300.0,
+    }
+    return Expectation(**{**values, **changes})
+
+
+def histogram(*counts: int, sum_seconds: float = 0.0) -> Histogram:
+    """The first buckets; the rest are empty."""
+    edges = list(HISTOGRAM_EDGES_SECONDS)
+    padded = [*counts, *[0] * (len(edges) + 1 - len(counts))]
+    return Histogram(edges_seconds=edges, counts=padded, sum_seconds=sum_seconds)
+
+
+def partition(number: int, position: int, lag: int | None = 0, at: datetime = START) -> PartitionProgress:
+    end = None if lag is None else position + lag
+    return PartitionProgress(partition=number, position=position, end=end, lag=lag, newest_event_at=at)
+
+
+def status(name: str = NAME, at: datetime = START, **changes: Any) -> ComparisonStatus:
+    """A healthy comparison that matched 5000 pairs, EQUIVALENT; `changes` override members."""
+    values: dict[str, Any] = {
+        "name": name,
+        "spec_digest": "5f0c9a",
+        "order": "per_key: [ad_id]",
+        "reference": REFERENCE,
+        "candidate": CANDIDATE,
+        "verdict": "EQUIVALENT",
+        "reason": "5000 events of each side matched, and no difference was found.",
+        "since": START - timedelta(minutes=4),
+        "health": Health(status="ok"),
+        "events": Sides[int](reference=5012, candidate=5004),
+        "matched": 5000,
+        "unmatched": Sides[int](reference=12, candidate=4),
+        "max_unmatched": 230,
+        "accounts": Sides[Accounts](
+            reference=Accounts(consumed=5012, matched=5000, unmatched=12),
+            candidate=Accounts(consumed=5004, matched=5000, unmatched=4),
+        ),
+        "divergences": DivergenceCounts(),
+        "suspicions": 0,
+        "holes": [],
+        "undecodable": [],
+        "coverage": coverage(),
+        "verified_up_to": Sides[dict[str, int]](reference={"0": 2500, "1": 2500}, candidate={"0": 5000}),
+        "verified_through": at - timedelta(seconds=2),
+        "progress": Sides[list[PartitionProgress]](
+            reference=[partition(0, 2506, 3, at), partition(1, 2506, 4, at)],
+            candidate=[partition(0, 5004, 1, at)],
+        ),
+        "match_latency": histogram(0, 120, 3800, 900, 160, 20, sum_seconds=52.5),
+        "processing": histogram(9000, 1000, 16, sum_seconds=0.09),
+        "checkpoint": CheckpointInfo(
+            sequence=41, written_at=at - timedelta(seconds=1), duration_seconds=0.004, size_bytes=18_211
+        ),
+        "max_staleness_seconds": 300.0,
+        "started_at": START - timedelta(minutes=5),
+        "updated_at": at,
+    }
+    return ComparisonStatus(**{**values, **changes})
+
+
+def coverage(matched: int = 5000, missing: tuple[str, ...] = ()) -> Coverage:
+    return Coverage(
+        matched=matched,
+        matched_required=1000,
+        seconds=310.0 if matched else 0.0,
+        seconds_required=300.0,
+        matched_by_kind={"event": matched},
+        missing=list(missing),
+    )
+
+
+def counts(**by_kind: int) -> DivergenceCounts:
+    """Divergence counts by kind; the total is their sum."""
+    every = DivergenceCounts().by_kind | by_kind
+    return DivergenceCounts(total=sum(every.values()), by_kind=every)
+
+
+def diverged(name: str = NAME, at: datetime = START, **changes: Any) -> ComparisonStatus:
+    values: dict[str, Any] = {
+        "verdict": "DIVERGED",
+        "reason": "The candidate's event at ads.candidate 0:5003 has campaign_id 'c-8' where the "
+        "reference has 'c-7' (ad_id 17).",
+        "since": at,
+        "divergences": counts(changed=1),
+        "accounts": Sides[Accounts](
+            reference=Accounts(consumed=5012, matched=5000, divergent=1, unmatched=11),
+            candidate=Accounts(consumed=5004, matched=5000, divergent=1, unmatched=3),
+        ),
+    }
+    return status(name, at, **{**values, **changes})
+
+
+def divergence(
+    identifier: str = "d-1",
+    *,
+    name: str = NAME,
+    kind: Literal["missing", "extra", "changed", "reordered", "duplicate"] = "changed",
+    **changes: Any,
+) -> DivergenceReport:
+    reference = {"ad_id": 17, "campaign_id": "c-7", "event_time": 1772366400123}
+    candidate = {"ad_id": 17, "campaign_id": "c-8", "event_time": 1772366400123}
+    at_reference = Position(topic="ads.reference", partition=1, offset=2504)
+    at_candidate = Position(topic="ads.candidate", partition=0, offset=5003)
+    values: dict[str, Any] = {
+        "id": identifier,
+        "comparison": name,
+        "kind": kind,
+        "provisional": False,
+        "scope": {"ad_id": 17},
+        "reference": reference,
+        "candidate": candidate,
+        "positions": Sides[Position | None](reference=at_reference, candidate=at_candidate),
+        "fields": {"campaign_id": Sides[Any](reference="c-7", candidate="c-8")},
+        "witness": [
+            Witness(side="reference", position=at_reference, value=reference),
+            Witness(side="candidate", position=at_candidate, value=candidate),
+        ],
+        "text": "campaign_id is 'c-7' in the reference and 'c-8' in the candidate, for ad_id 17.",
+        "first_seen": START,
+    }
+    return DivergenceReport(**{**values, **changes})
