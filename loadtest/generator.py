@@ -44,11 +44,14 @@ class Summary:
 class Run:
     """One run of the generator: feed the producer from the schedule until the end, or until stopped."""
 
-    def __init__(self, events: AdEvents, brokers: str, topic: str, count: int | None) -> None:
+    def __init__(
+        self, events: AdEvents, brokers: str, topic: str, count: int | None, paced: bool = True
+    ) -> None:
         self._events = events
         self._producer = producer(brokers, self._failed)
         self._topic = topic
         self._count = count
+        self._paced = paced
         self._stopped = Flag()
         self._summary = Summary(seed=events.seed, start_ms=events.start_ms)
         self._last_report = 0.0
@@ -76,7 +79,8 @@ class Run:
 
     def _due(self, elapsed: float) -> int:
         """The number of the event to stop before in this tick."""
-        due = min(self._events.schedule.due_count(elapsed), self._summary.events + CHUNK_EVENTS)
+        chunk = self._summary.events + CHUNK_EVENTS
+        due = min(self._events.schedule.due_count(elapsed), chunk) if self._paced else chunk
         return due if self._count is None else min(due, self._count)
 
     def _send(self, last: int) -> None:
@@ -95,7 +99,7 @@ class Run:
 
     def _watch(self, elapsed: float) -> None:
         """Remember, and now and then say, how far the run is behind its schedule."""
-        if self._summary.events == self._count:
+        if self._summary.events == self._count or not self._paced:
             return
         behind = elapsed - self._events.schedule.due_seconds(self._summary.events)
         self._summary.max_behind_seconds = round(max(behind, self._summary.max_behind_seconds), 3)
@@ -103,11 +107,13 @@ class Run:
             return
         self._last_report = elapsed
         late = f", {behind:.1f} s behind its schedule" if behind > BEHIND_SECONDS else ""
-        print(f"generator: {self._summary.events} events in {elapsed:.0f} s{late}", file=sys.stderr, flush=True)
+        print(
+            f"generator: {self._summary.events} events in {elapsed:.0f} s{late}", file=sys.stderr, flush=True
+        )
 
     def _sleep(self, began: float) -> None:
         """Sleep to the next event's time, at least one tick; not at all while behind by a chunk."""
-        if self._summary.events == self._count:
+        if self._summary.events == self._count or not self._paced:
             return
         wait = began + self._events.schedule.due_seconds(self._summary.events) - time.monotonic()
         if self._summary.events + CHUNK_EVENTS > self._events.schedule.due_count(time.monotonic() - began):
@@ -138,20 +144,31 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--topic", default="ads.events", help="topic to write to (%(default)s)")
     parser.add_argument("--rate", type=float, default=500.0, help="events per second (%(default)s)")
     parser.add_argument("--ramp", type=float, default=0.0, help="seconds in which the rate rises to --rate")
-    parser.add_argument("--ramp-from", type=float, default=0.0, help="rate at which the ramp starts (%(default)s)")
+    parser.add_argument(
+        "--ramp-from", type=float, default=0.0, help="rate at which the ramp starts (%(default)s)"
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--duration", type=float, help="stop after this many seconds of schedule")
     length.add_argument("--count", type=int, help="stop after this many events")
+    parser.add_argument("--unpaced", action="store_true", help="as fast as possible; times as scheduled")
     parser.add_argument("--seed", type=int, default=0, help="same seed, same events (%(default)s)")
     parser.add_argument("--start-time", type=int, help="event time of the start, ms since 1970 (now)")
-    parser.add_argument("--disorder", type=float, default=0.1, help="share of events out of order (%(default)s)")
-    parser.add_argument("--disorder-seconds", type=float, default=4.0, help="by at most this much (%(default)s)")
+    parser.add_argument(
+        "--disorder", type=float, default=0.1, help="share of events out of order (%(default)s)"
+    )
+    parser.add_argument(
+        "--disorder-seconds", type=float, default=4.0, help="by at most this much (%(default)s)"
+    )
     parser.add_argument("--late", type=float, default=0.0, help="share of events beyond that (%(default)s)")
     parser.add_argument("--late-seconds", type=float, default=60.0, help="by at most this much (%(default)s)")
     options = parser.parse_args(argv)
+    if options.unpaced and options.count is None and options.duration is None:
+        parser.error("--unpaced writes without end: give --count or --duration")
     try:
         options.schedule = Schedule(options.rate, options.ramp_from, options.ramp)
-        options.disorder = Disorder(options.disorder, options.disorder_seconds, options.late, options.late_seconds)
+        options.disorder = Disorder(
+            options.disorder, options.disorder_seconds, options.late, options.late_seconds
+        )
     except ValueError as error:
         parser.error(str(error))
     if options.duration is not None:
@@ -164,7 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = arguments(argv)
     start_ms = options.start_time if options.start_time is not None else time.time_ns() // 1_000_000
     events = AdEvents(options.seed, start_ms, options.schedule, options.disorder)
-    run = Run(events, options.brokers, options.topic, options.count)
+    run = Run(events, options.brokers, options.topic, options.count, paced=not options.unpaced)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: run.stop())
     summary = run.run()

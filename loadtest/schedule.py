@@ -34,7 +34,9 @@ class Schedule:
         if self.rate <= 0:
             raise ValueError(f"rate must be above 0 events per second, not {self.rate!r}")
         if self.start < 0 or self.ramp_seconds < 0:
-            raise ValueError(f"a ramp cannot start at {self.start!r} events/s or last {self.ramp_seconds!r} s")
+            raise ValueError(
+                f"a ramp cannot start at {self.start!r} events/s or last {self.ramp_seconds!r} s"
+            )
 
     @property
     def ramp_events(self) -> float:
