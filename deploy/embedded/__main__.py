@@ -1,0 +1,57 @@
+"""`python -m deploy.embedded`: fetch what the stack needs, or run a broker and a store until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from deploy.embedded import jars, prerequisites
+from deploy.embedded.errors import EmbeddedError
+from deploy.embedded.stack import Stack
+
+
+def _setup(with_chromium: bool) -> None:
+    prerequisites.ensure(prerequisites.JAVA)
+    jars.ensure(jars.KAFKA)
+    jars.ensure(jars.SPARK)
+    if with_chromium:
+        prerequisites.ensure(prerequisites.CHROMIUM)
+
+
+def _run(folder: Path) -> None:
+    with Stack(folder) as stack:
+        print(f"Kafka: {stack.kafka.brokers}\nRedis: {stack.redis.url}\nCtrl-C stops both", flush=True)
+        signal.pause()
+
+
+def main() -> int:
+    """Run the command; errors are one sentence on standard error."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.embedded", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    setup = commands.add_parser("setup", help="fetch the jars and check for Java and Maven")
+    setup.add_argument("--chromium", action="store_true", help="the browser for the page's tests as well")
+    run = commands.add_parser("run", help="run Kafka and Redis until Ctrl-C")
+    run.add_argument("--data", type=Path, help="keep their data here (default: a temporary folder)")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if arguments.command == "setup":
+            _setup(arguments.chromium)
+        elif arguments.data:
+            _run(arguments.data)
+        else:
+            with tempfile.TemporaryDirectory(prefix="twinstream-") as folder:
+                _run(Path(folder))
+    except KeyboardInterrupt:
+        return 0
+    except EmbeddedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""A real Kafka broker: one node that is broker and controller (KRaft), on a free loopback port."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from deploy.embedded import jars, prerequisites
+from deploy.embedded.errors import EmbeddedError
+from deploy.embedded.processes import LOOPBACK, Process, free_port, listens
+
+_START_SECONDS = 90.0
+_STOP_SECONDS = 10.0
+_PORT_TRIES = 3
+
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{host}:{controller_port}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={data}
+# One node: nothing can be replicated.
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+# The internal topics of a broker with a handful of clients: 50 partitions each would only slow its start.
+offsets.topic.num.partitions=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+# How long a broker that was killed counts as alive: its successor waits for that before it may register.
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+# A topic is created by whoever owns it, with its partitions and its configuration, or not at all.
+auto.create.topics.enable=false
+# Records may bear any time, also one that lies years back or ahead, and are not thrown away for it.
+log.retention.ms=-1
+log.message.timestamp.after.max.ms=9223372036854775807
+"""
+
+_HEAP = "512m"
+_JAVA_OPTIONS = (
+    f"-Xmx{_HEAP}",
+    "-XX:+UseSerialGC",  # on a small machine a collector's own threads only compete with the rest
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+)
+
+
+class Kafka:
+    """One broker whose data lie in a folder; a context manager that starts it and stops it.
+
+    `kill`, `pause`, `resume` and `restart` are for tests of what a client does then; data and port stay the
+    same.
+
+    Args:
+        folder: where configuration, log and data go; created if missing. A folder used before is taken up
+            again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: Process | None = None
+        self._port: int | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    @property
+    def brokers(self) -> str:
+        """The address for clients, `host:port`."""
+        if self._port is None:
+            raise EmbeddedError("Kafka has not been started")
+        return f"{LOOPBACK}:{self._port}"
+
+    def start(self) -> None:
+        """Start the broker and return when it answers clients.
+
+        Raises:
+            EmbeddedError: Java or the jars are missing, or the broker does not come up.
+        """
+        java = prerequisites.ensure(prerequisites.JAVA)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        classpath = os.pathsep.join(map(str, jars.ensure(jars.KAFKA)))
+        for tries_left in reversed(range(_PORT_TRIES)):
+            if self._port is None:
+                self._configure(free_port(), free_port(), [java, "-cp", classpath])
+            self.process = self._program([java, *_JAVA_OPTIONS, "-cp", classpath])
+            try:
+                self.process.start()
+                self.process.wait_until_ready(self._answers, seconds=_START_SECONDS)
+                return
+            except EmbeddedError as error:
+                if "Address already in use" not in str(error) or tries_left == 0:
+                    raise
+                self._port = None  # somebody else was quicker: try others
+
+    def _program(self, java: list[str]) -> Process:
+        command = [*java, "kafka.Kafka", str(self.folder / "server.properties")]
+        return Process("Kafka", command, log=self.folder / "kafka.log", grace_seconds=_STOP_SECONDS)
+
+    def _configure(self, port: int, controller_port: int, java: list[str]) -> None:
+        properties = self.folder / "server.properties"
+        data = self.folder / "data"
+        properties.write_text(
+            _PROPERTIES.format(host=LOOPBACK, port=port, controller_port=controller_port, data=data),
+            encoding="utf-8",
+        )
+        if not (data / "meta.properties").exists():
+            self._format(properties, java)
+        self._port = port
+
+    def _format(self, properties: Path, java: list[str]) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        command = [*java, "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format"]
+        # The id is one word with the option: it may begin with a hyphen.
+        command += [f"--cluster-id={cluster}", "-c", str(properties)]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        )
+        if done.returncode != 0:
+            said = done.stderr.strip()[-500:]
+            raise EmbeddedError(f"Kafka's storage in {self.folder} cannot be formatted: {said}")
+
+    def _answers(self) -> bool:
+        assert self._port is not None
+        if not listens(self._port):
+            return False
+        try:
+            return bool(self._admin().list_topics(timeout=2.0).brokers)
+        except KafkaException:
+            return False
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.brokers, "log_level": 0})
+
+    def create_topic(self, name: str, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+        """Create one topic and return its name."""
+        self.create_topics({name: partitions}, config=config)
+        return name
+
+    def create_topics(
+        self, partitions: Mapping[str, int], *, config: Mapping[str, str] | None = None
+    ) -> None:
+        """Create topics, given as name and number of partitions, and return when the broker knows them.
+
+        Raises:
+            EmbeddedError: one exists already, or the broker refuses it.
+        """
+        wanted = [NewTopic(name, count, 1, config=dict(config or {})) for name, count in partitions.items()]
+        admin = self._admin()  # kept until all futures are done: they end with it
+        for name, created in admin.create_topics(wanted, operation_timeout=30.0).items():
+            try:
+                created.result(timeout=30.0)
+            except KafkaException as error:
+                raise EmbeddedError(f"topic {name!r} cannot be created: {error.args[0].str()}") from error
+
+    def stop(self) -> None:
+        """Stop the broker; its data stay."""
+        if self.process is not None:
+            self.process.stop()
+
+    def kill(self) -> None:
+        """Kill the broker with -9."""
+        self._started().kill()
+
+    def pause(self) -> None:
+        """Freeze the broker: connections stay open and nothing is answered."""
+        self._started().pause()
+
+    def resume(self) -> None:
+        """Let a frozen broker go on."""
+        self._started().resume()
+
+    def restart(self) -> None:
+        """Stop the broker if it runs, and start it again with its data on its port."""
+        self.stop()
+        self.start()
+
+    def _started(self) -> Process:
+        if self.process is None:
+            raise EmbeddedError("Kafka has not been started")
+        return self.process

@@ -1,0 +1,107 @@
+"""What Debian has to provide, Java, Maven and Chromium: found, installed when we may, or asked for."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.embedded.errors import EmbeddedError
+
+OLDEST_JAVA = 17
+_INSTALL_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Prerequisite:
+    """A program that the machine has to have, and the Debian package that brings it."""
+
+    name: str
+    package: str
+    find: Callable[[], str | None]
+
+
+def _java_version(java: str) -> int:
+    """Read the major version of a `java`; 0 if it does not say."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError:
+        return 0
+    found = re.search(r'version "(\d+)', answer.stderr)
+    return int(found.group(1)) if found else 0
+
+
+def find_java() -> str | None:
+    """Find a Java that is new enough: that of JAVA_HOME if it is set, else the first on the path."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(Path(home, "bin", "java")) if home else None
+    java = java or shutil.which("java")
+    return java if java and _java_version(java) >= OLDEST_JAVA else None
+
+
+def find_chromium() -> str | None:
+    """Find a Chromium that Playwright can drive."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+JAVA = Prerequisite(f"Java {OLDEST_JAVA} or newer", "openjdk-17-jre-headless", find_java)
+MAVEN = Prerequisite("Maven", "maven", lambda: shutil.which("mvn"))
+CHROMIUM = Prerequisite("Chromium", "chromium", find_chromium)
+
+
+def ensure(wanted: Prerequisite) -> str:
+    """Return the path of a program; as root on Debian, install its package first if it is missing.
+
+    Raises:
+        EmbeddedError: it is missing and cannot be installed from here.
+    """
+    found = wanted.find()
+    if found:
+        return found
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise EmbeddedError(
+            f"{wanted.name} is missing: install the Debian package {wanted.package} "
+            f"(apt-get install {wanted.package}) and run this again"
+        )
+    _install(wanted)
+    found = wanted.find()
+    if not found:
+        raise EmbeddedError(
+            f"{wanted.name} is still missing with the Debian package {wanted.package} installed"
+        )
+    return found
+
+
+def _install(wanted: Prerequisite) -> None:
+    text = f"{wanted.name} is missing: installing the Debian package {wanted.package} …"
+    print(text, file=sys.stderr, flush=True)
+    with Path(tempfile.gettempdir(), "twinstream-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits here instead of failing at dpkg's own lock
+        if wanted.find():
+            return
+        _apt("update")
+        _apt("install", "--yes", "--no-install-recommends", wanted.package)
+
+
+def _apt(*arguments: str) -> None:
+    command = ["apt-get", "-qq", *arguments]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_INSTALL_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise EmbeddedError(f"`{' '.join(command)}` failed with exit code {done.returncode}: {last}")

@@ -1,0 +1,5 @@
+"""Makes the shared fixtures known to every test."""
+
+from tests.support.stack import kafka, own_kafka, own_redis, redis_server, redis_url, topic
+
+__all__ = ["kafka", "own_kafka", "own_redis", "redis_server", "redis_url", "topic"]

@@ -1,0 +1,21 @@
+"""Waiting for something to become true, with a bound: what tests do instead of sleeping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(look: Callable[[], T], *, seconds: float = 20.0, what: str, every_seconds: float = 0.05) -> T:
+    """Call `look` until it returns something true, and return that; fail with `what` and its last answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = look()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}; the last answer was {answer!r}")
+        time.sleep(every_seconds)
