@@ -9,14 +9,16 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from deploy.embedded import prerequisites
 from deploy.embedded.errors import EmbeddedError
+from deploy.embedded.processes import Process
 
 _HERE = Path(__file__).parent
 CACHE = _HERE.parent.parent / ".cache" / "jars"
@@ -62,22 +64,26 @@ def _fetch(pom: Path, folder: Path, tell: Callable[[str], None]) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     tell("asking Maven …")
     output = f"-DoutputDirectory={unfinished}"
-    _run_maven([maven, "-B", "-f", str(pom), "dependency:copy-dependencies", output], tell)
+    command = [maven, "-B", "-f", str(pom), "dependency:copy-dependencies", output]
+    _run_maven(command, folder.with_name(f"{folder.name}.log"), tell)
     unfinished.rename(folder)
     tell(f"{len(list(folder.glob('*.jar')))} ready")
 
 
-def _run_maven(command: list[str], tell: Callable[[str], None]) -> None:
+def _run_maven(command: list[str], log: Path, tell: Callable[[str], None]) -> None:
     """Run Maven; tell each file that it downloads by its name alone."""
-    said: list[str] = []
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as maven:
-        assert maven.stdout is not None
-        for line in maven.stdout:
-            said.append(line.rstrip())
-            if "Downloaded from" in line and ".jar" in line:
-                tell(f"fetched {line.split('.jar')[0].rsplit('/', 1)[-1]}.jar")
-    if maven.returncode != 0:
-        errors = [line.removeprefix("[ERROR] ") for line in said if line.startswith("[ERROR]")] or said[-1:]
+    log.unlink(missing_ok=True)
+    with Process("Maven", command, log=log) as maven, log.open(encoding="utf-8", errors="replace") as said:
+        while maven.running:
+            time.sleep(0.1)
+            _tell_downloads(said, tell)
+    if maven.exit_code != 0:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        errors = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")] or lines[-1:]
         raise EmbeddedError(f"Maven could not fetch the jars of {command[3]}: {' '.join(errors[:2])}")
+
+
+def _tell_downloads(said: TextIO, tell: Callable[[str], None]) -> None:
+    for line in said:
+        if "Downloaded from" in line and ".jar" in line:
+            tell(f"fetched {line.split('.jar')[0].rsplit('/', 1)[-1]}.jar")

@@ -115,7 +115,8 @@ class Process:
     @property
     def exit_code(self) -> int | None:
         """How the program ended, 128 + N for signal N as in a shell; None before that."""
-        return None if self._guard is None else self._guard.poll()
+        code = None if self._guard is None else self._guard.poll()
+        return 128 - code if code is not None and code < 0 else code  # below 0 the guard itself was killed
 
     def start(self) -> None:
         """Start the program; return when it has been executed.

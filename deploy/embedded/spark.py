@@ -16,7 +16,6 @@ _CONF = {
     "spark.driver.host": LOOPBACK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "768m",
 }
 
 
@@ -40,6 +39,7 @@ def submit(
     folder: Path,
     master: str = "local[1]",
     conf: Mapping[str, str] | None = None,
+    conf_folder: Path | None = None,
     grace_seconds: float = 10.0,
 ) -> Process:
     """Prepare one Spark application, which `start` of the returned process then submits.
@@ -50,7 +50,8 @@ def submit(
         arguments: the program's own arguments.
         folder: where its log and Spark's scratch files go; created if missing.
         master: Spark's master URL.
-        conf: Spark settings on top of those that keep it on the loopback interface and small.
+        conf: Spark settings on top of those that keep it on the loopback interface.
+        conf_folder: a folder with `spark-defaults.conf` and `log4j2.properties`.
         grace_seconds: how long it may take to end by itself.
     """
     prerequisites.ensure(prerequisites.JAVA)
@@ -68,6 +69,7 @@ def submit(
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": LOOPBACK,
         "PYTHONUNBUFFERED": "1",
+        **({"SPARK_CONF_DIR": str(conf_folder)} if conf_folder else {}),
     }
     return Process(
         name,

@@ -11,12 +11,26 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 
 
-def at_once(*actions: Callable[[], None]) -> None:
-    """Do several things side by side; wait for all, then raise the first error if there was one."""
-    with ThreadPoolExecutor(max_workers=len(actions)) as pool:
-        running = [pool.submit(action) for action in actions]
-    for action in running:
-        action.result()
+def at_once(*actions: Callable[[], object], undo: Callable[[], None] | None = None) -> None:
+    """Do several things side by side; return when all are done.
+
+    Args:
+        actions: what to do, each in a thread of its own.
+        undo: called when one of them fails or this thread is interrupted, before and after the others end: at
+            first to cut short a start that is under way, then to clear up what came of it all the same.
+    """
+    pool = ThreadPoolExecutor(max_workers=len(actions))
+    try:
+        for action in [pool.submit(action) for action in actions]:
+            action.result()
+    except BaseException:
+        if undo is not None:
+            undo()
+            pool.shutdown()
+            undo()
+        raise
+    finally:
+        pool.shutdown()
 
 
 class Stack:
@@ -39,11 +53,7 @@ class Stack:
         Raises:
             EmbeddedError: one of them does not come up.
         """
-        try:
-            at_once(self.kafka.start, self.redis.start)
-        except BaseException:
-            self.stop()
-            raise
+        at_once(self.kafka.start, self.redis.start, undo=self.stop)
 
     def stop(self) -> None:
         """Stop both; their data stay."""
