@@ -1,0 +1,139 @@
+"""Lines of JSON files as events: what `twinstream check` reads. `-` is standard input, `.gz` is unpacked."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
+
+import orjson
+
+from twinstream.core.canonical import canonical
+from twinstream.core.events import Side
+from twinstream.errors import DecodeError, InputError
+from twinstream.spec.codec import decode
+
+SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
+_MEMBERS = {"side", "value", "key", "headers", "partition", "offset", "timestamp_ms", "end"}
+INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
+
+
+class Line(NamedTuple):
+    """One line that counts: an event of a side, or the end of it (`record` is None).
+
+    `file` and `number` say where it stands.
+    """
+
+    side: Side
+    record: bytes | None
+    partition: int
+    offset: int
+    timestamp_ms: int
+    file: str
+    number: int
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = gzip.open(file, "rb") if file.endswith(".gz") else open(file, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(file, None, f"cannot be read: {error.strerror}") from None
+    with stream:
+        yield stream  # type: ignore[misc]
+
+
+def _numbered(file: str) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers."""
+    with _opened(file) as stream:
+        try:
+            for number, line in enumerate(stream, 1):
+                if stripped := line.strip():
+                    yield number, stripped
+        except (OSError, EOFError) as error:
+            raise InputError(file, None, f"cannot be read: {error}") from None
+
+
+def read_side(file: str, side: Side) -> Iterator[Line]:
+    """The events of one side, one value a line."""
+    for offset, (number, record) in enumerate(_numbered(file)):
+        yield Line(side, record, 0, offset, 0, file, number)
+
+
+def read_pair(reference: str, candidate: str, interleave: str) -> Iterator[Line]:
+    """Two files as one stream: in turn, or one after the other."""
+    left, right = read_side(reference, Side.LEFT), read_side(candidate, Side.RIGHT)
+    if interleave == "reference-first":
+        yield from left
+        yield from right
+    elif interleave == "candidate-first":
+        yield from right
+        yield from left
+    else:
+        yield from _alternate(left, right)
+
+
+def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
+    turns = [left, right]
+    while turns:
+        for turn in tuple(turns):
+            line = next(turn, None)
+            if line is None:
+                turns.remove(turn)
+            else:
+                yield line
+
+
+def read_trace(file: str) -> Iterator[Line]:
+    """A trace: each line says its side, and is an event or the end of that side."""
+    offsets = {side: 0 for side in Side}
+    for number, text in _numbered(file):
+        line = _trace_line(text, file, number, offsets)
+        offsets[line.side] = line.offset + 1
+        yield line
+
+
+def _trace_line(text: bytes, file: str, number: int, offsets: dict[Side, int]) -> Line:
+    try:
+        entry = decode(text)
+    except DecodeError as error:
+        raise InputError(file, number, str(error)) from None
+    if not isinstance(entry, dict) or entry.get("side") not in SIDES:
+        raise InputError(
+            file, number, 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
+        )
+    unknown = sorted(set(entry) - _MEMBERS)
+    if unknown:
+        raise InputError(
+            file, number, f"{unknown[0]!r} is not a member of a trace line; known are {sorted(_MEMBERS)}"
+        )
+    side = SIDES[entry["side"]]
+    if entry.get("end") is True and "value" not in entry:
+        return Line(side, None, 0, offsets[side], 0, file, number)
+    if "value" not in entry:
+        raise InputError(file, number, 'needs "value", or "end": true')
+    partition, offset, timestamp_ms = (
+        _whole(entry, name, default, file, number)
+        for name, default in (("partition", 0), ("offset", offsets[side]), ("timestamp_ms", 0))
+    )
+    return Line(side, _value_text(entry["value"]), partition, offset, timestamp_ms, file, number)
+
+
+def _whole(entry: dict[str, Any], name: str, default: int, file: str, number: int) -> int:
+    value = entry.get(name, default)
+    if type(value) is not int or value < 0:
+        raise InputError(file, number, f'"{name}" must be a whole number, 0 or more, but is {value!r}')
+    return value
+
+
+def _value_text(value: Any) -> bytes:
+    """The value of a trace line as a text of its own, exact in its numbers."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return canonical(value)

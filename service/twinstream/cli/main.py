@@ -1,0 +1,74 @@
+"""The `twinstream` command: its group, and how errors become exit codes.
+
+Exit codes: 0 equivalent or pass, 1 diverged or fail, 2 usage, bad spec or bad input, 3 inconclusive, pending
+or undecided, 4 the service cannot be reached.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from twinstream.errors import SourceError, StoreError, TwinstreamError
+
+COMMANDS = {
+    "check": "Compare two recorded outputs, or a trace of both.",
+    "gate": "Ask the service whether a release may go on.",
+    "serve": "Run the service: matchers, HTTP API and page.",
+    "status": "Show what the service knows of its comparisons.",
+    "version": "Print the version.",
+}
+
+EXAMPLES = """\b
+  twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+  twinstream serve spec.yaml --brokers localhost:9092 --redis redis://localhost
+  twinstream status
+  twinstream gate ads-views
+"""
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are run, so that `check` does not wait for Kafka's client."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"twinstream.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command), "each module of a command defines it under its name"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def cli() -> None:
+    pass
+
+
+cli.help = f"""Tell whether a new version of a streaming pipeline does the same as the old one.
+
+{EXAMPLES}
+Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad spec or bad input · 3 inconclusive,
+pending or undecided · 4 the service cannot be reached.
+"""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one sentence on standard error, never a stack trace."""
+    try:
+        sys.exit(cli.main(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)
+    except TwinstreamError as error:
+        click.echo(f"twinstream: {error}", err=True)
+        sys.exit(4 if isinstance(error, (SourceError, StoreError)) else 2)

@@ -1,0 +1,97 @@
+"""Which events of two sequences differ: a longest common subsequence that may still grow.
+
+Both sequences are finite pieces of streams that go on. So the alignment ends where one of them ends: what
+the other has beyond that point has not been answered yet, and is left over as *tail*, not as a difference.
+
+The algorithm is the greedy one of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986, section
+2), stopped at the first diagonal that reaches the end of either sequence. Its cost is the product of the
+length and the number of differences, so a bound on the differences is a bound on the work.
+
+When the budget is used up, what is aligned so far is given back with ``exhausted`` set: the caller then
+knows that the leftovers are a possible explanation, not the smallest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Alignment(NamedTuple):
+    """Pairs of equal positions in growing order, and how far each sequence was looked at.
+
+    Positions below `left_end` and `right_end` that are in no pair are differences; those from there on are
+    the tail. `exhausted` tells that the budget ended the search.
+    """
+
+    pairs: list[tuple[int, int]]
+    left_end: int
+    right_end: int
+    exhausted: bool
+
+
+def align(left: Sequence[object], right: Sequence[object], budget: int) -> Alignment:
+    """Align two sequences with the fewest differences, up to the end of the shorter.
+
+    `budget` bounds the number of differences looked for, 0 or more.
+
+    Complexity: O((n + d) * d) time and O(d * d) memory for d differences, d <= budget.
+
+    >>> align("axay", "xay", 10)
+    Alignment(pairs=[(1, 0), (2, 1), (3, 2)], left_end=4, right_end=3, exhausted=False)
+    >>> align("abcde", "b", 10)
+    Alignment(pairs=[(1, 0)], left_end=2, right_end=1, exhausted=False)
+    """
+    furthest = {1: 0}
+    history: list[dict[int, int]] = []
+    best = (0, 0, 0)
+    for differences in range(budget + 1):
+        history.append(furthest)
+        reached: dict[int, int] = {}
+        for diagonal in range(-differences, differences + 1, 2):
+            x = _step(furthest, diagonal, differences)
+            y = x - diagonal
+            if x < 0 or not 0 <= y <= len(right):
+                continue
+            while x < len(left) and y < len(right) and left[x] == right[y]:
+                x, y = x + 1, y + 1
+            reached[diagonal] = x
+            if x + y > best[0] + best[1]:
+                best = (x, y, differences)
+            if x == len(left) or y == len(right):
+                return Alignment(_walk_back(history, x, y), x, y, exhausted=False)
+        furthest = reached
+    x, y, differences = best
+    return Alignment(_walk_back(history[: differences + 1], x, y), x, y, exhausted=True)
+
+
+def _step(furthest: dict[int, int], diagonal: int, differences: int) -> int:
+    """The furthest start on `diagonal`: down from the one above, or right from the one below."""
+    if differences == 0:
+        return 0
+    down = furthest.get(diagonal + 1, -1)
+    right = furthest.get(diagonal - 1, -2) + 1
+    return max(down, right)
+
+
+def _walk_back(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Follow the path from (x, y) to the start, collecting the equal pairs.
+
+    `history[d]` holds the furthest points reached with d - 1 differences.
+    """
+    pairs: list[tuple[int, int]] = []
+    for differences in range(len(history) - 1, 0, -1):
+        diagonal = x - y
+        start = _step(history[differences], diagonal, differences)
+        while x > start:
+            x, y = x - 1, y - 1
+            pairs.append((x, y))
+        if history[differences].get(diagonal + 1, -1) == start:
+            y -= 1
+        else:
+            x -= 1
+    while x > 0 and y > 0:
+        x, y = x - 1, y - 1
+        pairs.append((x, y))
+    pairs.reverse()
+    return pairs

@@ -1,0 +1,115 @@
+"""When no partner comes: the age of an unmatched event on the arrival clock.
+
+A lost event among independent ones is never finitely distinguishable from a late one (DiffStream, section
+4.4), so matching alone would stay silent for ever. An unmatched event is therefore *overdue* when the other
+side has gone on long enough without bringing its partner.
+
+The age of an event of side i, with j the other side, is Kafka time, from its arrival to the newest record
+read from j, less every stretch in which j was *stalled*: from a record of i that j has not followed, to the
+next record of j. So a side that is silent, stopped or behind makes nothing overdue, time in which both are
+idle counts, and a burst that catches up makes nothing overdue.
+
+Production is remembered in ticks of a fraction of `after`; records within one tick follow each other. That
+bounds memory and work, and leaves the ordinary alternation of two live sides uncounted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+
+from twinstream.core.events import Side
+
+TICKS_PER_LIMIT = 20
+KEPT_TICKS = 100_000
+
+
+class ArrivalClock:
+    """How old unmatched events are, on Kafka's timestamps.
+
+    `after_ms` is the age from which an event is overdue. Times are in milliseconds since the epoch.
+    """
+
+    def __init__(self, after_ms: int) -> None:
+        self.after_ms = after_ms
+        self._tick_ms = max(1, after_ms // TICKS_PER_LIMIT)
+        self._ticks: tuple[list[int], list[int]] = ([], [])
+        self.newest_ms: list[int | None] = [None, None]
+
+    def saw(self, side: Side, first_ms: int, last_ms: int) -> None:
+        """Note that a side produced at these times: the first and the last record of a run.
+
+        Complexity: O(1) for times that grow.
+        """
+        for moment in (first_ms, last_ms):
+            self._note(self._ticks[side], moment // self._tick_ms)
+        newest = self.newest_ms[side]
+        latest = max(first_ms, last_ms)
+        self.newest_ms[side] = latest if newest is None else max(newest, latest)
+
+    @staticmethod
+    def _note(ticks: list[int], tick: int) -> None:
+        if not ticks or tick > ticks[-1]:
+            ticks.append(tick)
+            del ticks[:-KEPT_TICKS]
+        elif ticks[bisect_left(ticks, tick)] != tick:
+            insort(ticks, tick)
+
+    def stalls(self, waiting: Side) -> Stalls:
+        """The stretches in which the side opposite to `waiting` did not follow it.
+
+        Complexity: O(k) in the number of ticks kept.
+        """
+        own, other = self._ticks[waiting], self._ticks[waiting.other]
+        starts: list[int] = []
+        ends: list[int] = []
+        for tick in own:
+            if ends and tick < ends[-1]:
+                continue
+            follower = bisect_left(other, tick)
+            if follower == len(other):
+                break
+            if other[follower] != tick:
+                starts.append(tick)
+                ends.append(other[follower])
+        return Stalls(
+            [tick * self._tick_ms for tick in starts],
+            [tick * self._tick_ms for tick in ends],
+            self.newest_ms[waiting.other],
+        )
+
+    def snapshot(self) -> dict[str, object]:
+        """The state as plain data."""
+        return {"ticks": [list(ticks) for ticks in self._ticks], "newest_ms": list(self.newest_ms)}
+
+    def restore(self, state: dict[str, list[list[int]]]) -> None:
+        """Take over the state of `snapshot`."""
+        self._ticks = (list(state["ticks"][0]), list(state["ticks"][1]))
+        self.newest_ms = list(state["newest_ms"])  # type: ignore[arg-type]
+
+
+class Stalls:
+    """The stalled stretches of one side, to subtract from ages. `now_ms` is its newest record."""
+
+    def __init__(self, starts: list[int], ends: list[int], now_ms: int | None) -> None:
+        self._starts, self._ends, self._now_ms = starts, ends, now_ms
+        self._lengths_before = [0]
+        for start, end in zip(starts, ends, strict=True):
+            self._lengths_before.append(self._lengths_before[-1] + end - start)
+
+    def age_ms(self, arrived_ms: int) -> int:
+        """How long the side has gone on since `arrived_ms`; negative when it is not that far.
+
+        Complexity: O(log k).
+        """
+        if self._now_ms is None:
+            return -1
+        return (
+            self._now_ms - arrived_ms - (self._stalled_until(self._now_ms) - self._stalled_until(arrived_ms))
+        )
+
+    def _stalled_until(self, moment_ms: int) -> int:
+        index = bisect_right(self._starts, moment_ms)
+        if index == 0:
+            return 0
+        within = min(moment_ms, self._ends[index - 1]) - self._starts[index - 1]
+        return self._lengths_before[index - 1] + within

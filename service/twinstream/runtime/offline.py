@@ -1,0 +1,202 @@
+"""`check`: the comparison over recorded input, line by line, with the line at which it was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from twinstream.core.comparison import KINDS, Comparison, Run
+from twinstream.core.events import Form, Side
+from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.errors import DecodeError, InputError
+from twinstream.spec.codec import IGNORED, Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.explain import NAMES, Explainer, plain
+from twinstream.spec.load import digest
+from twinstream.spec.model import Spec
+
+EXAMPLES_LIMIT = 100
+REVIEW_EVERY = 1000
+
+
+class InputLine(Protocol):
+    """An event of a side, or the end of it (`record` is None), and where it was written."""
+
+    @property
+    def side(self) -> Side: ...
+    @property
+    def record(self) -> bytes | None: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+
+
+class Check:
+    """One offline comparison. Feed lines, then `finish`.
+
+    Raises InputError where a line is no event of the comparison, or comes after the end of its side.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._codec = Codec(spec)
+        self.comparison = Comparison(rules_of(spec, self._codec))
+        self._lines = 0
+        self._decided = False
+        self._decided_at: int | None = None
+        self._max_unmatched = 0
+        self._undecodable = 0
+
+    def feed(self, line: InputLine) -> None:
+        """Take one line."""
+        self._lines += 1
+        if self.comparison.ended[line.side]:
+            raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
+        if line.record is None:
+            self.comparison.end(line.side)
+        else:
+            self._feed_event(line, line.record)
+        if self._lines % REVIEW_EVERY == 0:
+            self.comparison.review()
+        self._note(line)
+
+    def _feed_event(self, line: InputLine, record: bytes) -> None:
+        form = self._form(line, record)
+        if form is IGNORED:
+            self.comparison.ignore(line.side, 1)
+        elif form is not None:
+            self.comparison.feed(
+                line.side, Run((form,), line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
+            )
+
+    def _form(self, line: InputLine, record: bytes) -> Form | None:
+        """The form of a line's event; None for one within the budget of undecodable ones."""
+        (form,) = self._codec.forms((record,))
+        if isinstance(form, Form):
+            return form
+        self._undecodable += 1
+        if self._undecodable > self._spec.undecodable.budget:
+            raise InputError(line.file, line.number, f"not an event of this comparison: {form}")
+        self.comparison.undecodable(line.side)
+        return None
+
+    def _note(self, line: InputLine) -> None:
+        """Keep the largest count of unmatched events, and the line that decided; an end is no such line."""
+        comparison = self.comparison
+        unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
+        self._max_unmatched = max(self._max_unmatched, unmatched)
+        if comparison.diverged and not self._decided:
+            self._decided = True
+            self._decided_at = None if line.record is None else self._lines
+
+    def finish(
+        self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False
+    ) -> dict[str, Any]:
+        """The answer after the last line, as the object that ``check --json`` prints.
+
+        `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an event
+        be equivalent. `evidence` asks for the evidence of the spec.
+        """
+        if not open_ended:
+            for side in Side:
+                if not self.comparison.ended[side]:
+                    self.comparison.end(side)
+        self.comparison.review()
+        return self._answer(allow_empty, evidence)
+
+    def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:
+        comparison = self.comparison
+        verdict, reason = self._verdict(allow_empty, evidence)
+        provisional, closed = comparison.provisional(), comparison.take_closed()
+        found = closed + provisional
+        explainer = Explainer(self._spec, digest(self._spec), self._codec, plain)
+        kinds = [divergence.finding.kind for divergence in found]
+        return {
+            "verdict": verdict.value,
+            "decided_at": self._decided_at,
+            "reason": reason,
+            "events": {NAMES[side]: comparison.accounts[side].consumed for side in Side},
+            "matched": comparison.matched,
+            "unmatched": {NAMES[side]: self._unmatched(side) for side in Side},
+            "max_unmatched": self._max_unmatched,
+            "accounts": {NAMES[side]: account_of(comparison, side) for side in Side},
+            "divergences": {"total": len(found), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
+            "examples": [explainer.report(divergence) for divergence in found[:EXAMPLES_LIMIT]],
+            "spec_digest": digest(self._spec),
+        }
+
+    def _unmatched(self, side: Side) -> int:
+        return self.comparison.unmatched(side) + self.comparison.leftover_at_end[side]
+
+    def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
+        comparison = self.comparison
+        consumed = sum(account.consumed for account in comparison.accounts)
+        doubts = [hole.reason for hole in comparison.holes]
+        if not consumed and not allow_empty:
+            doubts.append("neither side has an event, so nothing was compared")
+        lacking = self._lacking(evidence)
+        verdict = verdict_of(diverged=comparison.diverged, doubts=bool(doubts), lacking=bool(lacking))
+        return verdict, self._reason(verdict, doubts, lacking)
+
+    def _lacking(self, evidence: bool) -> list[str]:
+        comparison = self.comparison
+        waiting = {side: comparison.unmatched(side) for side in Side}
+        lacking = []
+        if any(waiting.values()) and not comparison.diverged:
+            counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
+            lacking.append(f"{counts} are unmatched, and the sides are open")
+        if evidence and comparison.matched < self._spec.evidence.matched:
+            lacking.append(
+                f"{comparison.matched} pairs are fewer than evidence.matched ({self._spec.evidence.matched})"
+            )
+        return lacking
+
+    def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
+        if verdict is Verdict.DIVERGED:
+            when = (
+                f"known at line {self._decided_at}" if self._decided_at else "known at the end of the input"
+            )
+            return f"The outputs differ, {when}: the order declared is {self._spec.order_text}."
+        if verdict is Verdict.INCONCLUSIVE:
+            return f"Not decided: {'; '.join(doubts)}."
+        if verdict is Verdict.PENDING:
+            return f"Nothing wrong so far, but {'; '.join(lacking)}."
+        return f"All {self.comparison.matched} pairs match; the order declared is {self._spec.order_text}."
+
+
+def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
+    """Where the consumed events of a side went."""
+    account = comparison.accounts[side]
+    return {
+        "consumed": account.consumed,
+        "matched": comparison.matched,
+        "ignored": account.ignored,
+        "before_start": 0,
+        "replayed": 0,
+        "undecodable": account.undecodable,
+        "explained": 0,
+        "divergent": account.divergent,
+        "unmatched": comparison.unmatched(side),
+    }
+
+
+def check(
+    spec: Spec,
+    lines: Iterable[InputLine],
+    *,
+    open_ended: bool = False,
+    allow_empty: bool = False,
+    evidence: bool = False,
+) -> dict[str, Any]:
+    """Compare recorded input; see `Check`."""
+    run = Check(spec)
+    for line in lines:
+        run.feed(line)
+    return run.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)

@@ -1,0 +1,24 @@
+"""From the comparison file to what the core needs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from twinstream.core.comparison import Rules
+from twinstream.spec.codec import Codec
+from twinstream.spec.model import Spec
+
+
+def rules_of(spec: Spec, codec: Codec) -> Rules:
+    """The rules of matching that a spec fixes, with its codec's view of a record."""
+    return Rules(
+        canonical=codec.canonical,
+        identity=codec.identity,
+        bag=codec.bag,
+        halt=spec.on_divergence == "halt",
+        proves=spec.overdue.proves,
+        overdue_after_ms=spec.overdue.after // timedelta(milliseconds=1),
+        unmatched_limit=spec.limits.unmatched_events,
+        scope_limit=spec.limits.scope_events,
+        recent_matches=spec.limits.recent_matches,
+    )

@@ -1,0 +1,214 @@
+"""Reading a comparison file: every violation becomes one sentence with file, line, key and what to write."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator
+from difflib import get_close_matches
+from hashlib import blake2b
+from pathlib import Path as FilePath
+from typing import Any
+
+import orjson
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from twinstream.errors import SpecError
+from twinstream.spec.model import PerKey, Spec
+from twinstream.spec.paths import overlap, parse_path
+
+Location = tuple[str | int, ...]
+
+
+def load(file: str | FilePath) -> Spec:
+    """Read and check a comparison file.
+
+    Raises SpecError with file, line, key, the rule broken and what to write instead.
+    """
+    try:
+        text = FilePath(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(str(file), None, "", f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
+    return loads(text, str(file))
+
+
+def loads(text: str, file: str = "<spec>") -> Spec:
+    """Like `load`, for the text of a file. `file` is the name used in messages."""
+    node = _compose(text, file)
+    lines = dict(_lines(node, (), file))
+    try:
+        spec = Spec.model_validate(yaml.safe_load(text))
+    except ValidationError as error:
+        worst = min(error.errors(), key=_urgency)
+        raise _violation(worst, lines, file) from None
+    _check_laws(spec, lines, file)
+    return spec
+
+
+def digest(spec: Spec) -> str:
+    """A short name of the spec's meaning: the same for two files that say the same."""
+    return blake2b(
+        orjson.dumps(spec.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS), digest_size=8
+    ).hexdigest()
+
+
+# -- lines -------------------------------------------------------------------------------------------------
+
+
+def _compose(text: str, file: str) -> yaml.Node:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise SpecError(file, None, "", f"is not YAML: {error}") from None
+    if not isinstance(node, yaml.MappingNode):
+        raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
+    return node
+
+
+def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
+    """The line of every key; a key that stands twice is refused here, since YAML would keep the last."""
+    yield at, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise SpecError(file, key.start_mark.line + 1, key.value, "stands twice in one mapping")
+            seen.add(key.value)
+            yield from _lines(value, (*at, key.value), file)
+            yield (*at, key.value), key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _lines(item, (*at, index), file)
+
+
+def _line(lines: dict[Location, int], at: Location) -> int | None:
+    """The line of a location, or of the nearest place around it that the file has."""
+    while at not in lines and at:
+        at = at[:-1]
+    return lines.get(at)
+
+
+# -- violations of the shape -------------------------------------------------------------------------------
+
+
+def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
+    """A misspelt key explains a missing one, so it is named first; then the order, which has no default."""
+    return error["type"] != "extra_forbidden", error["loc"][:1] != ("order",)
+
+
+def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> SpecError:
+    at = tuple(part for part in error["loc"] if not _names_a_type(part))
+    key = ".".join(map(str, at))
+    line = _line(lines, at)
+    if at[:1] == ("order",):
+        return SpecError(file, line, key, _order_problem(error))
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return SpecError(file, line, key, _unknown_key(at))
+    if kind == "missing":
+        return SpecError(file, line, key, "is required and missing")
+    if key == "name" and kind == "string_pattern_mismatch":
+        problem = (
+            f"{error['input']!r} must be a DNS label: lower-case letters, digits and inner hyphens, 1 to 63"
+        )
+        return SpecError(file, line, key, problem)
+    message = error["msg"].removeprefix("Value error, ")
+    given = "" if kind == "value_error" else f", but {error['input']!r} was given"
+    return SpecError(file, line, key, message[:1].lower() + message[1:] + given)
+
+
+def _names_a_type(part: str | int) -> bool:
+    """Whether pydantic put this part into a location to name a member of a union."""
+    return isinstance(part, str) and (part in {"PerKey", "function-before", "str", "int"} or "[" in part)
+
+
+def _order_problem(error: ErrorDetails) -> str:
+    if error["type"] == "missing" and error["loc"] == ("order",):
+        return (
+            "is required and missing: there is no safe default; write `order: unordered`, `order: total` or "
+            "`order: {per_key: [FIELD]}`"
+        )
+    return "must be `unordered`, `total` or `{per_key: [FIELD, …]}`"
+
+
+def _unknown_key(at: Location) -> str:
+    known = sorted(_keys_at(at[:-1]))
+    near = get_close_matches(str(at[-1]), known, n=1, cutoff=0.5)
+    if near:
+        return f"is not a key of this mapping; did you mean `{near[0]}`?"
+    return f"is not a key of this mapping; known are {', '.join(known)}"
+
+
+def _keys_at(at: Location) -> set[str]:
+    model: Any = Spec
+    for part in at:
+        annotation = (
+            model.model_fields[part].annotation if _is_model(model) and part in model.model_fields else model
+        )
+        model = next(_models(annotation), model)
+    return set(model.model_fields) if _is_model(model) else set()
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The model classes inside an annotation."""
+    if _is_model(annotation):
+        yield annotation
+    elif typing.get_origin(annotation) in (typing.Union, types.UnionType, dict, list, typing.Annotated):
+        for argument in typing.get_args(annotation):
+            yield from _models(argument)
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+# -- laws --------------------------------------------------------------------------------------------------
+
+
+def _check_laws(spec: Spec, lines: dict[Location, int], file: str) -> None:
+    """Equal events must have equal dependences: what decides kind, order or identity must be compared."""
+    for place, at, field in _deciding_fields(spec):
+        path = parse_path(field)
+        if field.startswith("$"):
+            problem = (
+                f"`{field}` reaches outside the value, which is not supported: name a field of the value"
+            )
+            raise SpecError(file, _line(lines, at), place, problem)
+        for ignored in spec.equality.ignore:
+            if overlap(path, parse_path(ignored)):
+                problem = f"`{field}` decides the {place}, so `equality.ignore` may not name `{ignored}`"
+                raise SpecError(file, _line(lines, ("equality", "ignore")), place, problem)
+        compared = spec.equality.compare_only
+        if compared is not None and not any(path[: len(parse_path(c))] == parse_path(c) for c in compared):
+            problem = f"`{field}` decides the {place}, so `equality.compare_only` must name it"
+            raise SpecError(file, _line(lines, ("equality", "compare_only")), place, problem)
+    _check_kinds(spec, lines, file)
+
+
+def _deciding_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:
+    if isinstance(spec.order, PerKey):
+        for field in spec.order.per_key:
+            yield "order.per_key", ("order", "per_key"), field
+    for field in spec.identity or ():
+        yield "identity", ("identity",), field
+    for name, kind in spec.kinds.items():
+        for field in kind.where:
+            yield f"kinds.{name}.where", ("kinds", name, "where"), field
+
+
+def _check_kinds(spec: Spec, lines: dict[Location, int], file: str) -> None:
+    for name in spec.evidence.may_be_absent:
+        if name not in spec.kinds:
+            near = get_close_matches(name, list(spec.kinds), n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            problem = f"`{name}` is not a declared kind{hint}"
+            raise SpecError(
+                file, _line(lines, ("evidence", "may_be_absent")), "evidence.may_be_absent", problem
+            )

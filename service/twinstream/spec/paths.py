@@ -1,0 +1,63 @@
+"""Field paths: dotted names that reach into a value. A backslash escapes a dot: ``a\\.b`` is one name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Path = tuple[str, ...]
+
+ABSENT = object()
+"""What `read` returns for a member that is not there; it differs from null."""
+
+
+def parse_path(text: str) -> Path:
+    r"""The names of a path.
+
+    >>> parse_path(r"meta.host"), parse_path(r"a\.b.c")
+    (('meta', 'host'), ('a.b', 'c'))
+    """
+    return tuple(re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"(?:[^.\\]|\\.)+", text))
+
+
+def overlap(one: Path, another: Path) -> bool:
+    """Whether one path is the other, an ancestor or a descendant of it."""
+    shorter = min(len(one), len(another))
+    return one[:shorter] == another[:shorter]
+
+
+def read(value: Any, path: Path) -> Any:
+    """The member at a path, or `ABSENT`."""
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return ABSENT
+        value = value[name]
+    return value
+
+
+def without(value: Any, path: Path) -> Any:
+    """The value without the member at a path. The value itself is left as it is."""
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    copy = dict(value)
+    if len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = without(copy[path[0]], path[1:])
+    return copy
+
+
+def only(value: Any, paths: list[Path]) -> Any:
+    """The parts of the value at the paths, in the same places."""
+    kept: dict[str, Any] = {}
+    for path in paths:
+        member = read(value, path)
+        if member is not ABSENT:
+            _put(kept, path, member)
+    return kept
+
+
+def _put(target: dict[str, Any], path: Path, member: Any) -> None:
+    for name in path[:-1]:
+        target = target.setdefault(name, {})
+    target[path[-1]] = member
