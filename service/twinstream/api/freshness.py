@@ -37,19 +37,24 @@ class Freshness:
 
 
 def utc_text(moment: datetime) -> str:
-    """A moment as RFC 3339 in UTC to the second: what stands in sentences and flat answers."""
+    """A moment as RFC 3339 in UTC to the second, as in flat answers."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def said(moment: datetime) -> str:
+    """The same as a person would write it, for sentences."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def awaited(since: datetime, age_seconds: float) -> Freshness:
     """No status yet since `since`."""
-    reason = f"No status yet: its matcher has published nothing since {utc_text(since)}."
+    reason = f"No status yet: its matcher has published nothing since {said(since)}."
     return Freshness("awaited", None, age_seconds, reason)
 
 
 def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
     """Its matcher is gone; `why` says how that is known."""
-    heard = f"; it was last heard of at {utc_text(since)}" if since else ""
+    heard = f"; it was last heard of at {said(since)}" if since else ""
     return Freshness("lost", since, age_seconds, f"Its matcher is gone: {why.rstrip('.')}{heard}.")
 
 
@@ -57,7 +62,7 @@ def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Fr
     """A status that was written `age_seconds` ago, at `since`."""
     if age_seconds <= stale_after_seconds:
         return Freshness("fresh", since, age_seconds, "")
-    reason = f"The status is stale since {utc_text(since)}: its matcher has fallen silent."
+    reason = f"The status is stale since {said(since)}: its matcher has fallen silent."
     return Freshness("stale", since, age_seconds, reason)
 
 

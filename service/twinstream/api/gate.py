@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from twinstream.api.freshness import Freshness, utc_text
+from twinstream.api.freshness import Freshness, said, utc_text
 from twinstream.status import ComparisonStatus, Frozen, Verdict
 
 Answer = Literal["pass", "fail", "undecided"]
@@ -97,7 +97,7 @@ def _judge_staleness(status: ComparisonStatus, now: datetime) -> tuple[Answer, s
         return "undecided", "No difference so far, but it is not known up to when all events are settled."
     limit = timedelta(seconds=status.max_staleness_seconds)
     age = now - through
-    when = utc_text(through)
+    when = said(through)
     if age < -limit:
         return "undecided", f"Events are verified through {when}, which lies in the future: clocks disagree."
     seconds = max(0, round(age.total_seconds()))

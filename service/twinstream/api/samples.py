@@ -43,7 +43,7 @@ class Samples:
         if status.started_at != self._run:
             self._run = status.started_at
             self._marks.clear()
-        elif self._ring and _seconds(self._ring[-1].at, status.updated_at) < LEAST_SECONDS_APART:
+        if self._ring and _seconds(self._ring[-1].at, status.updated_at) < LEAST_SECONDS_APART:
             return None
         sample = Sample(
             at=status.updated_at,

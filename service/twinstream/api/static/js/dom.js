@@ -1,0 +1,41 @@
+// The little of a framework that the page needs. Data only ever become text nodes, never markup.
+
+/** A new element: `el("p", { class: "quiet" }, "text", child)`. Absent children (null, false) are left out. */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick") node.addEventListener("click", value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+/** The place named `name` inside `root`. */
+export const slot = (root, name) => root.querySelector(`[data-slot="${name}"]`);
+
+/** Set a text only when it changed, so that a selection and a screen reader are left in peace. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Fill the slots of `root` with texts: `fill(root, { name: "ads" })`. */
+export function fill(root, texts) {
+  for (const [name, text] of Object.entries(texts)) setText(slot(root, name), text);
+}
+
+/** Set an attribute only when it changed. */
+export function setAttribute(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+const shown = new WeakMap();
+
+/** Rebuild the children of `node` by `make` only when `data` is not what it shows already. */
+export function render(node, data, make) {
+  const key = JSON.stringify(data) ?? "";
+  if (shown.get(node) === key) return;
+  shown.set(node, key);
+  node.replaceChildren(...make(data).filter((child) => child));
+}

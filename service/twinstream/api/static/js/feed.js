@@ -1,0 +1,45 @@
+// The live connection: server-sent events, and the knowledge of whether they still come. A broken connection
+// often shows as silence only, so silence counts as a break.
+
+const SILENCE_MILLISECONDS = 12_000; // the service says something at least every five seconds
+const RETRY_MILLISECONDS = 2_000;
+const EVENTS = ["status", "gate", "sample", "verdict", "divergence", "withdrawn", "heartbeat"];
+
+/**
+ * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream has
+ * (again) begun, `on.lost()` once when it breaks.
+ */
+export function follow(url, on) {
+  let source = null;
+  let live = false;
+  let heard = performance.now();
+
+  function open() {
+    source = new EventSource(url);
+    source.addEventListener("error", broken);
+    for (const name of EVENTS) {
+      source.addEventListener(name, (message) => {
+        heard = performance.now();
+        if (!live) {
+          live = true;
+          on.live();
+        }
+        on.event(name, message.data);
+      });
+    }
+  }
+
+  function broken() {
+    source.close(); // the browser's own retry gives up on an error status; ours does not
+    if (live) on.lost();
+    live = false;
+    setTimeout(open, RETRY_MILLISECONDS);
+  }
+
+  function watch() {
+    if (live && performance.now() - heard > SILENCE_MILLISECONDS) broken();
+  }
+
+  open();
+  setInterval(watch, 1000);
+}

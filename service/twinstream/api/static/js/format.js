@@ -1,0 +1,62 @@
+// Numbers, times and values as text. Times are UTC, everywhere and always: a page for people in several places.
+
+export const NOTHING = "–";
+
+const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+
+/** A count with thousands apart; a dash when it is not known. */
+export const count = (value) => (value === null || value === undefined ? NOTHING : whole.format(value));
+
+/** "1 record", "2 records". */
+export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+
+/** A rate: whole numbers, but for slow streams. */
+export function rate(value) {
+  if (value === null || value === undefined) return NOTHING;
+  return value > 0 && value < 10 ? fine.format(value) : whole.format(value);
+}
+
+const STEPS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+
+/** A short span in the unit that fits: 10 µs, 1 ms, 100 s. */
+export function span(seconds) {
+  if (!(seconds > 0)) return "0 s";
+  const [size, unit] = STEPS.find(([least]) => seconds >= least * 0.9995) ?? [1e-6, "µs"];
+  return `${fine.format(seconds / size)} ${unit}`;
+}
+
+/** How long in words a person would say: "12 s", "4 min", "3 h 20 min", "2 d 4 h". */
+export function duration(seconds) {
+  const total = Math.max(0, Math.floor(seconds));
+  if (total < 60) return `${total} s`;
+  const minutes = Math.floor(total / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
+}
+
+const sizes = ["bytes", "kB", "MB", "GB"];
+
+/** A size in decimal units. */
+export function bytes(value) {
+  const power = Math.min(sizes.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  return `${power ? fine.format(value / 1000 ** power) : whole.format(value)} ${sizes[power]}`;
+}
+
+/** Time of day in UTC, with the date when it is not the day of `now`. */
+export function clock(text, now) {
+  if (!text) return NOTHING;
+  const iso = new Date(text).toISOString();
+  const time = `${iso.slice(11, 19)} UTC`;
+  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10) ? time : `${iso.slice(0, 10)} ${time}`;
+}
+
+/** Seconds from an ISO time to `now` (milliseconds). */
+export const secondsSince = (text, now) => (now - Date.parse(text)) / 1000;
+
+/** Where a record stands, as "topic partition : offset". */
+export const place = (position) =>
+  position ? `${position.topic} ${position.partition} : ${position.offset}` : NOTHING;

@@ -1,0 +1,111 @@
+// Two records side by side, field by field.
+
+import { WrittenNumber } from "./api.js";
+import { el } from "./dom.js";
+import { place } from "./format.js";
+
+const MANY_EQUAL = 8;
+const ABSENT = Symbol("absent"); // the event has no such field
+const NO_EVENT = Symbol("no event");
+
+/** A value as JSON on one line, numbers as they were written. */
+export function json(value) {
+  if (value instanceof WrittenNumber) return value.text;
+  if (Array.isArray(value)) return `[${value.map(json).join(", ")}]`;
+  if (value !== null && typeof value === "object") {
+    return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${json(member)}`).join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/** The table of both records of a divergence. */
+export function recordTable(report) {
+  const rows = lines(report);
+  const differing = rows.filter((row) => row.differs);
+  const equal = rows.filter((row) => !row.differs);
+  const fold = differing.length > 0 && equal.length > MANY_EQUAL;
+  return el(
+    "div",
+    { class: "records" },
+    el(
+      "table",
+      { class: "record" },
+      el("caption", { class: "hidden" }, "The records side by side"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Field"), head(report, "reference"), head(report, "candidate"))),
+      el("tbody", {}, ...(fold ? differing : rows).map(tableRow)),
+    ),
+    fold &&
+      el(
+        "details",
+        {},
+        el("summary", {}, `${equal.length} more fields, which do not differ`),
+        el("table", { class: "record" }, el("tbody", {}, ...equal.map(tableRow))),
+      ),
+  );
+}
+
+function head(report, side) {
+  const position = report.positions[side];
+  const title = side === "reference" ? "Reference" : "Candidate";
+  return el("th", { scope: "col", class: side }, title, " ", el("span", { class: "place" }, position ? place(position) : "no such event"));
+}
+
+function tableRow({ path, reference, candidate, differs, uncompared }) {
+  return el(
+    "tr",
+    { class: differs ? "differs" : uncompared ? "uncompared" : null },
+    el("th", { scope: "row" }, path, uncompared && el("small", {}, " differs, and is not compared")),
+    cell(reference, "Reference", differs),
+    cell(candidate, "Candidate", differs),
+  );
+}
+
+function cell(value, side, differs) {
+  if (value === NO_EVENT) return el("td", { class: "nothing" });
+  if (value === ABSENT) return el("td", { "data-side": side, class: "absent" }, "absent");
+  return el("td", { "data-side": side }, differs ? el("mark", {}, json(value)) : json(value));
+}
+
+function lines(report) {
+  const reference = fieldsOf(report, "reference");
+  const candidate = fieldsOf(report, "candidate");
+  const named = Object.keys(report.fields);
+  const paths = new Set([...(reference?.keys() ?? []), ...(candidate?.keys() ?? [])]);
+  for (const path of named) {
+    if (covers([...paths], path)) continue;
+    paths.add(path);
+    reference?.set(path, report.fields[path].reference);
+    candidate?.set(path, report.fields[path].candidate);
+  }
+  return [...paths].map((path) => {
+    const pair = { reference: valueAt(reference, path), candidate: valueAt(candidate, path) };
+    const differs = named.some((name) => within(path, name) || within(name, path)) && !same(pair);
+    return { path, ...pair, differs, uncompared: Boolean(reference && candidate) && !differs && !same(pair) };
+  });
+}
+
+const valueAt = (record, path) => (!record ? NO_EVENT : record.has(path) ? record.get(path) : ABSENT);
+const within = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
+const covers = (paths, name) => paths.some((path) => within(path, name) || within(name, path));
+
+function same({ reference, candidate }) {
+  if (typeof reference === "symbol" || typeof candidate === "symbol") return reference === candidate;
+  return json(reference) === json(candidate);
+}
+
+/** The fields of a side's event; null where the side has none, which is known by its position. */
+function fieldsOf(report, side) {
+  const none = report[side] === null && report.positions[side] === null;
+  return none ? null : flatten(report[side]);
+}
+
+/** Paths as in a comparison file: dotted, a dot inside a name escaped. A record that is no object is one value. */
+function flatten(value, prefix = "", into = new Map()) {
+  const nested = value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof WrittenNumber);
+  if (!nested || (prefix && !Object.keys(value).length)) return into.set(prefix || "(value)", value);
+  for (const [name, member] of Object.entries(value)) {
+    const path = name.replaceAll(".", "\\.");
+    flatten(member, prefix ? `${prefix}.${path}` : path, into);
+  }
+  return into;
+}

@@ -1,0 +1,62 @@
+// The verdict, the gate, the health, and what to do: the part that is read first, so it must never overstate.
+
+import { advice } from "./advice.js";
+import { setAttribute, setText, slot } from "./dom.js";
+import { clock, duration, secondsSince } from "./format.js";
+
+const GLYPHS = { EQUIVALENT: "✓", DIVERGED: "≠", PENDING: "…", INCONCLUSIVE: "?", "NOT LIVE": "‖" };
+
+/** What may be said now of a comparison: its verdict, or that there is no live one. */
+export function standing(comparison, lostSince) {
+  const { status, gate } = comparison;
+  if (lostSince) return { word: "NOT LIVE", state: "unknown", why: "connection" };
+  if (gate.stale && gate.updated_at) return { word: "NOT LIVE", state: "unknown", why: "stale" };
+  return { word: status.verdict, state: status.verdict.toLowerCase(), why: null };
+}
+
+export const glyph = (word) => GLYPHS[word];
+
+export function showVerdict(root, comparison, now, lostSince) {
+  const { status, gate } = comparison;
+  const { word, state, why } = standing(comparison, lostSince);
+  setAttribute(root, "data-state", state);
+  setText(slot(root, "name"), status.name);
+  setText(slot(root, "pair"), `${side(status.candidate)} against ${side(status.reference)}`);
+  setText(slot(root, "glyph"), glyph(word));
+  setText(slot(root, "word"), word);
+  setText(slot(root, "since"), since(status, why, now, lostSince));
+  setText(slot(root, "reason"), why ? `Then: ${status.reason}` : status.reason);
+  showGate(root, status, gate, lostSince);
+  showHealth(root, status, gate, lostSince);
+  const what = advice(status, gate, lostSince);
+  root.querySelector("#advice").hidden = !what;
+  setText(slot(root, "advice"), what ?? "");
+}
+
+const side = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
+
+function since(status, why, now, lostSince) {
+  if (why) {
+    const at = why === "connection" ? lostSince : Date.parse(status.updated_at);
+    return `The last verdict, ${status.verdict}, is from ${clock(at, now)} and no longer counts.`;
+  }
+  return `since ${clock(status.since, now)}, for ${duration(secondsSince(status.since, now))}`;
+}
+
+function showGate(root, status, gate, lostSince) {
+  const answer = lostSince ? "unknown" : gate.answer;
+  setAttribute(root.querySelector("#gate"), "data-answer", answer);
+  setText(slot(root, "answer"), answer);
+  const reason = gate.reason === status.reason ? `The verdict is ${status.verdict}.` : gate.reason;
+  setText(slot(root, "gate-reason"), lostSince ? "Not known while the connection is lost." : reason);
+}
+
+/** The reasons of the health, but for those that the gate has just given. */
+function showHealth(root, status, gate, lostSince) {
+  const { health } = status;
+  const word = lostSince ? "unknown" : health.status;
+  setAttribute(root.querySelector("#health"), "data-status", word);
+  const said = health.reasons.filter((reason) => !gate.reason.includes(reason));
+  setText(slot(root, "health"), word);
+  setText(slot(root, "health-reasons"), lostSince ? "" : said.join(" "));
+}

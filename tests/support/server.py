@@ -1,0 +1,83 @@
+"""The real HTTP server over a board that the test feeds: real sockets, real event loop, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import uvicorn
+
+from tests.support.waiting import eventually
+from twinstream.api.app import create_app
+from twinstream.api.board import Board
+from twinstream.api.operations import Metrics
+from twinstream.status import Publication
+
+T = TypeVar("T")
+
+
+def no_metrics() -> tuple[bytes, str]:
+    return b"", "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Served:
+    """A running service; `call` runs something on its event loop, where the board lives."""
+
+    def __init__(self, board: Board, metrics: Metrics, port: int = 0) -> None:
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", port))
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.board = board
+        self._loop = asyncio.new_event_loop()
+        app = create_app(board, metrics, tick_seconds=0.05)
+        config = uvicorn.Config(
+            app, log_level="warning", lifespan="on", ws="none", timeout_graceful_shutdown=2
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        eventually(lambda: self._server.started, seconds=10, what="the server listens")
+
+    def stop(self) -> None:
+        """End all connections and the server."""
+        if self._thread.is_alive():
+            self.call(self.board.close)
+            self._server.should_exit = True
+            self._thread.join(10)
+        assert not self._thread.is_alive(), "the server did not stop"
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run `function` on the event loop and hand back its result."""
+
+        async def run() -> T:
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(5)
+
+    def publish(self, *publications: Publication) -> None:
+        """What a matcher would send."""
+        for publication in publications:
+            self.call(lambda publication=publication: self.board.accept(publication))  # type: ignore[misc]
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._server.serve(sockets=[self._listener]))
+
+
+@contextmanager
+def served(board: Board, metrics: Metrics = no_metrics, port: int = 0) -> Iterator[Served]:
+    """A service on a free port of loopback (or on `port`) while the block runs."""
+    service = Served(board, metrics, port)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.stop()
