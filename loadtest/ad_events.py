@@ -46,7 +46,7 @@ class Disorder:
     late_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.share and 0 <= self.late_share and self.share + self.late_share <= 1):
+        if min(self.share, self.late_share) < 0 or self.share + self.late_share > 1:
             raise ValueError(
                 f"the shares of disordered and late events must lie in 0..1 together, "
                 f"not {self.share!r} and {self.late_share!r}"

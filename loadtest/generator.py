@@ -73,7 +73,7 @@ class Run:
         self._summary.events_per_second = round(self._summary.events / max(self._summary.seconds, 1e-3), 1)
         return self._summary
 
-    def _failed(self, error: KafkaError | None, message: Message) -> None:
+    def _failed(self, _error: KafkaError | None, _message: Message) -> None:
         """Count a record that the broker did not take (the producer reports failures only)."""
         self._summary.failed += 1
 

@@ -1,8 +1,8 @@
 """Bugs that the new version of the job can be run with, to see that they are found.
 
 Each models a mistake that real pipelines have shipped. They are seeded and, but for the stall, a function of
-the rows and the batch alone, so a drill can be repeated. All but the stall touch the views and leave the counts
-as they are. At some hundred events a second each shows within ten seconds.
+the rows and the batch alone, so a drill can be repeated. All but the stall touch the views and leave the
+counts as they are. At some hundred events a second each shows within ten seconds.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Rewrite = Callable[[DataFrame, int], DataFrame]
+"""Takes the rows of a batch and its number, and gives the rows to write."""
 
 SLICE_MS = 3_000
 """A campaign is lost for one slice of event time, then there for the next."""

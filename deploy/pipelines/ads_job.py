@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event as Flag
+from typing import ClassVar
 
 from py4j.java_gateway import JavaGateway
 from pyspark.java_gateway import ensure_callback_server_started
@@ -25,9 +26,9 @@ CAMPAIGNS = 100
 ADS_PER_CAMPAIGN = 10
 
 SHUFFLE_PARTITIONS = 2
-"""Tasks and state stores of a stage that shuffles. The data are small: each more costs a task and a state file
-per micro-batch, and buys nothing. A checkpoint remembers the number, so it is the code's to say, not the
-submitter's."""
+"""Tasks and state stores of a stage that shuffles. The data are small: each more costs a task and a state
+file per micro-batch, and buys nothing. A checkpoint remembers the number, so it is the code's to say, not
+the submitter's."""
 
 IDLE_SECONDS = 15.0
 """How long a stop waits for running micro-batches to end. A batch that is cut off is written again after the
@@ -41,21 +42,18 @@ HOOK_PRIORITY = 1000
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """The arguments of both versions. (`--master` and the like are spark-submit's own.)"""
+    """The arguments of both versions; `--master` and the like are spark-submit's own."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
     parser.add_argument("--brokers", required=True, help="Kafka bootstrap servers, host:port[,…]")
     parser.add_argument("--input", default="ads.events", help="topic of the events (%(default)s)")
     parser.add_argument("--views-topic", help="topic for the views; without it that query is not run")
     parser.add_argument("--counts-topic", help="topic for the counts; without it that query is not run")
     parser.add_argument("--checkpoint", required=True, help="folder or URI; each query has its own subfolder")
-    parser.add_argument(
-        "--trigger-seconds", type=float, default=1.0, help="between micro-batches (%(default)s)"
-    )
+    parser.add_argument("--trigger-seconds", type=float, default=1.0, help="between batches of views (1)")
+    parser.add_argument("--counts-trigger-seconds", type=float, default=5.0, help="the same of counts (5)")
     parser.add_argument("--max-offsets", type=int, help="largest micro-batch, in records (no limit)")
     parser.add_argument("--available-now", action="store_true", help="process what is there, and end")
-    parser.add_argument(
-        "--campaigns", type=Path, help="CSV with the columns ad_id,campaign_id (built-in table)"
-    )
+    parser.add_argument("--campaigns", type=Path, help="CSV with ad_id,campaign_id (a built-in table)")
     return parser
 
 
@@ -75,7 +73,7 @@ def session(name: str) -> SparkSession:
 def campaign_table(spark: SparkSession, file: Path | None) -> DataFrame:
     """The campaign of each ad: (ad_id, campaign_id).
 
-    As literal rows, not as a scan: the plan of every micro-batch has the table in it and needs no job to get it.
+    As literal rows, not as a scan: each micro-batch has the table in its plan and needs no job to get it.
     """
     rows = ", ".join(f"({_literal(ad)}, {_literal(campaign)})" for ad, campaign in _campaigns(file))
     return spark.sql(f"SELECT * FROM VALUES {rows} AS campaigns(ad_id, campaign_id)")
@@ -122,25 +120,29 @@ def kafka_options(options: argparse.Namespace, topic: str) -> dict[str, str]:
     return {"kafka.bootstrap.servers": options.brokers, "kafka.acks": "all", "topic": topic}
 
 
-def start(query: str, writer: DataStreamWriter, options: argparse.Namespace) -> StreamingQuery:
-    """Start a query under its name, with its own checkpoint and the trigger asked for.
+def start(
+    query: str, writer: DataStreamWriter, options: argparse.Namespace, trigger_seconds: float
+) -> StreamingQuery:
+    """Start a query under its name, with its own checkpoint and its trigger.
 
     The checkpoint holds the input offsets of each batch and the state of the counts. It belongs to this query
     of this version: a second version must never be pointed at it, or it takes the first one's place. The
-    trigger is a compromise: each batch has fixed costs (planning, checkpoint files) of some 0.1 s, and an
-    event waits for half an interval on average.
+    trigger is a compromise: each batch has fixed costs (planning, checkpoint files) of some 0.3 s of a core,
+    and an event waits for half an interval on average. Counts come every ten seconds of event time, so their
+    query may run less often than that of the views.
     """
-    named = writer.queryName(query).option("checkpointLocation", f"{options.checkpoint.rstrip('/')}/{query}")
+    checkpoint = f"{options.checkpoint.rstrip('/')}/{query}"
+    named = writer.queryName(query).option("checkpointLocation", checkpoint)
     if options.available_now:
         return named.trigger(availableNow=True).start()
-    return named.trigger(processingTime=f"{round(options.trigger_seconds * 1000)} milliseconds").start()
+    return named.trigger(processingTime=f"{round(trigger_seconds * 1000)} milliseconds").start()
 
 
 def run(spark: SparkSession, queries: Sequence[StreamingQuery], stopping: Flag) -> None:
     """Wait until the queries have ended, one of them fails, or the process is told to stop.
 
     Raises:
-        StreamingQueryException: a query failed; the other one is stopped.
+        StreamingQueryException: a query failed by itself; the other one is stopped.
     """
     if not queries:
         sys.exit("nothing to do: name --views-topic, --counts-topic or both")
@@ -151,7 +153,7 @@ def run(spark: SparkSession, queries: Sequence[StreamingQuery], stopping: Flag) 
         for query in queries:
             _stop(query)
     for query in queries:
-        if error := query.exception():
+        if (error := query.exception()) and not stopping.is_set():
             raise error
 
 
@@ -167,8 +169,9 @@ def _stop(query: StreamingQuery) -> None:
 def _stopped_first(spark: SparkSession, stopping: Flag) -> Iterator[None]:
     """Set `stopping` on SIGTERM or SIGINT, whether this process gets the signal or the JVM above it.
 
-    Under spark-submit the process that a supervisor knows is the JVM. It would take Spark down in the middle of
-    a batch; so a hook that runs before Spark's own asks this process to stop, and waits until the block is left.
+    Under spark-submit the process that a supervisor knows is the JVM. It would take Spark down in the middle
+    of a batch; so a hook that runs before Spark's own asks this process to stop, and waits until the block is
+    left.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
@@ -203,4 +206,4 @@ class _StopFirst:
     class Java:
         """Names the interface to py4j."""
 
-        implements = ["java.lang.Runnable"]
+        implements: ClassVar[list[str]] = ["java.lang.Runnable"]

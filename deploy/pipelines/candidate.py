@@ -6,30 +6,34 @@ of one ad, where it must not. Run it with spark-submit; README.md beside this fi
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event as Flag
 
 import ads_faults
 import ads_job
+from ads_faults import Rewrite
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+BatchWriter = Callable[[DataFrame, int], None]
+
 VIEWS = """
-    SELECT /*+ SHUFFLE_HASH(campaigns) */ campaigns.campaign_id, event.ad_id, event.event_time, partition, offset
+    SELECT /*+ SHUFFLE_HASH(campaigns) */ campaign_id, ad_id, event_time, partition, offset
     FROM (
-        SELECT from_json(CAST(value AS STRING), 'ad_id STRING, event_type STRING, event_time BIGINT') AS event,
-               partition, offset
+        SELECT partition, offset, inline(array(from_json(
+            CAST(value AS STRING), 'ad_id STRING, event_type STRING, event_time BIGINT'
+        )))
         FROM {events}
     ) AS parsed
-    JOIN {campaigns} AS campaigns ON campaigns.ad_id = parsed.event.ad_id
-    WHERE parsed.event.event_type = 'view'
+    JOIN {campaigns} AS campaigns USING (ad_id)
+    WHERE event_type = 'view'
 """
 
 BUCKET_MS = 10_000
 
 WATERMARK = "20 seconds"
-"""On the *start* of a bucket of ten seconds, so an event may be ten to twenty seconds behind the newest one: at
-least what the trusted version allows. A bucket is written when the newest event is twenty seconds past its
+"""On the *start* of a bucket of ten seconds, so an event may be ten to twenty seconds behind the newest one:
+at least what the trusted version allows. A bucket is written when the newest event is twenty seconds past its
 start, which is also when the trusted version writes it: ten seconds of window and ten of watermark."""
 
 COUNTS = """
@@ -38,18 +42,16 @@ COUNTS = """
     GROUP BY campaign_id, bucket
 """
 
-VIEW_RECORD = (
-    "to_json(named_struct('ad_id', ad_id, 'campaign_id', campaign_id, 'event_time', event_time)) AS value"
-)
-COUNT_RECORD = (
-    "to_json(named_struct('campaign_id', campaign_id, 'window_start', window_start, 'views', views)) AS value"
-)
+VIEW_RECORD = """
+    to_json(named_struct('ad_id', ad_id, 'campaign_id', campaign_id, 'event_time', event_time)) AS value
+"""
+
+COUNT_RECORD = """
+    to_json(named_struct('campaign_id', campaign_id, 'window_start', window_start, 'views', views)) AS value
+"""
 
 WRITERS = 2
 """Tasks that write a batch of views."""
-
-Rewrite = Callable[[DataFrame, int], DataFrame]
-"""Takes the rows of a batch and its number, and gives the rows to write."""
 
 
 def views(spark: SparkSession, events: DataFrame, campaigns: DataFrame) -> DataFrame:
@@ -58,7 +60,7 @@ def views(spark: SparkSession, events: DataFrame, campaigns: DataFrame) -> DataF
 
 
 def counts(spark: SparkSession, events: DataFrame, campaigns: DataFrame) -> DataFrame:
-    """Views per campaign and ten seconds: (campaign_id, window_start, views), window_start in ms since 1970."""
+    """Views per campaign and ten seconds, with window_start in ms since 1970."""
     buckets = views(spark, events, campaigns).selectExpr(
         "campaign_id", f"timestamp_millis(event_time - pmod(event_time, {BUCKET_MS})) AS bucket"
     )
@@ -75,14 +77,7 @@ def by_campaign(batch: DataFrame, batch_id: int) -> DataFrame:
     return batch.repartition(WRITERS, "campaign_id").sortWithinPartitions("partition", "offset")
 
 
-def by_window(batch: DataFrame, batch_id: int) -> DataFrame:
-    """Arrange the closed windows of a batch by time; no reader may rely on it."""
-    return batch.coalesce(1).sortWithinPartitions("window_start", "campaign_id")
-
-
-def write(
-    rewrites: list[Rewrite], record: str, key: str, sink: dict[str, str]
-) -> Callable[[DataFrame, int], None]:
+def write(rewrites: Sequence[Rewrite], key: str, record: str, sink: dict[str, str]) -> BatchWriter:
     """The batch writer: apply the rewrites, make Kafka records, write them."""
 
     def batch_writer(batch: DataFrame, batch_id: int) -> None:
@@ -97,18 +92,18 @@ def start(spark: SparkSession, options: argparse.Namespace, stopping: Flag) -> l
     """Start the queries whose topics are named."""
     campaigns = ads_job.campaign_table(spark, options.campaigns)
     fault = ads_faults.named(options.fault, options.fault_seed, stopping)
-    asked = {
-        "views": (views, [by_campaign, *fault.views], VIEW_RECORD, "ad_id", options.views_topic),
-        "counts": (counts, [by_window, *fault.counts], COUNT_RECORD, "campaign_id", options.counts_topic),
-    }
     queries = []
-    for name, (query, rewrites, record, key, topic) in asked.items():
-        if topic is not None:
-            rows = query(spark, ads_job.kafka_source(spark, options), campaigns)
-            batch_writer = write(rewrites, record, key, ads_job.kafka_options(options, topic))
-            # Append: a bucket is written once, when the watermark has passed it, and never revised.
-            writer = rows.writeStream.outputMode("append").foreachBatch(batch_writer)
-            queries.append(ads_job.start(name, writer, options))
+    if options.views_topic is not None:
+        sink = ads_job.kafka_options(options, options.views_topic)
+        rows = views(spark, ads_job.kafka_source(spark, options), campaigns).writeStream
+        writer = rows.foreachBatch(write([by_campaign, *fault.views], "ad_id", VIEW_RECORD, sink))
+        queries.append(ads_job.start("views", writer, options, options.trigger_seconds))
+    if options.counts_topic is not None:
+        sink = ads_job.kafka_options(options, options.counts_topic)
+        # Append: a bucket is written once, when the watermark has passed it, and never revised.
+        rows = counts(spark, ads_job.kafka_source(spark, options), campaigns).writeStream.outputMode("append")
+        writer = rows.foreachBatch(write(fault.counts, "campaign_id", COUNT_RECORD, sink))
+        queries.append(ads_job.start("counts", writer, options, options.counts_trigger_seconds))
     return queries
 
 
@@ -122,7 +117,10 @@ def arguments() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Run the job until it is told to stop."""
-    options = arguments().parse_args()
+    parser = arguments()
+    options = parser.parse_args()
+    if options.fault and options.campaigns:
+        parser.error("--fault knows the built-in campaigns only: leave out --campaigns")
     spark = ads_job.session("ads-candidate")
     stopping = Flag()
     ads_job.run(spark, start(spark, options, stopping), stopping)

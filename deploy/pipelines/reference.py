@@ -10,7 +10,7 @@ from threading import Event as Flag
 import ads_job
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 EVENT = (
     "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, "
@@ -20,9 +20,9 @@ EVENT = (
 WINDOW = "10 seconds"
 
 WATERMARK = "10 seconds"
-"""How far behind the newest event an event may be and still count for certain. A longer one holds results back
-and keeps more state; a shorter one drops more. What lies beyond it is dropped or not depending on where the
-micro-batches happened to be cut, so two versions agree only on input whose disorder stays within it."""
+"""How far behind the newest event an event may be and still count for certain. A longer one holds results
+back and keeps more state; a shorter one drops more. What lies beyond it is dropped or not depending on where
+the micro-batches happened to be cut: two versions agree only on input whose disorder stays within it."""
 
 
 def views(events: DataFrame, campaigns: DataFrame) -> DataFrame:
@@ -60,17 +60,22 @@ def count_records(events: DataFrame, campaigns: DataFrame) -> DataFrame:
 def start(spark: SparkSession, options: argparse.Namespace) -> list[StreamingQuery]:
     """Start the queries whose topics are named."""
     campaigns = ads_job.campaign_table(spark, options.campaigns)
-    asked = {"views": (view_records, options.views_topic), "counts": (count_records, options.counts_topic)}
     queries = []
-    for name, (records, topic) in asked.items():
-        if topic is not None:
-            rows = records(ads_job.kafka_source(spark, options), campaigns)
-            # Append: a window is written once, when the watermark has passed its end, and never revised.
-            writer = rows.writeStream.outputMode("append").format("kafka")
-            queries.append(
-                ads_job.start(name, writer.options(**ads_job.kafka_options(options, topic)), options)
-            )
+    if options.views_topic is not None:
+        rows = view_records(ads_job.kafka_source(spark, options), campaigns)
+        writer = to_kafka(rows, options, options.views_topic)
+        queries.append(ads_job.start("views", writer, options, options.trigger_seconds))
+    if options.counts_topic is not None:
+        rows = count_records(ads_job.kafka_source(spark, options), campaigns)
+        writer = to_kafka(rows, options, options.counts_topic)
+        queries.append(ads_job.start("counts", writer, options, options.counts_trigger_seconds))
     return queries
+
+
+def to_kafka(records: DataFrame, options: argparse.Namespace, topic: str) -> DataStreamWriter:
+    """Spark's own sink. Append: a window is written once, when the watermark has passed it, never revised."""
+    writer = records.writeStream.outputMode("append").format("kafka")
+    return writer.options(**ads_job.kafka_options(options, topic))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The generated input: same seed, same bytes; events due when the schedule says; disorder within its bounds."""
+"""The generated input: same seed, same bytes; events due on schedule; disorder within its bounds."""
 
 import json
 from itertools import pairwise
@@ -114,7 +114,7 @@ def test_a_schedule_that_makes_no_sense_is_refused() -> None:
 def test_shares_above_one_are_refused() -> None:
     with pytest.raises(ValueError, match=r"must lie in 0..1 together, not 0.7 and 0.5"):
         Disorder(share=0.7, late_share=0.5)
-    with pytest.raises(ValueError, match="late events .* must be later than 4.0 s"):
+    with pytest.raises(ValueError, match=r"late events .* must be later than 4.0 s"):
         Disorder(late_share=0.1, late_seconds=1)
 
 
