@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from deploy.embedded.errors import EmbeddedError
 
 OLDEST_JAVA = 17
 _INSTALL_SECONDS = 900
+_LOCK = Path(__file__).parents[2] / ".cache" / "apt.lock"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def _java_version(java: str) -> int:
 def find_java() -> str | None:
     """Find a Java that is new enough: that of JAVA_HOME if it is set, else the first on the path."""
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which(Path(home, "bin", "java")) if home else None
+    java = shutil.which(str(Path(home, "bin", "java"))) if home else None
     java = java or shutil.which("java")
     return java if java and _java_version(java) >= OLDEST_JAVA else None
 
@@ -82,7 +82,8 @@ def ensure(wanted: Prerequisite) -> str:
 def _install(wanted: Prerequisite) -> None:
     text = f"{wanted.name} is missing: installing the Debian package {wanted.package} …"
     print(text, file=sys.stderr, flush=True)
-    with Path(tempfile.gettempdir(), "twinstream-apt.lock").open("w") as lock:
+    _LOCK.parent.mkdir(exist_ok=True)
+    with _LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits here instead of failing at dpkg's own lock
         if wanted.find():
             return
@@ -91,7 +92,7 @@ def _install(wanted: Prerequisite) -> None:
 
 
 def _apt(*arguments: str) -> None:
-    command = ["apt-get", "-qq", *arguments]
+    command = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *arguments]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(
         command,

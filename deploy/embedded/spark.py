@@ -58,8 +58,7 @@ def submit(
     connector = ",".join(map(str, jars.ensure(jars.SPARK)))
     scratch = folder / f"{name}-scratch"
     scratch.mkdir(parents=True, exist_ok=True)
-    folders = {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch)}
-    settings = {**_CONF, **folders, **(conf or {})}
+    settings = {**_CONF, "spark.sql.warehouse.dir": str(scratch), **(conf or {})}
     options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     program = str(spark_home() / "bin" / "spark-submit")
     command = [program, "--master", master, "--name", name, "--jars", connector]
@@ -68,6 +67,7 @@ def submit(
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_LOCAL_DIRS": str(scratch),
         "PYTHONUNBUFFERED": "1",
         **({"SPARK_CONF_DIR": str(conf_folder)} if conf_folder else {}),
     }

@@ -1,0 +1,141 @@
+"""The demo as a user runs it: an honest candidate passes, each bug gets its verdict, nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import marked, new_mark
+from tests.support.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+DEMO = [sys.executable, "-m", "deploy.demo"]
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.requires_spark,
+    pytest.mark.timeout(360),
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A bounded run that is over."""
+
+    exit_code: int
+    result: dict[str, Any]
+    told: str
+
+    def comparison(self, name: str) -> dict[str, Any]:
+        comparison: dict[str, Any] = self.result["comparisons"][name]
+        return comparison
+
+
+def run(*command: str) -> Run:
+    mark = new_mark()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**environment, **mark},
+        capture_output=True,
+        text=True,
+        timeout=330,
+        check=False,
+    )
+    assert marked(mark) == {}, "a bounded run leaves no process behind"
+    assert done.stdout, done.stderr
+    return Run(done.returncode, json.loads(done.stdout), done.stderr)
+
+
+def demo(*options: str) -> Run:
+    return run(*DEMO, "--json", *options)
+
+
+def accounts_add_up(comparison: dict[str, Any]) -> bool:
+    return all(
+        account["consumed"] == sum(count for name, count in account.items() if name != "consumed")
+        for account in comparison["accounts"].values()
+    )
+
+
+def test_an_honest_candidate_passes() -> None:
+    passed = run("make", "demo", "DURATION=50", "JSON=1")
+    assert passed.exit_code == 0, passed.told
+    assert (passed.result["answer"], passed.result["verdict"]) == ("pass", "EQUIVALENT")
+    assert set(passed.result["comparisons"]) == {"ads-views", "ads-counts"}
+    for comparison in passed.result["comparisons"].values():
+        assert comparison["matched"] > 0
+        assert comparison["divergences"]["total"] == 0
+        assert accounts_add_up(comparison)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("drop", "missing"), ("duplicate", "duplicate"), ("field", "changed"), ("reorder", "reordered")],
+)
+def test_a_bug_fails_and_is_named(fault: str, kind: str) -> None:
+    failed = demo("--fault", fault, "--duration", "20")
+    views = failed.comparison("ads-views")
+    assert failed.exit_code == 1, failed.told
+    assert (failed.result["answer"], views["verdict"]) == ("fail", "DIVERGED")
+    assert views["divergences"]["by_kind"][kind] > 0
+    assert kind in failed.told
+    assert accounts_add_up(views)
+
+
+def test_a_candidate_that_stalls_is_undecided_and_no_difference() -> None:
+    stalled = demo("--fault", "stall", "--duration", "30")
+    assert stalled.exit_code == 3, stalled.told
+    assert stalled.result["answer"] == "undecided"
+    for comparison in stalled.result["comparisons"].values():
+        assert comparison["divergences"]["total"] == 0
+
+
+def start_and_wait_for(text: str, mark: dict[str, str], told: Path) -> subprocess.Popen[bytes]:
+    with told.open("wb") as file:
+        started = subprocess.Popen(
+            [*DEMO, "--json"], cwd=ROOT, env={**os.environ, **mark}, stdout=subprocess.PIPE, stderr=file
+        )
+    eventually(lambda: text in told.read_text(), seconds=120, what=f"the demo says {text!r}")
+    return started
+
+
+def test_ctrl_c_stops_everything_in_bounded_time(tmp_path: Path) -> None:
+    mark = new_mark()
+    with start_and_wait_for("the page: http://", mark, tmp_path / "told") as started:
+        started.send_signal(signal.SIGINT)
+        output, _ = started.communicate(timeout=60)
+    assert marked(mark) == {}
+    assert started.returncode == 0
+    assert "comparisons" in json.loads(output)
+
+
+def test_nothing_outlives_a_demo_that_is_killed(tmp_path: Path) -> None:
+    mark = new_mark()
+    with start_and_wait_for("the page: http://", mark, tmp_path / "told") as started:
+        eventually(
+            lambda: sum("spark-submit" in command for command in marked(mark).values()) >= 2,
+            what="both Spark applications run",
+        )
+        started.kill()
+        started.communicate(timeout=60)
+    eventually(lambda: not marked(mark), seconds=30, what="no process is left")
+
+
+def test_a_wrong_option_is_a_usage_error() -> None:
+    done = subprocess.run(
+        [*DEMO, "--fault", "fire"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "invalid choice: 'fire'" in done.stderr
