@@ -1,4 +1,4 @@
-"""The real HTTP server over a board that the test feeds: real sockets, real event loop, in a thread of its own."""
+"""The real HTTP server over a board that the test feeds: real sockets and event loop, in its own thread."""
 
 from __future__ import annotations
 

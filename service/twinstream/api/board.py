@@ -185,6 +185,11 @@ class Board:
         """Leave nothing more in `mailbox`."""
         self._mailboxes.discard(mailbox)
 
+    @property
+    def listeners(self) -> int:
+        """How many event streams are open."""
+        return len(self._mailboxes)
+
     def close(self) -> None:
         """End all event streams, so that a server which waits for its connections can stop."""
         self._closed = True

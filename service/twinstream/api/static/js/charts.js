@@ -43,12 +43,15 @@ export class SidesChart {
   summary(sample) {
     if (!sample) return `${this.title}: nothing yet.`;
     const { reference, candidate } = this.read(sample);
-    return `${this.title} over the last minutes; now ${this.format(reference)} in the reference, ${this.format(candidate)} in the candidate.`;
+    const now = `${this.format(reference)} in the reference, ${this.format(candidate)} in the candidate`;
+    return `${this.title} over the last minutes; now ${now}.`;
   }
 }
 
-export const unmatchedChart = (root) => new SidesChart(root, "Unmatched events", (sample) => sample.unmatched, count);
-export const rateChart = (root) => new SidesChart(root, "Events per second", (sample) => sample.events_per_second, rate);
+export const unmatchedChart = (root) =>
+  new SidesChart(root, "Unmatched events", (sample) => sample.unmatched, count);
+export const rateChart = (root) =>
+  new SidesChart(root, "Events per second", (sample) => sample.events_per_second, rate);
 
 function columns(samples, read) {
   const times = [];
@@ -61,7 +64,8 @@ function columns(samples, read) {
   for (const sample of samples) {
     const time = Date.parse(sample.at) / 1000;
     const last = times.at(-1);
-    if (last !== undefined && time - last > GAP_SECONDS) push(last + 1, { reference: null, candidate: null });
+    if (last !== undefined && time - last > GAP_SECONDS)
+      push(last + 1, { reference: null, candidate: null });
     push(time, read(sample));
   }
   return [times, sides.reference, sides.candidate];
@@ -70,7 +74,12 @@ function columns(samples, read) {
 function colours(root) {
   const style = getComputedStyle(root);
   const of = (name) => style.getPropertyValue(name).trim();
-  return { reference: of("--reference"), candidate: of("--candidate"), text: of("--muted"), grid: of("--line") };
+  return {
+    reference: of("--reference"),
+    candidate: of("--candidate"),
+    text: of("--muted"),
+    grid: of("--line"),
+  };
 }
 
 function options(size, { reference, candidate, text, grid }, format) {

@@ -28,7 +28,11 @@ function kindButtons({ status, kind: chosen }, choose) {
     .map(([kind, value]) =>
       el(
         "button",
-        { type: "button", "aria-pressed": String(kind === chosen), onclick: () => choose(kind === chosen ? null : kind) },
+        {
+          type: "button",
+          "aria-pressed": String(kind === chosen),
+          onclick: () => choose(kind === chosen ? null : kind),
+        },
         `${kind} ${count(value)}`,
       ),
     );
@@ -37,7 +41,9 @@ function kindButtons({ status, kind: chosen }, choose) {
 function emptyText(comparison, total) {
   if (comparison.divergences.size) return "";
   if (!total) return "No difference has been found.";
-  return comparison.loaded ? "No records of these are kept; the counts are exact." : "Fetching the records…";
+  return comparison.loaded
+    ? "No records of these are kept; the counts are exact."
+    : "Fetching the records…";
 }
 
 function showCards(list, comparison, now) {
@@ -47,7 +53,10 @@ function showCards(list, comparison, now) {
     render(card, report, () => cardContent(report, now));
     return card;
   });
-  if (wanted.length !== list.children.length || wanted.some((card, index) => list.children[index] !== card)) {
+  if (
+    wanted.length !== list.children.length ||
+    wanted.some((card, index) => list.children[index] !== card)
+  ) {
     list.replaceChildren(...wanted);
   }
 }
@@ -57,7 +66,13 @@ function cardContent(report, now) {
     el(
       "div",
       { class: "line" },
-      el("h3", {}, el("span", { class: "kind" }, report.kind), " ", el("span", { class: "meaning" }, WORDS[report.kind])),
+      el(
+        "h3",
+        {},
+        el("span", { class: "kind" }, report.kind),
+        " ",
+        el("span", { class: "meaning" }, WORDS[report.kind]),
+      ),
       el("span", { class: "scope" }, scope(report.scope)),
       el("time", { datetime: report.first_seen }, clock(report.first_seen, now)),
     ),
@@ -70,13 +85,15 @@ function cardContent(report, now) {
 }
 
 const scope = (value) =>
-  Object.entries(value).map(([name, member]) => `${name} ${json(member)}`).join(" · ") || "whole stream";
+  Object.entries(value)
+    .map(([name, member]) => `${name} ${json(member)}`)
+    .join(" · ") || "whole stream";
 
 function flags(report) {
   const texts = [
     report.provisional && "provisional: its scope is still open, so this may be replaced",
     report.late !== null && `late: its partner came after all, ${duration(report.late)} later`,
-    report.tainted && "tainted: found after a stretch that was not checked, so it does not count for the verdict",
+    report.tainted && "tainted: found after a stretch that was not checked, so the verdict leaves it out",
     report.explained && `explained by the known difference ${report.explained}`,
   ].filter(Boolean);
   return texts.length ? el("ul", { class: "flags" }, ...texts.map((text) => el("li", {}, text))) : null;
@@ -84,9 +101,22 @@ function flags(report) {
 
 function witness(report) {
   if (!report.witness.length) return null;
-  const title = report.witness.length === 1 ? "The event that proves it" : `The ${report.witness.length} events that prove it`;
+  const number = report.witness.length;
+  const title = number === 1 ? "The event that proves it" : `The ${number} events that prove it`;
   const items = report.witness.map(({ side, position, value }) =>
-    el("li", {}, el("span", { class: side }, side), " ", el("span", { class: "place" }, place(position)), el("code", {}, json(value))),
+    el(
+      "li",
+      {},
+      el("span", { class: side }, side),
+      " ",
+      el("span", { class: "place" }, place(position)),
+      el("code", {}, json(value)),
+    ),
   );
-  return el("details", { class: "witness", open: report.kind === "reordered" }, el("summary", {}, title), el("ol", {}, ...items));
+  return el(
+    "details",
+    { class: "witness", open: report.kind === "reordered" },
+    el("summary", {}, title),
+    el("ol", {}, ...items),
+  );
 }

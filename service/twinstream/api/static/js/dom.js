@@ -1,6 +1,6 @@
 // The little of a framework that the page needs. Data only ever become text nodes, never markup.
 
-/** A new element: `el("p", { class: "quiet" }, "text", child)`. Absent children (null, false) are left out. */
+/** A new element: `el("p", { class: "quiet" }, "text", child)`. Children null and false are left out. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -6,8 +6,8 @@ const RETRY_MILLISECONDS = 2_000;
 const EVENTS = ["status", "gate", "sample", "verdict", "divergence", "withdrawn", "heartbeat"];
 
 /**
- * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream has
- * (again) begun, `on.lost()` once when it breaks.
+ * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream
+ * has (again) begun, `on.lost()` once when it breaks.
  */
 export function follow(url, on) {
   let source = null;

@@ -34,7 +34,8 @@ function latencyNote(recent) {
 function sideNote(status, side) {
   const lags = status.progress[side].map((partition) => partition.lag);
   const lag = lags.length && !lags.includes(null) ? lags.reduce((sum, value) => sum + value, 0) : null;
-  return `${lag === null ? "lag not known" : `lag ${counted(lag, "record")}`} · ${count(status.unmatched[side])} unmatched`;
+  const behind = lag === null ? "lag not known" : `lag ${counted(lag, "record")}`;
+  return `${behind} · ${count(status.unmatched[side])} unmatched`;
 }
 
 function throughNote(status, now) {

@@ -1,4 +1,4 @@
-// Numbers, times and values as text. Times are UTC, everywhere and always: a page for people in several places.
+// Numbers, times and values as text. Times are UTC always: the page is for people in several places.
 
 export const NOTHING = "–";
 
@@ -17,7 +17,11 @@ export function rate(value) {
   return value > 0 && value < 10 ? fine.format(value) : whole.format(value);
 }
 
-const STEPS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+const STEPS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+];
 
 /** A short span in the unit that fits: 10 µs, 1 ms, 100 s. */
 export function span(seconds) {
@@ -51,7 +55,9 @@ export function clock(text, now) {
   if (!text) return NOTHING;
   const iso = new Date(text).toISOString();
   const time = `${iso.slice(11, 19)} UTC`;
-  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10) ? time : `${iso.slice(0, 10)} ${time}`;
+  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
+    ? time
+    : `${iso.slice(0, 10)} ${time}`;
 }
 
 /** Seconds from an ISO time to `now` (milliseconds). */

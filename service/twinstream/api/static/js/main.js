@@ -63,7 +63,7 @@ async function load() {
     await Promise.all(items.map(({ name }) => loadOne(comparison(name))));
     $("empty").hidden = items.length > 0;
   } catch (error) {
-    console.warn("twinstream: the service did not answer:", error.message); // the stream's end tells the person
+    console.warn("twinstream: the service did not answer:", error.message); // the banner tells the person
   }
   soon();
 }
@@ -132,7 +132,10 @@ function showConnection(now) {
   setText(slot($("connection"), "text"), state === "lost" ? "connection lost" : state);
   $("banner").hidden = !lostSince;
   if (!lostSince) return;
-  setText($("banner"), `Connection lost at ${clock(lostSince, now)}. All below is from before; trying again.`);
+  setText(
+    $("banner"),
+    `Connection lost at ${clock(lostSince, now)}. All below is from before; trying again.`,
+  );
 }
 
 function announce(one) {

@@ -25,7 +25,8 @@ export class Comparison {
     this.status = status;
     const at = Date.parse(status.updated_at);
     this.timings.push({ at, latency: status.match_latency, processing: status.processing });
-    while (this.timings.length > 2 && at - this.timings[1].at >= LATENCY_WINDOW_MILLISECONDS) this.timings.shift();
+    while (this.timings.length > 2 && at - this.timings[1].at >= LATENCY_WINDOW_MILLISECONDS)
+      this.timings.shift();
   }
 
   takeSample(sample) {
@@ -85,14 +86,15 @@ export class Comparison {
   }
 }
 
-/** The upper edge below which a share of the counted lies: {edge} or {beyond} the last edge; null if none. */
+/** The upper edge below which a share of the counted lies: {edge}, or {beyond} the last; null if none. */
 export function quantile({ edges, counts }, share) {
   const total = counts.reduce((sum, value) => sum + value, 0);
   if (!total) return null;
   let seen = 0;
   for (const [index, value] of counts.entries()) {
     seen += value;
-    if (seen >= share * total) return index < edges.length ? { edge: edges[index] } : { beyond: edges.at(-1) };
+    if (seen >= share * total)
+      return index < edges.length ? { edge: edges[index] } : { beyond: edges.at(-1) };
   }
   return null;
 }

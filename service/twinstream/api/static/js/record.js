@@ -13,7 +13,10 @@ export function json(value) {
   if (value instanceof WrittenNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(json).join(", ")}]`;
   if (value !== null && typeof value === "object") {
-    return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${json(member)}`).join(", ")}}`;
+    const members = Object.entries(value).map(
+      ([name, member]) => `${JSON.stringify(name)}: ${json(member)}`,
+    );
+    return `{${members.join(", ")}}`;
   }
   return JSON.stringify(value);
 }
@@ -31,7 +34,17 @@ export function recordTable(report) {
       "table",
       { class: "record" },
       el("caption", { class: "hidden" }, "The records side by side"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Field"), head(report, "reference"), head(report, "candidate"))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, "Field"),
+          head(report, "reference"),
+          head(report, "candidate"),
+        ),
+      ),
       el("tbody", {}, ...(fold ? differing : rows).map(tableRow)),
     ),
     fold &&
@@ -47,7 +60,13 @@ export function recordTable(report) {
 function head(report, side) {
   const position = report.positions[side];
   const title = side === "reference" ? "Reference" : "Candidate";
-  return el("th", { scope: "col", class: side }, title, " ", el("span", { class: "place" }, position ? place(position) : "no such event"));
+  return el(
+    "th",
+    { scope: "col", class: side },
+    title,
+    " ",
+    el("span", { class: "place" }, position ? place(position) : "no such event"),
+  );
 }
 
 function tableRow({ path, reference, candidate, differs, uncompared }) {
@@ -80,7 +99,12 @@ function lines(report) {
   return [...paths].map((path) => {
     const pair = { reference: valueAt(reference, path), candidate: valueAt(candidate, path) };
     const differs = named.some((name) => within(path, name) || within(name, path)) && !same(pair);
-    return { path, ...pair, differs, uncompared: Boolean(reference && candidate) && !differs && !same(pair) };
+    return {
+      path,
+      ...pair,
+      differs,
+      uncompared: Boolean(reference && candidate) && !differs && !same(pair),
+    };
   });
 }
 
@@ -99,9 +123,10 @@ function fieldsOf(report, side) {
   return none ? null : flatten(report[side]);
 }
 
-/** Paths as in a comparison file: dotted, a dot inside a name escaped. A record that is no object is one value. */
+/** Paths as in a comparison file: dotted, a dot in a name escaped. What is no object is one value. */
 function flatten(value, prefix = "", into = new Map()) {
-  const nested = value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof WrittenNumber);
+  const leaf = typeof value !== "object" || value instanceof WrittenNumber;
+  const nested = value !== null && !leaf && !Array.isArray(value);
   if (!nested || (prefix && !Object.keys(value).length)) return into.set(prefix || "(value)", value);
   for (const [name, member] of Object.entries(value)) {
     const path = name.replaceAll(".", "\\.");

@@ -14,19 +14,26 @@ const FATES = [
   ["unmatched", "waiting for its partner"],
 ];
 
+const ALWAYS = new Set(["matched", "divergent", "unmatched"]); // the others only when there are any
+
 const cells = (...values) => values.map((value) => el("td", {}, value));
-const headings = (...texts) => el("thead", {}, el("tr", {}, ...texts.map((text) => el("th", { scope: "col" }, text))));
+const headings = (...texts) =>
+  el("thead", {}, el("tr", {}, ...texts.map((text) => el("th", { scope: "col" }, text))));
 
 export function showAccounts(root, { status }) {
   render(slot(root, "table"), status.accounts, ({ reference, candidate }) => {
-    const rows = FATES.filter(([fate]) => ["matched", "divergent", "unmatched"].includes(fate) || reference[fate] || candidate[fate]);
+    const rows = FATES.filter(([fate]) => ALWAYS.has(fate) || reference[fate] || candidate[fate]);
     return [
       el(
         "table",
         { class: "numbers accounts" },
         headings("Events", "Reference", "Candidate"),
         el("tbody", {}, ...rows.map(([fate, meaning]) => fateRow(fate, meaning, reference, candidate))),
-        el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "consumed"), total(reference), total(candidate))),
+        el(
+          "tfoot",
+          {},
+          el("tr", {}, el("th", { scope: "row" }, "consumed"), total(reference), total(candidate)),
+        ),
       ),
     ];
   });
@@ -74,7 +81,8 @@ function latencyTable({ edges, counts }) {
   return el("table", { class: "numbers latency" }, el("tbody", {}, ...rows));
 }
 
-const percent = (share) => (share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`);
+const percent = (share) =>
+  share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`;
 
 export function showProgress(root, { status }, now) {
   const { progress, verified_up_to, reference, candidate } = status;
@@ -103,7 +111,13 @@ function partitionRows(side, topic, partitions, verified, now) {
       "tr",
       {},
       el("th", { scope: "row", class: side }, `${topic} ${partition}`),
-      ...cells(count(verified[partition]), count(position), count(end), count(lag), clock(newest_event_at, now)),
+      ...cells(
+        count(verified[partition]),
+        count(position),
+        count(end),
+        count(lag),
+        clock(newest_event_at, now),
+      ),
     ),
   );
 }
@@ -112,15 +126,19 @@ export function showUnchecked(root, { status }, now) {
   const { holes, undecodable } = status;
   root.hidden = !holes.length && !undecodable.length;
   render(slot(root, "holes"), holes, () => (holes.length ? [holeList(holes, now)] : []));
-  render(slot(root, "undecodable"), undecodable, () => (undecodable.length ? undecodableList(undecodable) : []));
+  render(slot(root, "undecodable"), undecodable, () =>
+    undecodable.length ? undecodableList(undecodable) : [],
+  );
 }
+
+const where = (...parts) => el("span", { class: "place" }, parts.filter(Boolean).join(" · "));
 
 const holeList = (holes, now) =>
   el(
     "ul",
     { class: "sentences" },
     ...holes.map(({ reason, side, position, seen_at }) =>
-      el("li", {}, `${reason} `, el("span", { class: "place" }, [side, position && place(position), clock(seen_at, now)].filter(Boolean).join(" · "))),
+      el("li", {}, `${reason} `, where(side, position && place(position), clock(seen_at, now))),
     ),
   );
 
@@ -130,10 +148,13 @@ const undecodableList = (records) => [
     "ul",
     { class: "sentences" },
     ...records.map(({ side, position, reason }) =>
-      el("li", {}, `${reason} `, el("span", { class: "place" }, `${side} · ${place(position)}`)),
+      el("li", {}, `${reason} `, where(side, place(position))),
     ),
   ),
 ];
+
+const sizeAndCost = ({ size_bytes, duration_seconds }) =>
+  `${bytes(size_bytes ?? 0)} in ${span(duration_seconds ?? 0)}`;
 
 const runsSince = ({ started_at }, now) =>
   `${clock(started_at, now)}, for ${duration(secondsSince(started_at, now))}`;
@@ -142,7 +163,7 @@ export function showParticulars(root, { status, gate }, now) {
   const { checkpoint } = status;
   const published = gate.updated_at !== "";
   const saved = checkpoint.written_at
-    ? `${clock(checkpoint.written_at, now)} · ${bytes(checkpoint.size_bytes ?? 0)} in ${span(checkpoint.duration_seconds ?? 0)}`
+    ? [clock(checkpoint.written_at, now), sizeAndCost(checkpoint)].join(" · ")
     : "none yet";
   const facts = {
     Order: status.order,
@@ -151,5 +172,7 @@ export function showParticulars(root, { status, gate }, now) {
     "Last checkpoint": saved,
     "Last status": published ? clock(status.updated_at, now) : "none yet",
   };
-  render(root, facts, () => Object.entries(facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
+  render(root, facts, () =>
+    Object.entries(facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))),
+  );
 }

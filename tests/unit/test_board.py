@@ -1,0 +1,258 @@
+"""The board shows the newest of what matchers say, and never an old verdict as a live one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+
+import pytest
+
+from tests.support.statuses import NAME, START, Clocks, diverged, divergence, expectation, partition, status
+from twinstream.api.board import Board, UnknownComparisonError
+from twinstream.api.divergences import DivergenceLog
+from twinstream.api.mailbox import BoardEvent, Mailbox
+from twinstream.api.samples import Samples
+from twinstream.status import ComparisonStatus, Sides, Withdrawn
+
+
+@pytest.fixture
+def clocks() -> Clocks:
+    return Clocks()
+
+
+@pytest.fixture
+def board(clocks: Clocks) -> Board:
+    return Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=5.0)
+
+
+def at(seconds: float, name: str = NAME) -> ComparisonStatus:
+    return status(name, START + timedelta(seconds=seconds))
+
+
+def test_an_expected_comparison_is_pending_and_degraded_before_its_first_status(board: Board) -> None:
+    board.expect(expectation())
+    view = board.view(NAME)
+    assert (view.status.verdict, view.freshness.state, view.gate.answer) == (
+        "PENDING",
+        "awaited",
+        "undecided",
+    )
+    assert view.status.health.status == "degraded"
+    assert view.status.health.reasons[0].startswith("No status yet")
+
+
+def test_expecting_a_known_comparison_changes_nothing(board: Board) -> None:
+    board.accept(status())
+    board.expect(expectation())
+    assert board.view(NAME).status.verdict == "EQUIVALENT"
+
+
+def test_a_fresh_status_is_shown_as_it_came(board: Board) -> None:
+    board.expect(expectation())
+    board.accept(status())
+    assert board.view(NAME).status == status()
+    assert board.view(NAME).gate.answer == "pass"
+
+
+def test_an_unknown_comparison_is_an_error_that_names_it(board: Board) -> None:
+    with pytest.raises(UnknownComparisonError, match="there is no comparison 'nobody'"):
+        board.view("nobody")
+
+
+def test_a_silent_matcher_makes_its_status_stale_with_the_time(board: Board, clocks: Clocks) -> None:
+    board.accept(status())
+    clocks.advance(5.1)
+    view = board.view(NAME)
+    assert (view.freshness.state, view.gate.answer) == ("stale", "undecided")
+    assert view.status.health.reasons == [
+        "The status is stale since 2026-03-01 12:00:00 UTC: its matcher has fallen silent."
+    ]
+
+
+def test_reading_the_same_status_again_does_not_make_it_fresh(board: Board, clocks: Clocks) -> None:
+    for _ in range(4):
+        board.accept(status())
+        clocks.advance(2.0)
+    assert board.view(NAME).freshness.state == "stale"
+
+
+def test_a_status_that_was_old_when_it_came_is_stale_at_once(board: Board, clocks: Clocks) -> None:
+    clocks.advance(60)
+    board.accept(status())
+    assert board.view(NAME).freshness.state == "stale"
+
+
+def test_a_lost_matcher_counts_no_more_until_a_new_status_comes(board: Board, clocks: Clocks) -> None:
+    board.accept(status())
+    board.lost(NAME, "it exited with code 1")
+    assert board.view(NAME).gate.answer == "undecided"
+    assert "it exited with code 1" in board.view(NAME).gate.reason
+    board.accept(status())
+    assert board.view(NAME).freshness.state == "lost"
+    clocks.advance(1)
+    board.accept(at(1))
+    assert board.view(NAME).gate.answer == "pass"
+
+
+def test_divergences_are_listed_newest_first_and_replaced_in_place(board: Board) -> None:
+    board.accept(status())
+    for name in ("a", "b", "c"):
+        board.accept(divergence(name, provisional=True))
+    board.accept(divergence("a", text="now closed"))
+    page = board.divergences(NAME).page(10)
+    assert [report.id for report in page.items] == ["c", "b", "a"]
+    assert page.items[2].text == "now closed"
+
+
+def test_a_withdrawn_divergence_is_gone(board: Board) -> None:
+    board.accept(status())
+    board.accept(divergence("a", provisional=True))
+    board.accept(Withdrawn(id="a", comparison=NAME))
+    assert board.divergences(NAME).get("a") is None
+
+
+def test_pages_of_divergences_hold_each_once_although_new_ones_come() -> None:
+    log = DivergenceLog()
+    for number in range(5):
+        log.upsert(divergence(str(number)))
+    first = log.page(2)
+    log.upsert(divergence("new"))
+    second = log.page(2, first.next)
+    third = log.page(2, second.next)
+    assert [report.id for page in (first, second, third) for report in page.items] == [
+        "4",
+        "3",
+        "2",
+        "1",
+        "0",
+    ]
+    assert third.next is None
+
+
+def test_a_page_of_one_kind_leaves_the_others_out() -> None:
+    log = DivergenceLog()
+    log.upsert(divergence("a", kind="missing"))
+    log.upsert(divergence("b", kind="changed"))
+    assert [report.id for report in log.page(10, kind="missing").items] == ["a"]
+
+
+def test_a_flood_of_divergences_keeps_the_newest() -> None:
+    log = DivergenceLog(kept=3)
+    for number in range(10):
+        log.upsert(divergence(str(number)))
+    assert [report.id for report in log.page(10).items] == ["9", "8", "7"]
+
+
+def test_samples_hold_the_rate_of_each_side() -> None:
+    samples = Samples()
+    for second in range(4):
+        events = Sides[int](reference=100 * second, candidate=50 * second)
+        samples.add(status(at=START + timedelta(seconds=second), events=events))
+    rates = [sample.events_per_second for sample in samples.items()]
+    assert (rates[0].reference, rates[0].candidate) == (None, None)
+    assert (rates[3].reference, rates[3].candidate) == (100.0, 50.0)
+
+
+def test_a_stalled_side_shows_a_rate_of_zero_within_seconds() -> None:
+    samples = Samples()
+    for second in range(12):
+        events = Sides[int](reference=100 * second, candidate=min(500, 100 * second))
+        samples.add(status(at=START + timedelta(seconds=second), events=events))
+    assert samples.items()[-1].events_per_second.candidate == 0.0
+
+
+def test_samples_are_bounded_and_about_a_second_apart() -> None:
+    samples = Samples(kept=5)
+    for tenth in range(100):
+        samples.add(status(at=START + timedelta(seconds=tenth / 10)))
+    assert len(samples.items()) == 5
+    first, second = samples.items()[:2]
+    assert (second.at - first.at).total_seconds() >= 0.8
+
+
+def test_a_restarted_matcher_shows_no_rate_across_the_restart() -> None:
+    samples = Samples()
+    samples.add(status(at=START, events=Sides[int](reference=1000, candidate=1000)))
+    restarted = START + timedelta(seconds=2)
+    samples.add(status(at=restarted, started_at=restarted, events=Sides[int](reference=900, candidate=900)))
+    assert samples.items()[-1].events_per_second.reference is None
+
+
+def test_a_lag_that_is_not_known_of_every_partition_is_not_known() -> None:
+    samples = Samples()
+    progress = Sides(reference=[partition(0, 5, 2), partition(1, 5, None)], candidate=[partition(0, 5, 2)])
+    samples.add(status(progress=progress))
+    assert samples.items()[0].lag == Sides[int | None](reference=None, candidate=2)
+
+
+async def names_in(mailbox: Mailbox) -> list[str]:
+    return [
+        (await asyncio.wait_for(mailbox.take(), 5) or BoardEvent("", "", "")).name
+        for _ in range(len(mailbox))
+    ]
+
+
+def test_a_subscriber_gets_the_state_of_now_first(board: Board) -> None:
+    board.accept(status())
+    assert asyncio.run(names_in(board.subscribe())) == ["status", "gate"]
+
+
+def test_a_change_of_verdict_is_told_with_the_one_before(board: Board, clocks: Clocks) -> None:
+    board.accept(status())
+    mailbox = board.subscribe()
+    clocks.advance(1)
+    board.accept(diverged(at=START + timedelta(seconds=1)))
+    events = [event for event in drain(mailbox) if event.name == "verdict"]
+    assert [json.loads(event.data)["previous"] for event in events] == ["EQUIVALENT"]
+
+
+def test_going_stale_is_told_once_although_nothing_is_published(board: Board, clocks: Clocks) -> None:
+    board.accept(status())
+    mailbox = board.subscribe()
+    drain(mailbox)
+    board.tick()
+    assert drain(mailbox) == []
+    clocks.advance(6)
+    board.tick()
+    status_event, gate_event = drain(mailbox)
+    assert json.loads(status_event.data)["health"]["status"] == "degraded"
+    assert json.loads(gate_event.data)["answer"] == "undecided"
+    board.tick()
+    assert drain(mailbox) == []
+
+
+def test_a_subscriber_of_one_comparison_hears_of_no_other(board: Board) -> None:
+    board.expect(expectation("one"))
+    board.expect(expectation("two"))
+    mailbox = board.subscribe("one")
+    board.accept(status("two"))
+    assert {event.comparison for event in drain(mailbox)} == {"one"}
+
+
+def test_a_slow_client_gets_the_newest_status_and_holds_a_bounded_number_of_events() -> None:
+    mailbox = Mailbox(limit=10)
+    for number in range(1000):
+        mailbox.put(BoardEvent("status", NAME, str(number)))
+        mailbox.put(BoardEvent("divergence", NAME, str(number), subject=str(number)))
+    waiting = drain(mailbox)
+    assert len(waiting) == 10
+    assert [event.data for event in waiting if event.name == "status"] == ["999"]
+
+
+def test_a_closed_board_ends_its_streams(board: Board) -> None:
+    board.accept(status())
+    mailbox = board.subscribe()
+    board.close()
+    drain(mailbox)
+    assert asyncio.run(asyncio.wait_for(mailbox.take(), 5)) is None
+
+
+def drain(mailbox: Mailbox) -> list[BoardEvent]:
+    """All waiting events, without waiting for more."""
+
+    async def take_all() -> list[BoardEvent]:
+        taken = [await mailbox.take() for _ in range(len(mailbox))]
+        return [event for event in taken if event is not None]
+
+    return asyncio.run(take_all())
