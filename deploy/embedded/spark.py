@@ -47,7 +47,7 @@ def submit(
     Args:
         name: what messages call it; its log is `folder/NAME.log`.
         script: the PySpark program.
-        arguments: the program's own arguments.
+        arguments: the program's own arguments; paths among them must be absolute.
         folder: where its log and Spark's scratch files go; created if missing.
         master: Spark's master URL.
         conf: Spark settings on top of those that keep it on the loopback interface.
@@ -73,8 +73,9 @@ def submit(
     }
     return Process(
         name,
-        [*command, *options, str(script), *arguments],
+        [*command, *options, str(script.absolute()), *arguments],
         log=folder / f"{name}.log",
         environment=environment,
+        directory=scratch,  # Spark leaves folders where it runs
         grace_seconds=grace_seconds,
     )

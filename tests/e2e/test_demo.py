@@ -1,4 +1,4 @@
-"""The demo as a user runs it: an honest candidate passes, each bug gets its verdict, nothing is left behind."""
+"""The demo as a user runs it: an honest candidate passes, a bug has its verdict, and nothing stays behind."""
 
 from __future__ import annotations
 
