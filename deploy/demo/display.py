@@ -66,15 +66,13 @@ class Display:
     """
 
     def __init__(self, *, to_stderr: bool) -> None:
-        self._console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._console = Console(stderr=to_stderr, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False)
         self._rates = Rates()
         self._began = time.monotonic()
         self._last_plain = 0.0
 
     def __enter__(self) -> Display:
-        if self._console.is_terminal:
-            self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -82,7 +80,8 @@ class Display:
 
     def tell(self, text: str, style: str = "") -> None:
         """Write a sentence that stays, with the seconds since the start."""
-        self._console.print(Text(f"[{time.monotonic() - self._began:5.1f} s] {text}", style=style))
+        now = time.monotonic() - self._began
+        self._console.print(Text(f"[{now:5.1f} s] {text}", style=style), soft_wrap=True)
 
     def show(self, looks: Sequence[Look]) -> None:
         """Bring the status lines up to date."""
@@ -91,15 +90,20 @@ class Display:
             line(look, *(self._rate(look, side, now) for side in ("reference", "candidate")))
             for look in looks
         ]
-        if self._live.is_started:
-            grid = Table.grid()
-            for one in lines:
-                grid.add_row(one)
-            self._live.update(grid, refresh=True)
+        if self._console.is_terminal:
+            self._redraw(lines)
         elif now - self._last_plain >= _PLAIN_SECONDS:
             self._last_plain = now
             for one in lines:
-                self._console.print(one)
+                self._console.print(one, soft_wrap=True)
+
+    def _redraw(self, lines: Sequence[Text]) -> None:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True, overflow="ellipsis")  # a line that wraps cannot be redrawn in place
+        for one in lines:
+            grid.add_row(one)
+        self._live.start()
+        self._live.update(grid, refresh=True)
 
     def _rate(self, look: Look, side: str, now: float) -> float:
         return self._rates.note(look.name, side, int(look.status["events"][side]), now)

@@ -29,7 +29,7 @@ _TOPIC_CONFIG = {"retention.bytes": str(1 << 30), "segment.bytes": str(1 << 26)}
 
 _KILLED = 137
 _SERVICE_STOP_SECONDS = 12.0
-_PIPELINE_STOP_SECONDS = 8.0
+_PIPELINE_STOP_SECONDS = 5.0
 """Their data are thrown away with the run: a micro-batch that is cut off harms nobody."""
 
 
