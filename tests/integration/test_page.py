@@ -237,3 +237,12 @@ def test_the_page_fits_every_width_in_light_and_dark(
 def test_the_documentation_works_without_another_host(service: Served, watch: Watched) -> None:
     watch.page.goto(f"{service.url}/docs")
     expect(watch.page.get_by_text("/v1/comparisons/{name}/gate/strict")).to_be_visible()
+
+
+def test_a_service_without_comparisons_says_so_until_the_first_comes(browser: Browser) -> None:
+    with served(Board()) as service, watched(browser) as watch:
+        watch.page.goto(service.url)
+        expect(watch.page.get_by_text("There is no comparison yet.")).to_be_visible()
+        service.publish(status(at=now()))
+        expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+        expect(watch.page.get_by_text("There is no comparison yet.")).to_be_hidden()

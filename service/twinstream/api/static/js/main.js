@@ -13,11 +13,14 @@ import { showOverview } from "./overview.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showUnchecked } from "./tables.js";
 import { glyph, showVerdict, standing } from "./verdict.js";
 
+const LOAD_AGAIN_MILLISECONDS = 3000;
+const SHOW_AFTER_MILLISECONDS = 40;
 const $ = (id) => document.getElementById(id);
 const comparisons = new Map();
 const charts = { unmatched: unmatchedChart($("unmatched-chart")), rate: rateChart($("rate-chart")) };
 let connected = false;
 let lostSince = null; // by the service's clock
+let asked = false; // whether the service has said which comparisons there are
 let announced = "";
 let due = false;
 
@@ -60,12 +63,17 @@ follow("/v1/events", {
 async function load() {
   try {
     const { items } = await get("/v1/comparisons");
+    asked = true;
     await Promise.all(items.map(({ name }) => loadOne(comparison(name))));
-    $("empty").hidden = items.length > 0;
-  } catch (error) {
-    console.warn("twinstream: the service did not answer:", error.message); // the banner tells the person
+  } catch {
+    loadAgain();
   }
   soon();
+}
+
+/** After a failure; while the connection is lost it is the stream that loads when it is back. */
+function loadAgain() {
+  if (!lostSince) setTimeout(load, LOAD_AGAIN_MILLISECONDS);
 }
 
 async function loadOne(one) {
@@ -77,30 +85,34 @@ async function loadOne(one) {
 async function loadDivergences(one) {
   one.expectDivergences();
   const query = new URLSearchParams({ limit: one.wanted, ...(one.kind && { kind: one.kind }) });
-  one.takeDivergences(await get(comparisonPath(one.name, `/divergences?${query}`), parseExactly));
+  try {
+    one.takeDivergences(await get(comparisonPath(one.name, `/divergences?${query}`), parseExactly));
+  } finally {
+    one.catchUp();
+  }
   soon();
 }
 
 function choose(kind) {
   const one = selected();
   Object.assign(one, { kind, wanted: PAGE_SIZE });
-  loadDivergences(one).catch(() => {});
+  loadDivergences(one).catch(loadAgain);
 }
 
 function showOlder() {
   const one = selected();
   one.wanted = Math.min(500, one.wanted + PAGE_SIZE);
-  loadDivergences(one).catch(() => {});
+  loadDivergences(one).catch(loadAgain);
 }
 
-/** Show at the next frame; a hidden tab has none, so it is shown when looked at. */
+/** Show in a moment, all that came together at once. No frame is waited for: a hidden tab has a title too. */
 function soon() {
   if (due) return;
   due = true;
-  requestAnimationFrame(() => {
+  setTimeout(() => {
     due = false;
     show();
-  });
+  }, SHOW_AFTER_MILLISECONDS);
 }
 
 function show() {
@@ -108,6 +120,7 @@ function show() {
   const one = selected();
   showConnection(now);
   showOverview($("overview"), known(), one, lostSince);
+  $("empty").hidden = !asked || comparisons.size > 0;
   $("comparison").hidden = !one?.status || !one.gate;
   if ($("comparison").hidden) return;
   document.body.classList.toggle("not-live", Boolean(lostSince) || one.gate.stale);

@@ -51,6 +51,10 @@ export class Comparison {
     this.divergences = new Map(page.items.map((report) => [report.id, report]));
     this.older = page.next !== null;
     this.loaded = true;
+  }
+
+  /** After the list was fetched, or could not be. */
+  catchUp() {
     const missed = this.meanwhile ?? [];
     this.meanwhile = null;
     missed.forEach((change) => change());
