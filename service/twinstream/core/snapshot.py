@@ -76,12 +76,12 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "pieces": [_columns(piece) for piece in scope.pieces],
         "tainted": scope.tainted,
         "lost": scope.lost,
-        "lane_of": scope.example,
+        "records": [scope.example],
     }
 
 
 def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
-    lane: Hashable = form_of(state["lane_of"]).lane
+    lane: Hashable = form_of(state["records"][0]).lane
     scope = Scope(lane, comparison.rules.canonical, tainted=state["tainted"])
     comparison.adopt(scope)
     for side in Side:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from twinstream.core.comparison import KINDS, Comparison, Run
-from twinstream.core.events import Form, Side
+from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict, verdict_of
-from twinstream.errors import DecodeError, InputError
-from twinstream.spec.codec import IGNORED, Codec
+from twinstream.errors import InputError
+from twinstream.runtime.accounts import account_of
+from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.explain import NAMES, Explainer, plain
 from twinstream.spec.load import digest
@@ -68,24 +69,20 @@ class Check:
         self._note(line)
 
     def _feed_event(self, line: InputLine, record: bytes) -> None:
-        form = self._form(line, record)
-        if form is IGNORED:
+        forms, refused = self._codec.forms((record,))
+        if not refused:
+            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
+            self.comparison.feed(line.side, run)
+        elif refused[0].reason is None:
             self.comparison.ignore(line.side, 1)
-        elif form is not None:
-            self.comparison.feed(
-                line.side, Run((form,), line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
-            )
+        else:
+            self._refuse(line, refused[0].reason)
 
-    def _form(self, line: InputLine, record: bytes) -> Form | None:
-        """The form of a line's event; None for one within the budget of undecodable ones."""
-        (form,) = self._codec.forms((record,))
-        if isinstance(form, Form):
-            return form
+    def _refuse(self, line: InputLine, reason: str) -> None:
         self._undecodable += 1
         if self._undecodable > self._spec.undecodable.budget:
-            raise InputError(line.file, line.number, f"not an event of this comparison: {form}")
+            raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
         self.comparison.undecodable(line.side)
-        return None
 
     def _note(self, line: InputLine) -> None:
         """Keep the largest count of unmatched events, and the line that decided; an end is no such line."""
@@ -169,22 +166,6 @@ class Check:
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
         return f"All {self.comparison.matched} pairs match; the order declared is {self._spec.order_text}."
-
-
-def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
-    """Where the consumed events of a side went."""
-    account = comparison.accounts[side]
-    return {
-        "consumed": account.consumed,
-        "matched": comparison.matched,
-        "ignored": account.ignored,
-        "before_start": 0,
-        "replayed": 0,
-        "undecodable": account.undecodable,
-        "explained": 0,
-        "divergent": account.divergent,
-        "unmatched": comparison.unmatched(side),
-    }
 
 
 def check(

@@ -1,0 +1,245 @@
+"""How fast the matcher is, as a share of a bare loop over the same topics in the same run.
+
+    python -m loadtest.bench [--events 1000000] [--order per_key|unordered|total] [--json FILE]
+
+Two topics of keyed JSON events stand ready on the embedded broker. Each round measures, in processes of
+their own:
+
+a. *bare*: a loop that consumes both topics and reads each value, with one consumer for both or one for each,
+   whichever is faster;
+b. *matcher*: the service's own worker loop, with checkpoints to Redis and statuses published once a second.
+
+The rate counts events of both sides. What counts is the ratio within one run: the rates alone depend on the
+machine and on what else it does.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import orjson
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from deploy.embedded.stack import Stack
+from twinstream.adapters.memory import MemoryPublisher
+from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.settings import Settings
+from twinstream.spec.load import loads
+
+PARTITIONS = 4
+KEYS = 1000
+SIDES = ("reference", "candidate")
+ORDERS = {"per_key": "{per_key: [ad_id]}", "unordered": "unordered", "total": "total"}
+EQUALITIES = {"all": "{}", "ignore": "{ignore: [processed_at]}"}
+
+
+def event(number: int, side: str, equality: str) -> tuple[bytes, bytes]:
+    """Key and value of the n-th event: about 150 bytes of JSON, as Spark's ``to_json`` writes it."""
+    ad = f"ad-{number % KEYS:04d}-7f3c9a51"
+    value: dict[str, Any] = {
+        "campaign_id": f"campaign-{number % 100:03d}-2b1e",
+        "ad_id": ad,
+        "event_time": f"2026-01-01T00:{number // 60000 % 60:02d}:{number // 1000 % 60:02d}.{number % 1000:03d}Z",
+        "sequence": number,
+        "country": "NL",
+    }
+    if equality == "ignore":
+        value["processed_at"] = f"{side}-{number}"
+    return ad.encode(), orjson.dumps(value)
+
+
+def produce(brokers: str, topic: str, events: int, partitions: int, side: str, equality: str) -> int:
+    """Fill a topic; return the bytes of its values."""
+    producer = Producer(
+        {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 50, "batch.size": 500_000,
+         "queue.buffering.max.messages": 1_000_000, "acks": "all", "enable.idempotence": True}
+    )  # fmt: skip
+    size = 0
+    for number in range(events):
+        key, value = event(number, side, equality)
+        size += len(value)
+        while True:
+            try:
+                producer.produce(topic, value, key)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    producer.flush()
+    return size
+
+
+def bare_loop(brokers: str, topics: list[str], partitions: int, events: int) -> dict[str, float]:
+    """Consume the topics with one consumer and read every value."""
+    consumer = Consumer(
+        {"bootstrap.servers": brokers, "group.id": f"bare-{random.random()}", "auto.offset.reset": "error",
+         "enable.auto.commit": False, "fetch.queue.backoff.ms": 10, "isolation.level": "read_committed"}
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topic, p, 0) for topic in topics for p in range(partitions)])
+    seen = size = 0
+    started = time.perf_counter()
+    while seen < events:
+        messages = consumer.consume(1000, 0.05)
+        seen += len(messages)
+        size += sum(map(len, map(Message.value, messages)))  # type: ignore[arg-type]
+    elapsed = time.perf_counter() - started
+    consumer.close()
+    return {"seconds": elapsed, "peak_mib": _peak_mib()}
+
+
+def bare_loop_of_two(brokers: str, topics: list[str], partitions: int, events: int) -> dict[str, float]:
+    """The same with a consumer for each topic, read in turn."""
+    consumers = []
+    for topic in topics:
+        consumers.append(
+            Consumer(
+                {"bootstrap.servers": brokers, "group.id": f"bare-{random.random()}", "auto.offset.reset": "error",
+                 "enable.auto.commit": False, "fetch.queue.backoff.ms": 10, "isolation.level": "read_committed"}
+            )
+        )  # fmt: skip
+        consumers[-1].assign([TopicPartition(topic, p, 0) for p in range(partitions)])
+    seen = size = 0
+    started = time.perf_counter()
+    while seen < events:
+        for consumer in consumers:
+            messages = consumer.consume(1000, 0.01)
+            seen += len(messages)
+            size += sum(map(len, map(Message.value, messages)))  # type: ignore[arg-type]
+    elapsed = time.perf_counter() - started
+    for consumer in consumers:
+        consumer.close()
+    return {"seconds": elapsed, "peak_mib": _peak_mib()}
+
+
+def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
+    """The service's own worker, until every event is matched."""
+    import gc
+
+    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    worker = make_worker(Settings(brokers=brokers, redis=redis), loads(spec_text), MemoryPublisher(), "bench")
+    started = time.perf_counter()
+    assert worker.start(), "the comparison starts on an empty store"
+    while worker.comparison.matched * 2 < events:
+        worker.step()
+    elapsed = time.perf_counter() - started
+    peak_unmatched = worker.intake.max_unmatched
+    worker.stop()
+    return {"seconds": elapsed, "peak_mib": _peak_mib(), "peak_unmatched": peak_unmatched}
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def apart(function: Callable[..., dict[str, float]], *arguments: Any) -> dict[str, float]:
+    """Run in a fresh process, so that peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -> dict[str, Any]:
+    """Fill the topics, then run the rounds."""
+    partitions = 1 if order == "total" else PARTITIONS
+    topics = [f"bench.{order}.{equality}.{side}" for side in SIDES]
+    brokers, redis = stack.kafka.brokers, stack.redis.url
+    sizes = []
+    for topic, side in zip(topics, SIDES, strict=True):
+        stack.kafka.create_topic(topic, partitions=partitions)
+        sizes.append(produce(brokers, topic, events, partitions, side, equality))
+    results: dict[str, list[dict[str, float]]] = {"bare": [], "matcher": []}
+    for number in range(rounds):
+        one = apart(bare_loop, brokers, topics, partitions, 2 * events)
+        two = apart(bare_loop_of_two, brokers, topics, partitions, 2 * events)
+        results["bare"].append(min(one, two, key=lambda result: result["seconds"]))
+        spec = _spec(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
+        results["matcher"].append(apart(matcher_loop, brokers, redis, spec, 2 * events))
+    return _summary(results, events, order, equality, sum(sizes) / (2 * events))
+
+
+def _spec(name: str, topics: list[str], order: str, equality: str) -> str:
+    return (
+        f"version: 1\nname: {name}\nreference: {{topic: {topics[0]}}}\ncandidate: {{topic: {topics[1]}}}\n"
+        f"order: {ORDERS[order]}\nequality: {EQUALITIES[equality]}\n"
+    )
+
+
+def _summary(
+    results: dict[str, list[dict[str, float]]], events: int, order: str, equality: str, event_bytes: float
+) -> dict[str, Any]:
+    rates = {name: [2 * events / run["seconds"] for run in runs] for name, runs in results.items()}
+    ratios = [matcher / bare for bare, matcher in zip(rates["bare"], rates["matcher"], strict=True)]
+    return {
+        "order": order,
+        "equality": equality,
+        "events_a_side": events,
+        "event_bytes": round(event_bytes, 1),
+        "bare_events_per_second": round(median(rates["bare"])),
+        "matcher_events_per_second": round(median(rates["matcher"])),
+        "ratio": round(median(ratios), 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+        "bare_peak_mib": round(max(run["peak_mib"] for run in results["bare"])),
+        "matcher_peak_mib": round(max(run["peak_mib"] for run in results["matcher"])),
+        "matcher_peak_unmatched": max(run["peak_unmatched"] for run in results["matcher"]),
+    }
+
+
+def print_table(rows: list[dict[str, Any]]) -> None:
+    """The rows on standard error."""
+    table = Table(title="Kafka to verdict, events of both sides per second")
+    for heading in ("order", "compared", "bare", "matcher", "ratio", "peak MiB", "peak unmatched"):
+        table.add_column(heading, justify="left" if heading in ("order", "compared") else "right")
+    for row in rows:
+        table.add_row(
+            row["order"],
+            {"all": "all fields", "ignore": "all but one field"}[row["equality"]],
+            f"{row['bare_events_per_second']:,}",
+            f"{row['matcher_events_per_second']:,}",
+            f"{row['ratio']:.2f}",
+            f"{row['matcher_peak_mib']:,}",
+            f"{row['matcher_peak_unmatched']:,}",
+        )
+    Console(stderr=True).print(table)
+
+
+@click.command(help=__doc__)
+@click.option("--events", default=1_000_000, show_default=True, help="Events on each side.")
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--order", "orders", multiple=True, type=click.Choice(list(ORDERS)), help="All by default.")
+@click.option("--equality", "equalities", multiple=True, type=click.Choice(list(EQUALITIES)))
+@click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout.")
+def main(events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None) -> None:
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
+        for equality in equalities or EQUALITIES:
+            for order in orders or ("per_key", "unordered"):
+                rows.append(measure(stack, events, order, equality, rounds))
+    print_table(rows)
+    report = {
+        "machine": {"cpus": multiprocessing.cpu_count(), "system": platform.platform()},
+        "python": platform.python_version(),
+        "rounds": rounds,
+        "results": rows,
+    }
+    text = orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    if file is None:
+        sys.stdout.buffer.write(text)
+    else:
+        Path(file).write_bytes(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Everything the runtime needs, in memory: for tests of this package and of those who build on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from twinstream.core.events import Side
+from twinstream.errors import Fenced, SourceError, StoreError
+from twinstream.ports import Batch, Gap, Positions, Stored
+from twinstream.status import Publication
+
+Row = tuple[bytes | None, int]
+"""A record and its timestamp in milliseconds."""
+
+
+class MemorySource:
+    """Two topics as lists: ``source.append(side, partition, record, timestamp_ms)``.
+
+    While `down` is a sentence, reading fails as it does without a broker.
+    """
+
+    def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
+        self._rows: dict[Side, list[list[Row]]] = {side: [[] for _ in range(partitions)] for side in Side}
+        self._next: dict[Side, dict[int, int]] = {side: dict.fromkeys(range(partitions), 0) for side in Side}
+        self._batch = batch
+        self.down: str | None = None
+
+    def append(self, side: Side, partition: int, record: bytes | None, timestamp_ms: int = 0) -> None:
+        """Write a record to the end of a partition."""
+        self._rows[side][partition].append((record, timestamp_ms))
+
+    def partitions(self) -> Positions:
+        """Every partition begins at 0."""
+        if self.down:
+            raise SourceError(self.down)
+        return {side: dict.fromkeys(range(len(rows)), 0) for side, rows in self._rows.items()}
+
+    def assign(self, positions: Positions) -> None:
+        """Read from these positions on."""
+        self._next = {side: dict(positions[side]) for side in Side}
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+        """The next records of the first partition that has some. It never waits."""
+        if self.down:
+            return ()
+        for partition, start in self._next[side].items():
+            rows = self._rows[side][partition][start : start + self._batch]
+            if rows:
+                self._next[side][partition] = start + len(rows)
+                records, timestamps = zip(*rows, strict=True)
+                return (Batch(side, partition, records, range(start, start + len(rows)), timestamps),)
+        return ()
+
+    def ends(self) -> Positions:
+        """The length of each partition."""
+        return {
+            side: {p: len(rows) for p, rows in enumerate(all_rows)} for side, all_rows in self._rows.items()
+        }
+
+    def trouble(self) -> str | None:
+        """What `down` says."""
+        return self.down
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemoryStorage:
+    """What several stores of one comparison share: the server, so to speak."""
+
+    def __init__(self) -> None:
+        self.owner: str | None = None
+        self.lease: str | None = None
+        self.sequence: int | None = None
+        self.checkpoint: bytes | None = None
+        self.divergences: dict[str, bytes] = {}
+        self.down: str | None = None
+
+
+class MemoryStore:
+    """A store over a `MemoryStorage`. Leases end only by `release`, or by setting ``storage.lease = None``."""
+
+    def __init__(self, storage: MemoryStorage, token: str) -> None:
+        self._storage, self._token = storage, token
+
+    def acquire(self) -> bool:
+        """Take ownership if no other lease is running."""
+        storage = self._reached()
+        if storage.lease not in (None, self._token):
+            return False
+        storage.owner = storage.lease = self._token
+        return True
+
+    def load(self) -> Stored:
+        """What was saved last."""
+        storage = self._reached()
+        return Stored(storage.checkpoint, dict(storage.divergences))
+
+    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
+        """Replace the checkpoint and add divergences."""
+        storage = self._reached()
+        if storage.owner not in (None, self._token):
+            raise Fenced("another process has taken this comparison over")
+        storage.owner = storage.lease = self._token
+        if storage.sequence != sequence:
+            storage.sequence, storage.checkpoint = sequence, checkpoint
+            storage.divergences.update(divergences)
+
+    def release(self) -> None:
+        """Give the lease back, if it is this owner's."""
+        storage = self._reached()
+        if storage.lease == self._token:
+            storage.lease = None
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _reached(self) -> MemoryStorage:
+        if self._storage.down:
+            raise StoreError(self._storage.down)
+        return self._storage
+
+
+class MemoryPublisher:
+    """Keeps what was published, in order."""
+
+    def __init__(self) -> None:
+        self.published: list[Publication] = []
+
+    def publish(self, publication: Publication) -> None:
+        """Keep it."""
+        self.published.append(publication)
+
+
+class ManualClock:
+    """A clock that stands still until `advance` is called."""
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._start = start
+        self._passed = 0.0
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._passed += seconds
+
+    def now(self) -> datetime:
+        """The hand-driven time of day."""
+        return datetime.fromtimestamp(self._start + self._passed, UTC)
+
+    def monotonic(self) -> float:
+        """Seconds advanced so far."""
+        return self._passed
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """The time of day, UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()

@@ -1,0 +1,179 @@
+"""Where everything is wired: settings and specs become a running service. Nothing else knows adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from contextlib import nullcontext, suppress
+from functools import partial
+from importlib.metadata import version as installed_version
+from multiprocessing.connection import Connection
+from typing import Any
+
+import structlog
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.memory import SystemClock
+from twinstream.adapters.prometheus import StatusCollector, exposition
+from twinstream.adapters.redis import RedisStore
+from twinstream.api.app import create_app
+from twinstream.api.board import Board
+from twinstream.api.expectation import Expectation
+from twinstream.core.events import Side
+from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
+from twinstream.runtime.supervisor import Failure, MatcherProcess, PipePublisher, ignore_terminal
+from twinstream.runtime.worker import Worker
+from twinstream.settings import Settings, split_address
+from twinstream.spec.load import digest
+from twinstream.spec.model import Spec
+from twinstream.status import Version
+
+GC_THRESHOLD = 200_000
+"""Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
+_PR_SET_PDEATHSIG = 1
+
+
+def configure_logging() -> None:
+    """JSON lines on standard error."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+# -- the matcher process -----------------------------------------------------------------------------------
+
+
+def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) -> None:
+    """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
+    _die_with_parent()
+    ignore_terminal()
+    configure_logging()
+    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    publisher = PipePublisher(pipe)
+    try:
+        make_worker(settings, spec, publisher, token).run(publisher.stopping)
+    except Fenced as error:
+        publisher.publish(Failure(f"stopped: {error}"))
+    except TwinstreamError as error:
+        publisher.publish(Failure(str(error)))
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    except Exception as error:
+        structlog.get_logger().exception("matcher failed", comparison=spec.name)
+        with suppress(OSError):
+            publisher.publish(Failure(f"its matcher failed with {type(error).__name__}: {error}"))
+
+
+def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> Worker:
+    """A worker on real Kafka and Redis."""
+    topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+    source = KafkaSource(settings.brokers, spec.name, topics, settings.kafka)
+    return Worker(spec, source, RedisStore(settings.redis, spec.name, token), publisher, SystemClock())
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when the service is gone, however it went."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _release(settings: Settings, name: str, token: str) -> None:
+    """Hand the lease of a fallen matcher back; if that fails, it ends by itself."""
+    store = RedisStore(settings.redis, name, token)
+    with suppress(StoreError):
+        store.release()
+    store.close()
+
+
+# -- the service -------------------------------------------------------------------------------------------
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the service, which has matchers to stop before HTTP."""
+
+    def capture_signals(self) -> Any:
+        return nullcontext()
+
+
+def serve(settings: Settings, specs: list[Spec]) -> None:
+    """Run the service until SIGTERM or SIGINT. Raises SettingsError where it cannot start."""
+    configure_logging()
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SettingsError(f"two comparison files have the name {twice!r}: give each its own")
+    listening = _bind(settings.bind)
+    host, port = listening.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/", flush=True)
+    asyncio.run(_serve(settings, specs, listening))
+
+
+def _bind(address: str) -> socket.socket:
+    host, port = split_address(address)
+    try:
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+    except OSError as error:
+        raise SettingsError(
+            f"bind address {address} cannot be used: {error.strerror}; choose another --bind"
+        ) from None
+    return listening
+
+
+async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket) -> None:
+    board = Board()
+    for spec in specs:
+        board.expect(_expectation(spec))
+    registry = CollectorRegistry()
+    registry.register(StatusCollector(board.views, installed_version("twinstream")))
+    app = create_app(board, exposition(registry))
+    server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    matchers = [
+        MatcherProcess(
+            spec.name, partial(run_matcher, settings, spec), board, partial(_release, settings, spec.name)
+        )
+        for spec in specs
+    ]
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    for matcher in matchers:
+        matcher.start()
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    await stop.wait()
+    structlog.get_logger().info("stopping", process=os.getpid())
+    await asyncio.gather(*(matcher.stop() for matcher in matchers))
+    board.close()
+    server.should_exit = True
+    await serving
+
+
+def _expectation(spec: Spec) -> Expectation:
+    return Expectation(
+        name=spec.name,
+        spec_digest=digest(spec),
+        order=spec.order_text,
+        reference=Version(topic=spec.reference.topic, version=spec.reference.version),
+        candidate=Version(topic=spec.candidate.topic, version=spec.candidate.version),
+        kinds=tuple(name for name, kind in spec.kinds.items() if not kind.ignore) or ("event",),
+        matched_required=spec.evidence.matched,
+        seconds_required=spec.evidence.seconds,
+        max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
+    )

@@ -1,0 +1,45 @@
+"""Asking a running service over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import httpx
+
+from twinstream.settings import DEFAULT_BIND
+
+TIMEOUT_SECONDS = 5.0
+
+service_option = click.option(
+    "--service",
+    envvar="TWINSTREAM_SERVICE",
+    default=f"http://{DEFAULT_BIND}",
+    show_default=True,
+    help="Address of the service; also TWINSTREAM_SERVICE.",
+)
+
+
+class Unreachable(click.ClickException):
+    """The service did not answer."""
+
+    exit_code = 4
+
+
+def ask(service: str, path: str) -> Any:
+    """The JSON answer of the service to GET `path`.
+
+    Raises Unreachable, or UsageError where the service says that the request is wrong.
+    """
+    try:
+        response = httpx.get(f"{service.rstrip('/')}/v1{path}", timeout=TIMEOUT_SECONDS, trust_env=False)
+        answer = response.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise Unreachable(f"the service at {service} cannot be reached: {error}; is it running?") from None
+    if response.status_code == httpx.codes.NOT_FOUND:
+        raise click.UsageError(answer.get("detail", "not found"))
+    if response.is_error:
+        raise Unreachable(
+            f"the service at {service} answered {response.status_code}: {answer.get('detail', '')}"
+        )
+    return answer

@@ -1,0 +1,38 @@
+"""`twinstream gate`: may the release go on?"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from twinstream.cli.client import ask, service_option
+from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER
+
+
+@click.command(
+    help="""Ask the service whether a release may go on.
+
+\b
+  twinstream gate ads-views && kubectl rollout resume deployment/ads
+
+Exit codes: 0 pass · 1 fail · 3 undecided · 4 the service cannot be reached.
+"""
+)
+@click.argument("name")
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="The gate's object on standard output.")
+def gate(name: str, service: str, as_json: bool) -> int:
+    """Print the gate's answer; the exit code says it, too."""
+    answer = ask(service, f"/comparisons/{name}/gate")
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+    else:
+        style = f"bold {COLOUR[answer['answer']]}"
+        Console(highlight=False, soft_wrap=True).print(
+            Text(answer["answer"], style=style), Text(answer["reason"])
+        )
+    return EXIT_OF_ANSWER[answer["answer"]]

@@ -1,0 +1,39 @@
+"""`twinstream serve`: run the service."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from twinstream.settings import DEFAULT_BIND, load
+from twinstream.spec.load import load as load_spec
+
+
+@click.command(
+    help=f"""Run the service: matchers, HTTP API and page.
+
+\b
+  twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
+  twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
+
+Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the settings file.
+It prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
+address is {DEFAULT_BIND}.
+"""
+)
+@click.argument("specs", nargs=-1, required=True, type=click.Path())
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…].")
+@click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
+@click.option("--bind", help="Where to serve, HOST:PORT; port 0 takes a free one.")
+@click.option("--from", "read_from", help="Where a first start reads from: earliest.")
+@click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
+def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:
+    """Check settings and comparison files, then serve until told to stop."""
+    settings = load(flags, config, dict(os.environ))
+    comparisons = [load_spec(spec) for spec in specs]
+    from twinstream import bootstrap
+
+    bootstrap.serve(settings, comparisons)
+    return 0

@@ -1,0 +1,75 @@
+"""`twinstream status`: what the service knows of its comparisons."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinstream.cli.client import ask, service_option
+from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT
+
+
+@click.command(
+    help="""Show what the service knows of its comparisons.
+
+\b
+  twinstream status
+  twinstream status ads-views --json
+
+The exit code is that of the worst verdict.
+"""
+)
+@click.argument("name", required=False)
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="The API's own object on standard output.")
+def status(name: str | None, service: str, as_json: bool) -> int:
+    """Print one comparison or all."""
+    answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
+    items: list[dict[str, Any]] = [answer] if name else answer["items"]
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+    else:
+        _print(items)
+    return max((EXIT_OF_VERDICT[item["verdict"]] for item in items), key=_severity, default=0)
+
+
+def _severity(code: int) -> int:
+    return (0, 3, 1).index(code)
+
+
+def _print(items: list[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in (
+        "comparison",
+        "verdict",
+        "health",
+        "reference",
+        "candidate",
+        "matched",
+        "unmatched",
+        "divergences",
+    ):
+        table.add_column(heading)
+    for item in items:
+        events, unmatched = item["events"], item["unmatched"]
+        table.add_row(
+            item["name"],
+            Text(item["verdict"], style=f"bold {COLOUR[item['verdict']]}"),
+            item["health"]["status"],
+            f"{events['reference']:,}",
+            f"{events['candidate']:,}",
+            f"{item['matched']:,}",
+            f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
+            f"{item['divergences']['total']:,}",
+        )
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for item in items:
+        for reason in (item["reason"], *item["health"]["reasons"]):
+            console.print(Text(f"{item['name']}: {reason}"))

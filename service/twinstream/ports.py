@@ -1,0 +1,121 @@
+"""The few interfaces that the runtime needs from the outside.
+
+Who implements them: `twinstream.adapters`. Who wires them: `twinstream.bootstrap`. Each has one battery of
+checks that every implementation passes, the shipped in-memory ones included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from twinstream.core.events import Side
+from twinstream.status import Publication
+
+Positions = Mapping[Side, Mapping[int, int]]
+"""By side and partition, the offset of the next record to read."""
+
+
+class Batch(NamedTuple):
+    """Consecutive records of one partition of one side, as columns of equal length, 1 or more.
+
+    A record is None where Kafka holds a tombstone. Offsets grow and may have gaps.
+    """
+
+    side: Side
+    partition: int
+    records: Sequence[bytes | None]
+    offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
+
+
+class Gap(NamedTuple):
+    """Records that were to be read are not there any more: `wanted` is gone, `available` is the next."""
+
+    side: Side
+    partition: int
+    wanted: int
+    available: int
+
+
+class Source(Protocol):
+    """Both topics. It is called by one thread and never blocks longer than asked."""
+
+    def partitions(self) -> Positions:
+        """The first retained offset of every partition of both topics. Raises SourceError."""
+        ...
+
+    def assign(self, positions: Positions) -> None:
+        """Read from these positions on. Called once, before `poll`."""
+        ...
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+        """What has come for a side within `timeout` seconds; nothing is no error."""
+        ...
+
+    def ends(self) -> Positions:
+        """The ends of the partitions as last heard of: the offset after the last record."""
+        ...
+
+    def trouble(self) -> str | None:
+        """Why Kafka cannot be read now, as a sentence; None while it can."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back. Calling it again does nothing."""
+        ...
+
+
+class Stored(NamedTuple):
+    """What a store holds of a comparison: the checkpoint, and the divergences kept with it by id."""
+
+    checkpoint: bytes | None
+    divergences: Mapping[str, bytes]
+
+
+class Store(Protocol):
+    """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
+
+    Only the owner may save. Who takes ownership gets a higher epoch, and every write of an earlier owner is
+    refused inside the store, so a process that was paused and wakes up can do no harm.
+    """
+
+    def acquire(self) -> bool:
+        """Take ownership if no other owner's lease is running; True when this one now owns."""
+        ...
+
+    def load(self) -> Stored:
+        """What was saved last."""
+        ...
+
+    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
+        """Replace the checkpoint and add divergences in one step, and prolong the lease.
+
+        Saving a sequence number again changes nothing. Raises Fenced when another owner has taken over.
+        """
+        ...
+
+    def release(self) -> None:
+        """Give the lease back, if it is this owner's."""
+        ...
+
+    def close(self) -> None:
+        """Close connections. Calling it again does nothing."""
+        ...
+
+
+class Publisher(Protocol):
+    """Where a matcher sends what the API shows."""
+
+    def publish(self, publication: Publication) -> None:
+        """Hand over one publication; it is complete when this returns."""
+        ...
+
+
+class Clock(Protocol):
+    """Time. `now` is for people, `monotonic` (seconds) for waiting."""
+
+    def now(self) -> datetime: ...
+
+    def monotonic(self) -> float: ...

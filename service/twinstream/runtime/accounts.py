@@ -1,0 +1,22 @@
+"""The account of one side, by the names that every interface uses."""
+
+from __future__ import annotations
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+
+
+def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
+    """Where the consumed events of a side went."""
+    account = comparison.accounts[side]
+    return {
+        "consumed": account.consumed,
+        "matched": comparison.matched,
+        "ignored": account.ignored,
+        "before_start": 0,
+        "replayed": 0,
+        "undecodable": account.undecodable,
+        "explained": 0,
+        "divergent": account.divergent,
+        "unmatched": comparison.unmatched(side),
+    }

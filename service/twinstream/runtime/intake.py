@@ -1,0 +1,116 @@
+"""The hot path: a batch of records becomes forms, the forms are fed, and what came of it is counted.
+
+Everything here is done once a batch, the work for one event is in `Codec.forms` and `Lanes.feed`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import NamedTuple
+
+from twinstream.core.comparison import Comparison, Hole, Run
+from twinstream.core.events import Side
+from twinstream.ports import Batch, Clock, Gap
+from twinstream.runtime.histogram import Buckets
+from twinstream.spec.codec import Codec, Refused
+
+UNDECODABLE_KEPT = 20
+_read_at = itemgetter(4)
+
+
+class Undecodable(NamedTuple):
+    """A record that was kept out of matching: where, and why."""
+
+    side: Side
+    partition: int
+    offset: int
+    reason: str
+
+
+class Intake:
+    """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken."""
+
+    def __init__(self, codec: Codec, comparison: Comparison, clock: Clock, undecodable_budget: int) -> None:
+        self._codec, self._comparison, self._clock = codec, comparison, clock
+        self._budget = undecodable_budget
+        self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.first_ms: int | None = None
+        self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
+        self.match_latency = Buckets()
+        self.processing = Buckets()
+        self.max_unmatched = 0
+
+    def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
+        """Start reading at these positions."""
+        self.positions = {side: dict(positions[side]) for side in Side}
+
+    def take(self, item: Batch | Gap) -> None:
+        """Take what a source delivered."""
+        if isinstance(item, Gap):
+            self._note_gap(item)
+            return
+        started = self._clock.monotonic()
+        forms, refused = self._codec.forms(item.records)
+        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
+        if refused:
+            run = self._without(refused, run, item.side)
+        if run.forms:
+            self._feed(item.side, run)
+        self._advance(item)
+        count = len(item.records)
+        self.processing.add((self._clock.monotonic() - started) / count, count)
+
+    def survey(self, at_end: tuple[bool, bool]) -> None:
+        """Look at everything that waits, and remember for which positions that holds."""
+        self._comparison.survey(at_end)
+        self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
+
+    def _feed(self, side: Side, run: Run) -> None:
+        comparison = self._comparison
+        partners = comparison.feed(side, run)
+        for read_at, count in Counter(map(_read_at, partners)).items():
+            self.match_latency.add(run.read_at - read_at, count)
+        unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
+        self.max_unmatched = max(self.max_unmatched, unmatched)
+
+    def _advance(self, batch: Batch) -> None:
+        self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1
+        newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
+        newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
+        if self.first_ms is None or batch.timestamps_ms[0] < self.first_ms:
+            self.first_ms = batch.timestamps_ms[0]
+
+    def _without(self, refused: list[Refused], run: Run, side: Side) -> Run:
+        """The run without the records that are not matched, which are counted."""
+        for place, reason in refused:
+            if reason is None:
+                self._comparison.ignore(side, 1)
+            else:
+                self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+        out = {place for place, _ in refused}
+        kept = [index for index in range(len(run.forms)) if index not in out]
+        return run._replace(
+            forms=[run.forms[index] for index in kept],
+            offsets=[run.offsets[index] for index in kept],
+            timestamps_ms=[run.timestamps_ms[index] for index in kept],
+        )
+
+    def _refuse(self, record: Undecodable) -> None:
+        comparison = self._comparison
+        comparison.undecodable(record.side)
+        self.undecodable.append(record)
+        if sum(account.undecodable for account in comparison.accounts) == self._budget + 1:
+            reason = (
+                f"more records than undecodable.budget ({self._budget}) are no events of this comparison, "
+                f"the first beyond it because: {record.reason}"
+            )
+            comparison.hole(Hole(reason, record.side, record.partition, record.offset))
+
+    def _note_gap(self, gap: Gap) -> None:
+        reason = f"Kafka does not have offsets {gap.wanted} to {gap.available - 1} any more; they were not compared"
+        self._comparison.hole(Hole(reason, gap.side, gap.partition, gap.wanted))
+        self.positions[gap.side][gap.partition] = gap.available

@@ -1,0 +1,227 @@
+"""What a matcher says about its comparison: the verdict with its reason, and the status as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from twinstream import status
+from twinstream.core.comparison import KINDS, Comparison, Hole
+from twinstream.core.events import Side
+from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.runtime.accounts import account_of
+from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.spec.explain import NAMES
+from twinstream.spec.model import Spec
+
+HOLES_SHOWN = 20
+REASONS_SHOWN = 3
+T = TypeVar("T")
+
+
+@dataclass
+class Situation:
+    """What the worker knows beside the comparison itself.
+
+    `unsaved_divergence`: a difference was found and is in no checkpoint yet. `verified_through`: see the design
+    of the gate: the smallest Kafka time of an unsettled event, or the last look that found everything read.
+    """
+
+    started_at: datetime
+    troubles: list[str] = field(default_factory=list)
+    waiting_for: str | None = None
+    unsaved_divergence: bool = False
+    verified_through: datetime | None = None
+    checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
+    ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+
+
+class Reporter:
+    """Builds statuses, and remembers since when the verdict holds."""
+
+    def __init__(self, spec: Spec, digest: str, comparison: Comparison, intake: Intake) -> None:
+        self._spec, self._digest = spec, digest
+        self._comparison, self._intake = comparison, intake
+        self.verdict = Verdict.PENDING
+        self.since: datetime | None = None
+        self._hole_times: list[datetime] = []
+
+    def glance(self, situation: Situation, now: datetime) -> status.ComparisonStatus:
+        """The comparison at a glance, as of now."""
+        comparison, spec = self._comparison, self._spec
+        verdict, reason = self._judge(situation)
+        if verdict is not self.verdict or self.since is None:
+            self.verdict, self.since = verdict, now
+        return status.ComparisonStatus(
+            name=spec.name,
+            spec_digest=self._digest,
+            order=spec.order_text,
+            reference=status.Version(topic=spec.reference.topic, version=spec.reference.version),
+            candidate=status.Version(topic=spec.candidate.topic, version=spec.candidate.version),
+            verdict=verdict.value,
+            reason=reason,
+            since=self.since,
+            health=status.Health(
+                status="degraded" if situation.troubles else "ok", reasons=situation.troubles
+            ),
+            events=_sides(lambda side: comparison.accounts[side].consumed),
+            matched=comparison.matched,
+            unmatched=_sides(comparison.unmatched),
+            max_unmatched=self._intake.max_unmatched,
+            accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
+            divergences=self._divergences(),
+            suspicions=comparison.surveyed.suspicions,
+            holes=self._holes(now),
+            undecodable=[self._undecodable(record) for record in self._intake.undecodable],
+            coverage=self.coverage(),
+            verified_up_to=_sides(self._verified_up_to),
+            verified_through=situation.verified_through,
+            progress=_sides(lambda side: self._progress(side, situation.ends[side])),
+            match_latency=self._intake.match_latency.published(),
+            processing=self._intake.processing.published(),
+            checkpoint=situation.checkpoint,
+            max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
+            started_at=situation.started_at,
+            updated_at=now,
+        )
+
+    def resume(self, verdict: str, since: str | None) -> None:
+        """Go on with the verdict of a checkpoint."""
+        self.verdict = Verdict(verdict)
+        self.since = None if since is None else datetime.fromisoformat(since)
+
+    # -- verdict -------------------------------------------------------------------------------------------
+
+    def _judge(self, situation: Situation) -> tuple[Verdict, str]:
+        comparison = self._comparison
+        doubts = self._doubts(situation)
+        lacking = [situation.waiting_for] if situation.waiting_for else self.coverage().missing
+        diverged = comparison.diverged and not situation.unsaved_divergence
+        verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
+        return verdict, self._reason(verdict, doubts, lacking)
+
+    def _doubts(self, situation: Situation) -> list[str]:
+        comparison = self._comparison
+        doubts = [hole.reason for hole in comparison.holes]
+        if situation.unsaved_divergence:
+            doubts.insert(0, "a difference was found, and is announced as soon as it is saved")
+        if suspicions := comparison.surveyed.suspicions:
+            doubts.append(
+                f"{suspicions} unmatched events are overdue: the other side went on for "
+                f"{self._spec.overdue.after.total_seconds():g} s without their partners"
+            )
+        return doubts
+
+    def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
+        if verdict is Verdict.DIVERGED:
+            return self._diverged_reason()
+        if verdict is Verdict.INCONCLUSIVE:
+            more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
+            return f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}."
+        if verdict is Verdict.PENDING:
+            return f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}."
+        return f"{self._comparison.matched:,} pairs match, and nothing differs; the outputs are compared {self._spec.order_text}."
+
+    def _diverged_reason(self) -> str:
+        counts = self._divergences()
+        named = ", ".join(f"{count:,} {kind}" for kind, count in counts.by_kind.items() if count)
+        return f"The outputs differ: {named or 'one difference'}; they are compared {self._spec.order_text}."
+
+    def _divergences(self) -> status.DivergenceCounts:
+        comparison = self._comparison
+        by_kind = {kind: comparison.closed_by_kind[kind] for kind in KINDS}
+        for divergence in comparison.provisional():
+            by_kind[divergence.finding.kind] += 1
+        return status.DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
+
+    # -- evidence ------------------------------------------------------------------------------------------
+
+    def coverage(self) -> status.Coverage:
+        """The evidence so far against what the spec asks for."""
+        comparison, asked = self._comparison, self._spec.evidence
+        seconds = self._verified_seconds()
+        kinds = {kind: comparison.matched_by_kind[kind] for kind in self._compared_kinds()}
+        missing = []
+        if comparison.matched < asked.matched:
+            missing.append(f"{comparison.matched:,} of {asked.matched:,} pairs")
+        if seconds < asked.seconds:
+            missing.append(f"{seconds:.0f} of {asked.seconds:g} seconds of Kafka time")
+        for kind, count in kinds.items():
+            if not count and self._spec.kinds and kind not in asked.may_be_absent:
+                missing.append(f"no `{kind}` has matched")
+        return status.Coverage(
+            matched=comparison.matched,
+            matched_required=asked.matched,
+            seconds=seconds,
+            seconds_required=asked.seconds,
+            matched_by_kind=kinds,
+            missing=missing,
+        )
+
+    def _compared_kinds(self) -> list[str]:
+        return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]
+
+    def _verified_seconds(self) -> float:
+        """The Kafka time from the first record to the oldest that is not settled."""
+        first = self._intake.first_ms
+        newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
+        if first is None or not newest:
+            return 0.0
+        oldest_open = self._comparison.surveyed.oldest_ms
+        return max(0, (max(newest) if oldest_open is None else oldest_open) - first) / 1000
+
+    # -- parts ---------------------------------------------------------------------------------------------
+
+    def _verified_up_to(self, side: Side) -> dict[str, int]:
+        found = self._comparison.verified_up_to(side, self._intake.surveyed_positions[side])
+        return {str(partition): offset for partition, offset in found.items()}
+
+    def _progress(self, side: Side, ends: Mapping[int, int]) -> list[status.PartitionProgress]:
+        newest = self._intake.newest_ms[side]
+        return [
+            status.PartitionProgress(
+                partition=partition,
+                position=position,
+                end=ends.get(partition),
+                lag=max(0, ends[partition] - position) if partition in ends else None,
+                newest_event_at=_moment(newest.get(partition)),
+            )
+            for partition, position in sorted(self._intake.positions[side].items())
+        ]
+
+    def _holes(self, now: datetime) -> list[status.Hole]:
+        holes = self._comparison.holes
+        self._hole_times += [now] * (len(holes) - len(self._hole_times))
+        return [
+            self._hole(hole, at)
+            for hole, at in list(zip(holes, self._hole_times, strict=False))[:HOLES_SHOWN]
+        ]
+
+    def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
+        side = None if hole.side is None else NAMES[hole.side]
+        position = None
+        if hole.side is not None and hole.partition is not None and hole.offset is not None:
+            position = self._position(hole.side, hole.partition, hole.offset)
+        return status.Hole.model_validate(
+            {"reason": hole.reason, "side": side, "position": position, "seen_at": seen_at}
+        )
+
+    def _undecodable(self, record: Undecodable) -> status.Undecodable:
+        position = self._position(record.side, record.partition, record.offset)
+        return status.Undecodable.model_validate(
+            {"side": NAMES[record.side], "position": position, "reason": record.reason}
+        )
+
+    def _position(self, side: Side, partition: int, offset: int) -> status.Position:
+        topic = (self._spec.reference, self._spec.candidate)[side].topic
+        return status.Position(topic=topic, partition=partition, offset=offset)
+
+
+def _sides(value_of: Callable[[Side], T]) -> status.Sides[T]:
+    return status.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,0 +1,158 @@
+"""Matcher processes: started, listened to, restarted when they fall, and stopped together.
+
+Each matcher is a process with one pipe. It sends publications, and a `Failure` before it gives up; an end of
+the pipe means that it is gone. The supervisor lives on the event loop of the API process and never blocks it.
+
+A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Protocol
+from uuid import uuid4
+
+import structlog
+
+from twinstream.status import Publication
+
+BACKOFF_SECONDS = 0.5
+BACKOFF_LIMIT_SECONDS = 30.0
+STEADY_SECONDS = 60.0
+"""A matcher that has run so long has overcome its trouble: the next restart is quick again."""
+STOP_SECONDS = 15.0
+STOP_WORD = b"stop"
+
+log = structlog.get_logger()
+_spawn = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a matcher gives up, as a sentence."""
+
+    reason: str
+
+
+Message = Publication | Failure
+Matcher = Callable[[Connection, str], None]
+"""The body of a matcher process: it gets its end of the pipe and the token under which it owns."""
+
+
+class Listener(Protocol):
+    """Who is told: in the service, the board of the API."""
+
+    def accept(self, publication: Publication) -> None:
+        """A matcher published something."""
+        ...
+
+    def lost(self, name: str, reason: str) -> None:
+        """A matcher is gone."""
+        ...
+
+
+class MatcherProcess:
+    """One comparison's matcher, over all its restarts.
+
+    `release(token)` hands the lease of a fallen matcher back; it may block, and is called on a thread.
+    """
+
+    def __init__(self, name: str, body: Matcher, listener: Listener, release: Callable[[str], None]) -> None:
+        self._name, self._body, self._listener, self._release = name, body, listener, release
+        self._backoff = BACKOFF_SECONDS
+        self._stopping = False
+        self._failure: str | None = None
+        self._over = asyncio.Event()
+        self._restart: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
+        self._token = uuid4().hex
+        self._failure = None
+        self._over.clear()
+        self._pipe, theirs = _spawn.Pipe()
+        self._process = _spawn.Process(
+            target=self._body, args=(theirs, self._token), name=f"twinstream-{self._name}"
+        )
+        self._process.start()
+        theirs.close()
+        self._started = time.monotonic()
+        asyncio.get_running_loop().add_reader(self._pipe.fileno(), self._readable)
+
+    def _readable(self) -> None:
+        try:
+            message: Message = self._pipe.recv()
+        except (EOFError, OSError):
+            self._fallen()
+            return
+        if isinstance(message, Failure):
+            self._failure = message.reason
+        else:
+            self._listener.accept(message)
+
+    def _fallen(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pipe.fileno())
+        self._pipe.close()
+        self._over.set()
+        if self._stopping:
+            return
+        if time.monotonic() - self._started > STEADY_SECONDS:
+            self._backoff = BACKOFF_SECONDS
+        reason = self._failure or "its matcher process ended unexpectedly"
+        log.error("matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff)
+        self._listener.lost(self._name, f"{reason}; it is started again")
+        self._restart = asyncio.create_task(self._start_again())
+
+    async def _start_again(self) -> None:
+        await self._reap()
+        await asyncio.sleep(self._backoff)
+        self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
+        self.start()
+
+    async def _reap(self) -> None:
+        """Wait for the process and give its lease back."""
+        await asyncio.to_thread(self._process.join, STOP_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+        await asyncio.to_thread(self._release, self._token)
+
+    async def stop(self) -> None:
+        """Ask the process to checkpoint and end; kill it when it does not within `STOP_SECONDS`."""
+        self._stopping = True
+        if self._restart is not None:
+            self._restart.cancel()
+        if self._over.is_set():
+            return
+        try:
+            self._pipe.send_bytes(STOP_WORD)
+            await asyncio.wait_for(self._over.wait(), STOP_SECONDS)
+        except (OSError, TimeoutError):
+            log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
+            self._process.kill()
+        await self._reap()
+
+
+class PipePublisher:
+    """The matcher's side of the pipe."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def publish(self, publication: Message) -> None:
+        """Send one message; the supervisor reads all the time."""
+        self._pipe.send(publication)
+
+    def stopping(self, seconds: float) -> bool:
+        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it."""
+        return self._pipe.poll(seconds)
+
+
+def ignore_terminal() -> None:
+    """Leave Ctrl-C to the supervisor, which stops matchers in order."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,349 @@
+"""The matcher: one loop on one thread that owns its source, its state and its store.
+
+    acquire the lease → load the checkpoint → assign positions → loop:
+        poll the side that is behind → take what came → review; every second a beat:
+            survey → checkpoint → publish
+
+The loop never waits for anything but records, and those for a few milliseconds. Kafka or Redis away make it
+*degraded*, not dead: it goes on, says since when, and recovers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import structlog
+
+from twinstream import status
+from twinstream.core import snapshot
+from twinstream.core.comparison import Comparison, Divergence
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError, TwinstreamError
+from twinstream.ports import Clock, Gap, Publisher, Source, Store, Stored
+from twinstream.runtime import checkpoint
+from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.spec.codec import Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.explain import NAMES, Explainer, masked
+from twinstream.spec.load import digest
+from twinstream.spec.model import Spec
+
+POLL_SECONDS = 0.02
+FULL_POLL = 1000
+BEAT_SECONDS = 1.0
+BEAT_SHARE = 0.05
+"""At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
+RETRY_SECONDS = 1.0
+LEAD_EVENTS = 20_000
+"""A side that is ahead by so many events waits for the other, as long as the other has something."""
+PROVISIONAL_SHOWN = 100
+
+log = structlog.get_logger()
+
+
+class Worker:
+    """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
+
+    Constructing it connects nothing.
+    """
+
+    def __init__(self, spec: Spec, source: Source, store: Store, publisher: Publisher, clock: Clock) -> None:
+        self._spec, self._digest = spec, digest(spec)
+        self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
+        self._codec = Codec(spec)
+        self._explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
+        self._fresh()
+        self._sequence = 0
+        self._kept = 0
+        self._unsaved: dict[str, bytes] = {}
+        self._provisional: dict[str, status.DivergenceReport] = {}
+        self._first_seen: dict[str, datetime] = {}
+        self._dirty = True
+        self._saved_diverged = False
+        self._store_trouble: str | None = None
+        self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
+        self._next_beat = 0.0
+        self._polled = {side: 0 for side in Side}
+        self._held_back: Side | None = None
+
+    def _fresh(self) -> None:
+        self.comparison = Comparison(rules_of(self._spec, self._codec))
+        self.intake = Intake(self._codec, self.comparison, self._clock, self._spec.undecodable.budget)
+        self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
+        self._situation = Situation(started_at=self._clock.now())
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    def run(self, stopping: Callable[[float], bool]) -> None:
+        """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced."""
+        while not self.start():
+            if stopping(RETRY_SECONDS):
+                return
+        while not stopping(0.0):
+            self.step()
+        self.stop()
+
+    def start(self) -> bool:
+        """Try to own the comparison and to find its positions; on False say why, and try again later.
+
+        Raises CheckpointError where the stored state cannot be read.
+        """
+        try:
+            if not self._store.acquire():
+                return self._wait_for(
+                    "another process owns this comparison; this one stands by", healthy=False
+                )
+            self._resume(self._store.load())
+        except CheckpointError:
+            raise
+        except TwinstreamError as error:
+            return self._wait_for(str(error), healthy=False)
+        if self._sequence == 0 and (reason := self._unsafe_start()):
+            return self._wait_for(reason, healthy=True)
+        self._situation.waiting_for, self._situation.troubles = None, []
+        self._source.assign(self.intake.positions)
+        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
+        return True
+
+    def step(self) -> None:
+        """One round: read, match, and beat when it is time. Raises Fenced."""
+        for side in self._turn():
+            self._read(side)
+        self.comparison.review()
+        newly_diverged = self.comparison.diverged and not self._saved_diverged
+        if newly_diverged or self._clock.monotonic() >= self._next_beat:
+            self.beat()
+
+    def stop(self) -> None:
+        """Checkpoint, publish and give the lease back; what cannot be reached is left."""
+        try:
+            self.beat()
+            self._store.release()
+        except StoreError as error:
+            log.warning("stopped without a checkpoint", comparison=self._spec.name, reason=str(error))
+        self._store.close()
+        self._source.close()
+
+    def _unsafe_start(self) -> str | None:
+        """Why the beginnings of the topics cannot be compared: what is gone on one side may be the partner of
+        what is still there on the other."""
+        for side in Side:
+            for partition, offset in self.intake.positions[side].items():
+                if offset > 0:
+                    return (
+                        f"no safe start: the {NAMES[side]} has no records below offset {offset} in partition "
+                        f"{partition} any more, so `start: earliest` would compare unequal beginnings"
+                    )
+        return None
+
+    def _wait_for(self, reason: str, *, healthy: bool) -> bool:
+        self._situation.waiting_for = reason
+        self._situation.troubles = [] if healthy else [reason]
+        self._publish_status()
+        return False
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _turn(self) -> list[Side]:
+        """The sides to read in this round: the one behind first, one far ahead not at all."""
+        ahead, behind = Side.LEFT, Side.RIGHT
+        if self.comparison.unmatched(behind) > self.comparison.unmatched(ahead):
+            ahead, behind = behind, ahead
+        lead = self.comparison.unmatched(ahead) - self.comparison.unmatched(behind)
+        self._hold_back(ahead)
+        if self._held_back is not None:
+            return [self._held_back.other]
+        return [behind] if lead > LEAD_EVENTS and self._polled[behind] else [behind, ahead]
+
+    def _hold_back(self, ahead: Side) -> None:
+        """Stop reading a side that holds half of the limit, until it holds less than a quarter."""
+        limit = self._spec.limits.unmatched_events
+        if self._held_back is None and self.comparison.unmatched(ahead) > limit // 2:
+            self._held_back = ahead
+        elif self._held_back is not None and self.comparison.unmatched(self._held_back) < limit // 4:
+            self._held_back = None
+
+    def _read(self, side: Side) -> None:
+        timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
+        count = 0
+        for item in self._source.poll(side, timeout):
+            self.intake.take(item)
+            count += 1 if isinstance(item, Gap) else len(item.records)
+        self._polled[side] = count
+        self._dirty = self._dirty or count > 0
+
+    # -- the beat ------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Survey, checkpoint if anything changed, publish. Raises Fenced."""
+        started = self._clock.monotonic()
+        self._look()
+        self._collect_closed()
+        if self._dirty or self._unsaved:
+            self._checkpoint()
+        self._publish_provisional()
+        self._publish_status()
+        spent = self._clock.monotonic() - started
+        self._next_beat = started + max(BEAT_SECONDS, spent / BEAT_SHARE)
+
+    def _look(self) -> None:
+        ends = self._source.ends()
+        at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
+        self._ends_before = {side: dict(ends[side]) for side in Side}
+        self._situation.ends = self._ends_before
+        self.intake.survey(at_end)
+        oldest_ms = self.comparison.surveyed.oldest_ms
+        if oldest_ms is not None:
+            self._situation.verified_through = datetime.fromtimestamp(oldest_ms / 1000, UTC)
+        elif all(at_end) and self._source.trouble() is None:
+            self._situation.verified_through = self._clock.now()
+
+    def _has_read(self, side: Side) -> bool:
+        """Whether everything that stood in the topic at the last look has been read by now."""
+        positions, ends = self.intake.positions[side], self._ends_before[side]
+        return all(
+            partition in ends and position >= ends[partition] for partition, position in positions.items()
+        )
+
+    def _collect_closed(self) -> None:
+        for divergence in self.comparison.take_closed():
+            report = self._report(divergence, provisional=False)
+            if self._kept < self._spec.limits.kept_divergences:
+                self._kept += 1
+                self._unsaved[report.id] = report.model_dump_json().encode()
+            self._provisional.pop(report.id, None)
+            self._publisher.publish(report)
+
+    def _checkpoint(self) -> None:
+        started = self._clock.monotonic()
+        data = checkpoint.encode(self._state())
+        try:
+            self._store.save(self._sequence + 1, data, self._unsaved)
+        except Fenced:
+            raise
+        except StoreError as error:
+            self._note_store_trouble(str(error))
+            return
+        if self._store_trouble is not None:
+            log.info("store is back", comparison=self._spec.name)
+        self._store_trouble = None
+        self._sequence += 1
+        self._unsaved, self._dirty = {}, False
+        self._saved_diverged = self.comparison.diverged
+        self._situation.checkpoint = status.CheckpointInfo(
+            sequence=self._sequence,
+            written_at=self._clock.now(),
+            duration_seconds=self._clock.monotonic() - started,
+            size_bytes=len(data),
+        )
+
+    def _note_store_trouble(self, reason: str) -> None:
+        if self._store_trouble is None:
+            self._store_trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
+            log.warning("checkpoint failed", comparison=self._spec.name, reason=reason)
+
+    def _publish_status(self) -> None:
+        situation = self._situation
+        if situation.waiting_for is None:
+            troubles = [self._source.trouble(), self._store_trouble, *self._stalled()]
+            situation.troubles = [trouble for trouble in troubles if trouble]
+        situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
+        self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
+
+    def _stalled(self) -> list[str]:
+        """A side that is silent while the other goes on: stopped or behind, which is no difference."""
+        newest = {side: max(self.intake.newest_ms[side].values(), default=None) for side in Side}
+        patience_ms = self.comparison.rules.overdue_after_ms
+        sentences = []
+        for side in Side:
+            other, own = newest[side.other], newest[side]
+            since = self.intake.first_ms if own is None else own
+            if other is not None and since is not None and other - since > patience_ms:
+                sentences.append(
+                    f"the {NAMES[side]} is stalled: its newest record is {(other - since) / 1000:.0f} s older "
+                    f"than the {NAMES[side.other]}'s"
+                )
+        return sentences
+
+    def _publish_provisional(self) -> None:
+        shown = self.comparison.provisional()[:PROVISIONAL_SHOWN]
+        reports = {report.id: report for report in (self._report(found, provisional=True) for found in shown)}
+        for key in self._provisional.keys() - reports.keys():
+            self._publisher.publish(status.Withdrawn(id=key, comparison=self._spec.name))
+        for key, report in reports.items():
+            if self._provisional.get(key) != report:
+                self._publisher.publish(report)
+        self._provisional = reports
+
+    def _report(self, divergence: Divergence, *, provisional: bool) -> status.DivergenceReport:
+        plain = self._explainer.report(divergence)
+        first_seen = self._first_seen.setdefault(plain["id"], self._clock.now())
+        if not provisional:
+            del self._first_seen[plain["id"]]
+        return status.DivergenceReport.model_validate(
+            {**plain, "comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
+        )
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        intake, reporter = self.intake, self._reporter
+        return {
+            "spec_digest": self._digest,
+            "sequence": self._sequence + 1,
+            "started_at": self._situation.started_at.isoformat(),
+            "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
+            "verdict": reporter.verdict.value,
+            "positions": [_pairs(intake.positions[side]) for side in Side],
+            "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
+            "first_ms": intake.first_ms,
+            "max_unmatched": intake.max_unmatched,
+            "undecodable": [list(record) for record in intake.undecodable],
+            "kept": self._kept,
+            "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
+            "comparison": snapshot.snapshot(self.comparison),
+        }
+
+    def _resume(self, stored: Stored) -> None:
+        """Take over what was saved, or begin where the topics begin."""
+        self._fresh()
+        first = self._source.partitions()
+        self.intake.begin(first)
+        if stored.checkpoint is None:
+            return
+        state = checkpoint.decode(stored.checkpoint)
+        self._sequence = state["sequence"]
+        if state["spec_digest"] != self._digest:
+            log.warning(
+                "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
+            )
+            return
+        self._restore(state)
+        for report in stored.divergences.values():
+            self._publisher.publish(status.DivergenceReport.model_validate_json(report))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        intake, reporter = self.intake, self._reporter
+        snapshot.restore(self.comparison, state["comparison"], self._codec.form, self._clock.monotonic())
+        for side in Side:
+            intake.positions[side].update(dict(state["positions"][side]))
+            intake.newest_ms[side] = dict(state["newest_ms"][side])
+        intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
+        intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
+        self._situation.started_at = datetime.fromisoformat(state["started_at"])
+        reporter.resume(state["verdict"], state["verdict_since"])
+        self._kept = state["kept"]
+        self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
+        self._saved_diverged = self.comparison.diverged
+
+
+def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
+    return [[key, value] for key, value in mapping.items()]
+
+
+def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:
+    return {side.name.lower(): dict(offsets) for side, offsets in positions.items()}

@@ -1,0 +1,115 @@
+"""The settings of the service: flags before environment before file, one frozen typed value, passed in."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from twinstream.errors import SettingsError
+
+DEFAULT_BIND = "127.0.0.1:8080"
+
+
+class Settings(BaseSettings):
+    """What the service needs to know beside its comparison files.
+
+    Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
+    holds librdkafka properties; they reach the client unchanged.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
+
+    brokers: str = "localhost:9092"
+    redis: str = "redis://localhost:6379/0"
+    bind: str = DEFAULT_BIND
+    read_from: Literal["earliest"] = "earliest"
+    kafka: dict[str, str | int | bool] = {}
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:  # fmt: skip
+        """Only what `load` hands over, which has merged flags, environment and file."""
+        return (init_settings,)
+
+    @field_validator("bind")
+    @classmethod
+    def _loopback(cls, bind: str) -> str:
+        host, port = split_address(bind)
+        if not 0 <= port <= 65535:
+            raise ValueError(f"{bind!r} has no port between 0 and 65535")
+        if host != "localhost" and not _is_loopback(host):
+            raise ValueError(
+                f"{bind!r} is not a loopback address, and without credentials nothing else is served"
+            )
+        return bind
+
+
+def load(flags: dict[str, Any], config: str | None, environment: dict[str, str]) -> Settings:
+    """Merge flags, environment and file, in this order of precedence.
+
+    Raises SettingsError, naming the setting and where it came from.
+    """
+    from_file = _read_file(config) if config else {}
+    from_environment = {
+        name: environment[f"TWINSTREAM_{name.upper()}"]
+        for name in Settings.model_fields
+        if f"TWINSTREAM_{name.upper()}" in environment and name != "kafka"
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    origin = {
+        **dict.fromkeys(from_file, f"file {config}"),
+        **{name: f"variable TWINSTREAM_{name.upper()}" for name in from_environment},
+        **{name: f"flag --{name.replace('read_', '').replace('_', '-')}" for name in given},
+    }
+    try:
+        return Settings(**{**from_file, **from_environment, **given})
+    except ValidationError as error:
+        raise _violation(error, origin) from None
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT`` or ``[IPV6]:PORT``. Raises ValueError."""
+    match = re.fullmatch(r"\[?([^\[\]]+?)\]?:(\d+)", address)
+    if match is None:
+        raise ValueError(f"{address!r} is not HOST:PORT")
+    return match[1], int(match[2])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read_file(config: str) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"settings file {config} is not YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise SettingsError(f"settings file {config} must be a mapping of settings")
+    return content
+
+
+def _violation(error: ValidationError, origin: dict[str, str]) -> SettingsError:
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else "settings"
+    where = origin.get(name, "settings")
+    if first["type"] == "extra_forbidden":
+        return SettingsError(f"{where}: `{name}` is no setting; known are {', '.join(Settings.model_fields)}")
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] != "value_error":
+        message = f"{message[:1].lower()}{message[1:]}, but {first['input']!r} was given"
+    return SettingsError(f"{where}: {message}")
