@@ -11,7 +11,7 @@ The loop never waits for anything but records, and those for a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -41,6 +41,8 @@ RETRY_SECONDS = 1.0
 LEAD_EVENTS = 20_000
 """A side that is ahead by so many events waits for the other, as long as the other has something."""
 PROVISIONAL_SHOWN = 100
+STALLED_SHARE = 0.25
+"""A side is called stalled when it is behind by this share of the time after which events are overdue."""
 
 log = structlog.get_logger()
 
@@ -67,6 +69,7 @@ class Worker:
         self._store_trouble: str | None = None
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
+        self._at_end = (False, False)
         self._polled = {side: 0 for side in Side}
         self._held_back: Side | None = None
 
@@ -153,11 +156,18 @@ class Worker:
         ahead, behind = Side.LEFT, Side.RIGHT
         if self.comparison.unmatched(behind) > self.comparison.unmatched(ahead):
             ahead, behind = behind, ahead
-        lead = self.comparison.unmatched(ahead) - self.comparison.unmatched(behind)
         self._hold_back(ahead)
         if self._held_back is not None:
             return [self._held_back.other]
-        return [behind] if lead > LEAD_EVENTS and self._polled[behind] else [behind, ahead]
+        return [behind] if self._polled[behind] and self._leads(ahead) else [behind, ahead]
+
+    def _leads(self, side: Side) -> bool:
+        """Whether a side is too far ahead, in unmatched events or in Kafka time."""
+        comparison, newest = self.comparison, self.intake.newest_ms
+        if comparison.unmatched(side) - comparison.unmatched(side.other) > LEAD_EVENTS:
+            return True
+        own, other = max(newest[side].values(), default=0), max(newest[side.other].values(), default=0)
+        return own - other > self._spec.limits.lead // timedelta(milliseconds=1)
 
     def _hold_back(self, ahead: Side) -> None:
         """Stop reading a side that holds half of the limit, until it holds less than a quarter."""
@@ -192,7 +202,7 @@ class Worker:
 
     def _look(self) -> None:
         ends = self._source.ends()
-        at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
+        self._at_end = at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         self._ends_before = {side: dict(ends[side]) for side in Side}
         self._situation.ends = self._ends_before
         self.intake.survey(at_end)
@@ -257,12 +267,12 @@ class Worker:
     def _stalled(self) -> list[str]:
         """A side that is silent while the other goes on: stopped or behind, which is no difference."""
         newest = {side: max(self.intake.newest_ms[side].values(), default=None) for side in Side}
-        patience_ms = self.comparison.rules.overdue_after_ms
+        patience_ms = self.comparison.rules.overdue_after_ms * STALLED_SHARE
         sentences = []
         for side in Side:
             other, own = newest[side.other], newest[side]
             since = self.intake.first_ms if own is None else own
-            if other is not None and since is not None and other - since > patience_ms:
+            if self._at_end[side] and other and since and other - since > patience_ms:
                 sentences.append(
                     f"the {NAMES[side]} is stalled: its newest record is {(other - since) / 1000:.0f} s older "
                     f"than the {NAMES[side.other]}'s"

@@ -135,6 +135,7 @@ class Limits(Strict):
 
     unmatched_events: Annotated[int, Field(ge=1)] = 5_000_000
     unmatched_bytes: ByteSize = ByteSize(2 << 30)
+    lead: Duration = timedelta(seconds=60)
     scope_events: Annotated[int, Field(ge=32)] = 10_000
     kept_divergences: Annotated[int, Field(ge=1)] = 10_000
     recent_matches: Annotated[int, Field(ge=0)] = 100_000
