@@ -198,7 +198,8 @@ def test_a_lost_matcher_is_told_to_those_who_listen(service: Served, http: httpx
 
 def test_a_client_that_has_gone_leaves_no_mailbox_behind(service: Served, http: httpx.Client) -> None:
     with http.stream("GET", "/v1/events") as response:
-        next(events_of(response.iter_lines()))
+        events = events_of(response.iter_lines())
+        next(events)
         assert service.call(lambda: service.board.listeners) == 1
     eventually(lambda: service.call(lambda: service.board.listeners) == 0, what="the stream has ended")
 
