@@ -25,7 +25,7 @@ FAULTS = ("drop", "duplicate", "field", "reorder", "stall")
 
 _LOOK_SECONDS = 0.5
 _FIRST_ANSWER_SECONDS = 120.0
-_FIRST_EVENTS_SECONDS = 300.0
+_FIRST_EVENTS_SECONDS = 180.0
 """Bounds on what takes seconds on an idle machine: past them something is broken, not slow."""
 
 _EPILOG = """\
@@ -96,7 +96,10 @@ class _Run:
         deadline = time.monotonic() + seconds
         while not reached():
             if time.monotonic() > deadline:
-                raise PartEndedError(f"{failure} within {seconds:g} s; the logs are in {self.parts.folder}")
+                reasons = "".join(f"; {look.name}: {look.gate['reason']}" for look in self.looks)
+                raise PartEndedError(
+                    f"{failure} within {seconds:g} s; the logs are in {self.parts.folder}{reasons}"
+                )
             self._step()
 
     def _step(self) -> None:
@@ -117,10 +120,11 @@ class _Run:
 
     def _tell_changes(self) -> None:
         for look in self.looks:
-            state = f"{look.gate['verdict']}, {look.gate['answer']}"
+            told = f"{look.gate['verdict']}, {look.gate['answer']}"
+            state = f"{told} {look.status['health']['status']}"
             if self._told.get(look.name) != state:
                 self._told[look.name] = state
-                self.display.tell(f"{look.name} is {state}: {look.gate['reason']}", style="bold")
+                self.display.tell(f"{look.name} is {told}: {look.gate['reason']}", style="bold")
                 difference = self.service.newest_divergence(look.name)
                 if difference:
                     self.display.tell(f"{look.name}: {difference}", style="red")

@@ -17,7 +17,7 @@ _RATE_SECONDS = 5.0
 """Rates are means over this stretch: Spark writes in bursts, one a micro-batch."""
 
 _PLAIN_SECONDS = 5.0
-"""How often a line is written where there is no terminal to redraw one on."""
+"""How often a line that has changed is written where there is no terminal to redraw one on."""
 
 _STYLES = {
     "EQUIVALENT": "bold green",
@@ -71,6 +71,7 @@ class Display:
         self._rates = Rates()
         self._began = time.monotonic()
         self._last_plain = 0.0
+        self._plain: set[str] = set()
 
     def __enter__(self) -> Display:
         return self
@@ -95,7 +96,9 @@ class Display:
         elif now - self._last_plain >= _PLAIN_SECONDS:
             self._last_plain = now
             for one in lines:
-                self._console.print(one, soft_wrap=True)
+                if one.plain not in self._plain:
+                    self._console.print(one, soft_wrap=True)
+            self._plain = {one.plain for one in lines}
 
     def _redraw(self, lines: Sequence[Text]) -> None:
         grid = Table.grid()
