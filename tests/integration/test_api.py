@@ -192,7 +192,7 @@ def test_a_lost_matcher_is_told_to_those_who_listen(service: Served, http: httpx
     with http.stream("GET", "/v1/events") as response:
         events = events_of(response.iter_lines())
         assert until(events, "gate")["answer"] == "pass"
-        service.call(lambda: service.board.lost(NAME, "it exited with code 1"))
+        service.call(lambda: service.board.lost(NAME, "its matcher exited with code 1"))
         assert "exited with code 1" in str(until(events, "gate")["reason"])
 
 

@@ -182,11 +182,11 @@ def test_what_was_not_checked_is_named(service: Served, page: Page) -> None:
 
 def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served, page: Page) -> None:
     expect(verdict(page)).to_have_text("✓EQUIVALENT")
-    service.call(lambda: service.board.lost(NAME, "it exited with code 1"))
+    service.call(lambda: service.board.lost(NAME, "its matcher exited with code 1"))
     expect(verdict(page)).to_have_text("‖NOT LIVE")
     expect(part(page, "since")).to_contain_text("The last verdict, EQUIVALENT, is from")
     expect(part(page, "answer")).to_have_text("undecided")
-    expect(part(page, "gate-reason")).to_contain_text("it exited with code 1")
+    expect(part(page, "gate-reason")).to_contain_text("Its matcher exited with code 1")
 
 
 def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser) -> None:

@@ -85,14 +85,24 @@ def test_a_status_that_was_old_when_it_came_is_stale_at_once(board: Board, clock
 
 def test_a_lost_matcher_counts_no_more_until_a_new_status_comes(board: Board, clocks: Clocks) -> None:
     board.accept(status())
-    board.lost(NAME, "it exited with code 1")
+    board.lost(NAME, "its matcher exited with code 1")
     assert board.view(NAME).gate.answer == "undecided"
-    assert "it exited with code 1" in board.view(NAME).gate.reason
+    assert "Its matcher exited with code 1" in board.view(NAME).gate.reason
     board.accept(status())
     assert board.view(NAME).freshness.state == "lost"
     clocks.advance(1)
     board.accept(at(1))
     assert board.view(NAME).gate.answer == "pass"
+
+
+def test_a_matcher_that_is_lost_before_it_published_has_no_last_verdict(board: Board) -> None:
+    board.expect(expectation())
+    board.lost(NAME, "its matcher failed with an error; it is started again")
+    gate = board.view(NAME).gate
+    assert (gate.answer, gate.updated_at) == ("undecided", "")
+    assert gate.reason == (
+        "Its matcher failed with an error; it is started again. It has published no status."
+    )
 
 
 def test_divergences_are_listed_newest_first_and_replaced_in_place(board: Board) -> None:

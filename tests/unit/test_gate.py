@@ -17,7 +17,7 @@ from twinstream.status import ComparisonStatus, Health
 
 FRESH = heard(START, 0.5, 5.0)
 STALE = heard(START, 9.0, 5.0)
-LOST = lost(START, 1.0, "it exited with code 1")
+LOST = lost(START, 1.0, "its matcher exited with code 1")
 DEGRADED = Health(status="degraded", reasons=["Kafka cannot be reached since 12:00."], unreachable=["kafka"])
 
 

@@ -138,7 +138,10 @@ class Board:
                     self._tell(lambda: withdrawn_event(publication))
 
     def lost(self, name: str, reason: str) -> None:
-        """The matcher of a comparison is gone: nothing that it said counts until a new status comes."""
+        """The matcher of a comparison is gone: nothing that it said counts until a new status comes.
+
+        `reason` is a sentence that says so. Raises UnknownComparisonError.
+        """
         entry = self._entry(name)
         entry.lost = reason
         self._tell_state(entry)

@@ -46,6 +46,12 @@ def said(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def sentence(text: str) -> str:
+    """`text` with a capital and a full stop, whatever its author left out."""
+    text = text.strip() or "No reason is given"
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
 def awaited(since: datetime, age_seconds: float) -> Freshness:
     """No status yet since `since`."""
     reason = f"No status yet: its matcher has published nothing since {said(since)}."
@@ -53,9 +59,9 @@ def awaited(since: datetime, age_seconds: float) -> Freshness:
 
 
 def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
-    """Its matcher is gone; `why` says how that is known."""
-    heard = f"; it was last heard of at {said(since)}" if since else ""
-    return Freshness("lost", since, age_seconds, f"Its matcher is gone: {why.rstrip('.')}{heard}.")
+    """Its matcher is gone; `why` is a sentence that says so and how that is known."""
+    last = f"It was last heard of at {said(since)}." if since else "It has published no status."
+    return Freshness("lost", since, age_seconds, f"{sentence(why)} {last}")
 
 
 def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Freshness:

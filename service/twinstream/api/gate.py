@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from twinstream.api.freshness import Freshness, said, utc_text
+from twinstream.api.freshness import Freshness, said, sentence, utc_text
 from twinstream.status import ComparisonStatus, Frozen, Verdict
 
 Answer = Literal["pass", "fail", "undecided"]
@@ -68,7 +68,7 @@ def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateA
         suspicions=status.suspicions,
         holes=len(status.holes),
         stale=not freshness.fresh,
-        updated_at="" if freshness.state == "awaited" else utc_text(status.updated_at),
+        updated_at=utc_text(status.updated_at) if freshness.since else "",
         reference_version=status.reference.version or "",
         candidate_version=status.candidate.version or "",
         spec_digest=status.spec_digest,
@@ -76,17 +76,17 @@ def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateA
 
 
 def _decide(status: ComparisonStatus, freshness: Freshness, now: datetime) -> tuple[Answer, str]:
-    if freshness.state == "awaited":
-        return "undecided", _sentence(freshness.reason)
+    if freshness.since is None:
+        return "undecided", sentence(freshness.reason)
     if not freshness.fresh:
         last = f"Its last verdict, {status.verdict}, no longer counts"
-        return "undecided", _sentence(f"{freshness.reason} {last}")
+        return "undecided", sentence(f"{freshness.reason} {last}")
     if status.verdict == "DIVERGED":
-        return "fail", _sentence(status.reason)
+        return "fail", sentence(status.reason)
     if status.verdict != "EQUIVALENT":
-        return "undecided", _sentence(status.reason)
+        return "undecided", sentence(status.reason)
     if status.health.status != "ok":
-        why = " ".join(_sentence(reason) for reason in status.health.reasons) or "No reason is given."
+        why = " ".join(sentence(reason) for reason in status.health.reasons) or "No reason is given."
         return "undecided", f"No difference so far, but health is degraded: {why}"
     return _judge_staleness(status, now)
 
@@ -107,9 +107,3 @@ def _judge_staleness(status: ComparisonStatus, now: datetime) -> tuple[Answer, s
             f"a pass needs less than {status.max_staleness_seconds:g} s."
         )
     return "pass", f"Equivalent: {status.matched} events matched; verified through {when}, {seconds} s ago."
-
-
-def _sentence(text: str) -> str:
-    """`text` with a capital and a full stop, whatever its author left out."""
-    text = text.strip() or "No reason is given"
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

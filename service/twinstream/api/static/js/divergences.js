@@ -40,6 +40,7 @@ function kindButtons({ status, kind: chosen }, choose) {
 
 function emptyText(comparison, total) {
   if (comparison.divergences.size) return "";
+  if (!total && !comparison.status.matched) return "Nothing has been matched yet.";
   if (!total) return "No difference has been found.";
   return comparison.loaded
     ? "No records of these are kept; the counts are exact."
