@@ -68,15 +68,15 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) ->
     try:
         make_worker(settings, spec, publisher, token).run(publisher.stopping)
     except Fenced as error:
-        publisher.publish(Failure(f"stopped: {error}"))
+        publisher.publish(Failure(reason=f"stopped: {error}"))
     except TwinstreamError as error:
-        publisher.publish(Failure(str(error)))
+        publisher.publish(Failure(reason=str(error)))
     except (BrokenPipeError, ConnectionResetError):
         return
     except Exception as error:
         structlog.get_logger().exception("matcher failed", comparison=spec.name)
         with suppress(OSError):
-            publisher.publish(Failure(f"its matcher failed with {type(error).__name__}: {error}"))
+            publisher.publish(Failure(reason=f"its matcher failed with {type(error).__name__}: {error}"))
 
 
 def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> Worker:

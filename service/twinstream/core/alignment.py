@@ -1,11 +1,13 @@
 """Which events of two sequences differ: a longest common subsequence that may still grow.
 
-Both sequences are finite pieces of streams that go on. So the alignment ends where one of them ends: what
-the other has beyond that point has not been answered yet, and is left over as *tail*, not as a difference.
+Both sequences are finite pieces of streams. While the streams go on, the alignment ends where one of the
+pieces ends: what the other has beyond that point has not been answered yet, and is left over as *tail*, not
+as a difference. Of streams that have ended the pieces are aligned whole.
 
 The algorithm is the greedy one of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986, section
-2), stopped at the first diagonal that reaches the end of either sequence. Its cost is the product of the
-length and the number of differences, so a bound on the differences is a bound on the work.
+2), stopped as soon as a diagonal reaches the end of either sequence, or of both; of several that do, the one
+that pairs most is taken. Its cost is the product of the length and the number of differences, so a bound on
+the differences is a bound on the work.
 
 When the budget is used up, what is aligned so far is given back with ``exhausted`` set: the caller then
 knows that the leftovers are a possible explanation, not the smallest one.
@@ -30,8 +32,8 @@ class Alignment(NamedTuple):
     exhausted: bool
 
 
-def align(left: Sequence[object], right: Sequence[object], budget: int) -> Alignment:
-    """Align two sequences with the fewest differences, up to the end of the shorter.
+def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole: bool = False) -> Alignment:
+    """Align two sequences with the fewest differences: the `whole` of them, or up to the end of one.
 
     `budget` bounds the number of differences looked for, 0 or more.
 
@@ -41,28 +43,34 @@ def align(left: Sequence[object], right: Sequence[object], budget: int) -> Align
     Alignment(pairs=[(1, 0), (2, 1), (3, 2)], left_end=4, right_end=3, exhausted=False)
     >>> align("abcde", "b", 10)
     Alignment(pairs=[(1, 0)], left_end=2, right_end=1, exhausted=False)
+    >>> align("abcde", "b", 10, whole=True)
+    Alignment(pairs=[(1, 0)], left_end=5, right_end=1, exhausted=False)
     """
     furthest = {1: 0}
     history: list[dict[int, int]] = []
     best = (0, 0, 0)
+    arrived = (-1, 0, 0)
     for differences in range(budget + 1):
         history.append(furthest)
         reached: dict[int, int] = {}
         for diagonal in range(-differences, differences + 1, 2):
             x = _step(furthest, diagonal, differences)
             y = x - diagonal
-            if x < 0 or not 0 <= y <= len(right):
-                continue
             while x < len(left) and y < len(right) and left[x] == right[y]:
                 x, y = x + 1, y + 1
             reached[diagonal] = x
             if x + y > best[0] + best[1]:
                 best = (x, y, differences)
-            if x == len(left) or y == len(right):
-                return Alignment(_walk_back(history, x, y), x, y, exhausted=False)
+            ends = (x == len(left)) + (y == len(right))
+            if ends == 2 or (ends and not whole):
+                arrived = max(arrived, (x + y, x, y))
+        if arrived[0] >= 0:
+            _, x, y = arrived
+            return Alignment(_walk_back(history, x, y), x, y, exhausted=False)
         furthest = reached
     x, y, differences = best
-    return Alignment(_walk_back(history[: differences + 1], x, y), x, y, exhausted=True)
+    pairs = _walk_back(history[: differences + 1], x, y)
+    return Alignment(pairs, min(x, len(left)), min(y, len(right)), exhausted=True)
 
 
 def _step(furthest: dict[int, int], diagonal: int, differences: int) -> int:

@@ -12,7 +12,7 @@ consumed = matched + ignored + undecodable + divergent + unmatched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -28,6 +28,7 @@ KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicat
 PARTITION_SAMPLE = 16
 """One event in so many is checked for the partition of its lane: a stray key shows soon, at no cost."""
 HOMES_LIMIT = 100_000
+HOLES_LIMIT = 100
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,11 @@ class Comparison:
         self.halted = False
         self.holes: list[Hole] = []
         self.closed_by_kind: Counter[Kind] = Counter()
-        self.first_divergent: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.newest_matched_ms: list[int | None] = [None, None]
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
+        self._arriving: Iterator[Event] = iter(())
         self._closed: list[Divergence] = []
         self._homes: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
         self.overflowing = False
@@ -146,13 +148,17 @@ class Comparison:
         """
         account = self.accounts[side]
         account.consumed += len(run.forms)
-        if self.halted or self.overflowing:
-            account.ignored += len(run.forms) if self.halted else 0
+        if self.halted:
+            account.ignored += len(run.forms)
+            return []
+        if self.overflowing:
+            self._give_up(side, run.partition, run.offsets[0])
             return []
         if not self.rules.bag:
             self._watch_partition(side, run)
-        self.clock.saw(side, run.timestamps_ms[0], run.timestamps_ms[-1])
-        partners = self.lanes.feed(side, events_of(*run))
+        self.clock.saw(side, run.timestamps_ms)
+        self._arriving = events_of(*run)
+        partners = self.lanes.feed(side, self._arriving)
         if partners:
             self._count_matched(side, partners, min(run.timestamps_ms))
         if self.ended[side.other] and self.unmatched(side):
@@ -173,8 +179,12 @@ class Comparison:
         self.accounts[side].undecodable += 1
 
     def hole(self, hole: Hole) -> None:
-        """Note that something was not checked: from here on, nothing found is held against a side."""
-        self.holes.append(hole)
+        """Note that something was not checked: from here on, nothing found is held against a side.
+
+        The first `HOLES_LIMIT` are kept: one decides, and more help nobody.
+        """
+        if len(self.holes) < HOLES_LIMIT:
+            self.holes.append(hole)
 
     def _watch_partition(self, side: Side, run: Run) -> None:
         homes = self._homes[side]
@@ -219,6 +229,8 @@ class Comparison:
         self.adopt(scope)
         scope.add(side, event)
         self._prove()
+        if self.halted:
+            self.accounts[side].ignored += sum(1 for _ in self._arriving)
 
     def adopt(self, scope: Scope) -> None:
         """Set a lane aside: what it holds and what will come to it goes to `scope`."""
@@ -251,8 +263,8 @@ class Comparison:
         for finding in explanation.findings:
             self._settle(finding, scope.lane, tainted=scope.tainted)
         if explanation.matched:
-            newest = explanation.matched[-1][3]
-            self._count_matched(Side.LEFT, explanation.matched, newest)
+            newest_ms = max(left[3] for left, _ in explanation.matched)
+            self._count_matched(Side.LEFT, [right for _, right in explanation.matched], newest_ms)
         for side in Side:
             self.lanes.feed(side, tails[side])
 
@@ -262,10 +274,17 @@ class Comparison:
         for side, event in ((Side.LEFT, finding.left), (Side.RIGHT, finding.right)):
             if event is not None:
                 self.accounts[side].divergent += 1
-                first = self.first_divergent[side]
-                first[event[1]] = min(first.get(event[1], event[2]), event[2])
+                self._give_up(side, event[1], event[2])
+
+    def _give_up(self, side: Side, partition: int, offset: int) -> None:
+        """Nothing from here on will ever be verified in a partition."""
+        first = self.first_unverifiable[side]
+        first[partition] = min(first.get(partition, offset), offset)
 
     def _lose(self, scope: Scope) -> None:
+        for side in Side:
+            for event in scope.pieces[side]:
+                self._give_up(side, event[1], event[2])
         self.hole(Hole(f"a difference spread over more than limits.scope_events ({self.rules.scope_limit})"))
         scope.lose()
 
@@ -290,6 +309,8 @@ class Comparison:
         left, right = ([event for event, _ in self.lanes.unmatched(side)] for side in Side)
         findings = explain_partnerless(left, right, self.rules.identity, self.recent.has)
         self._count_leftover(findings)
+        self.lanes.remove(Side.LEFT, left)
+        self.lanes.remove(Side.RIGHT, right)
         for finding in findings:
             self._settle(finding, _lane(finding), tainted=bool(self.holes))
 
@@ -352,8 +373,7 @@ class Comparison:
         tainted = bool(self.holes)
         self._prove()
         for side in Side:
-            for lane, count in Counter(event[0][0] for event in gone[side]).items():
-                self.lanes.remove(side, lane, count)
+            self.lanes.remove(side, gone[side])
         for finding in explain_partnerless(*gone, self.rules.identity, self.recent.has):
             self._settle(finding, _lane(finding), tainted=tainted)
 
@@ -401,7 +421,7 @@ class Comparison:
         events = [event for event, _ in self.lanes.unmatched(waiting)]
         sides = (events, []) if waiting is Side.LEFT else ([], events)
         findings = explain_partnerless(*sides, None, self.recent.has)
-        return [Divergence(finding, _lane(finding), False) for finding in findings]
+        return [Divergence(finding, _lane(finding), bool(self.holes)) for finding in findings]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.
@@ -412,7 +432,7 @@ class Comparison:
             partition: min(
                 following,
                 self.surveyed.first_open[side].get(partition, following),
-                self.first_divergent[side].get(partition, following),
+                self.first_unverifiable[side].get(partition, following),
             )
             for partition, following in position.items()
         }

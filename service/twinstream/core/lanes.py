@@ -19,7 +19,7 @@ Source: DiffStream, section 4.2 (the algorithm), 4.3 (its optimality).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import cast
 
 from twinstream.core.events import Canonical, Event, Side
@@ -35,9 +35,9 @@ class Queue(deque[Event]):
 
     __slots__ = ("since_ms",)
 
-    def __init__(self, first: Event, second: Event) -> None:
-        super().__init__((first, second))
-        self.since_ms: int = first[3]
+    def __init__(self, events: Iterable[Event], since_ms: int) -> None:
+        super().__init__(events)
+        self.since_ms = since_ms
 
 
 Held = Event | Queue | Scope
@@ -98,7 +98,8 @@ class Lanes:
         elif type(ours) is Scope:
             ours.add(side, event)
         else:
-            self.held[side][event[0][0]] = Queue(cast("Event", ours), event)
+            first = cast("Event", ours)
+            self.held[side][event[0][0]] = Queue((first, event), first[3])
 
     def set_aside(self, scope: Scope) -> None:
         """Move what the lane of `scope` holds into it; later events of the lane go there, too."""
@@ -134,25 +135,32 @@ class Lanes:
             elif type(held) is not Scope:
                 yield cast("Event", held)
 
-    def remove(self, side: Side, lane: Hashable, count: int) -> None:
-        """Drop the `count` oldest events of a side from a lane: they are settled without a partner."""
-        held = self.held[side][lane]
-        if type(held) is Queue:
-            for _ in range(count):
-                held.popleft()
-            if held:
-                held.since_ms = held[0][3]
-                return
-        del self.held[side][lane]
+    def remove(self, side: Side, events: Sequence[Event]) -> None:
+        """Drop waiting events of a side: they are settled without a partner.
+
+        Complexity: O(n) in the events that wait in their lanes.
+        """
+        gone = set(map(id, events))
+        for lane in {event[0][0] for event in events}:
+            held = self.held[side][lane]
+            rest = [event for event in waiting(held) if id(event) not in gone]
+            if rest and type(held) is Queue:
+                held.clear()
+                held.extend(rest)
+                held.since_ms = rest[0][3]
+            else:
+                del self.held[side][lane]
 
     def restore(self, side: Side, event: Event, since_ms: int) -> None:
         """Put back an event that waited when a snapshot was taken; those of a lane oldest first."""
-        ours = self.held[side].setdefault(event[0][0], event)
-        if ours is not event:
-            self._wait_behind(side, ours, event)
-            queue = self.held[side][event[0][0]]
-            if type(queue) is Queue:
-                queue.since_ms = since_ms
+        lane = event[0][0]
+        ours = self.held[side].get(lane)
+        if type(ours) is Queue:
+            ours.append(event)
+        elif ours is not None or since_ms != event[3]:
+            self.held[side][lane] = Queue((*waiting(ours), event), since_ms)
+        else:
+            self.held[side][lane] = event
 
 
 def waiting(held: Held | None) -> Iterable[Event]:

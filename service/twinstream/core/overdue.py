@@ -16,6 +16,7 @@ bounds memory and work, and leaves the ordinary alternation of two live sides un
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 
 from twinstream.core.events import Side
 
@@ -35,15 +36,17 @@ class ArrivalClock:
         self._ticks: tuple[list[int], list[int]] = ([], [])
         self.newest_ms: list[int | None] = [None, None]
 
-    def saw(self, side: Side, first_ms: int, last_ms: int) -> None:
-        """Note that a side produced at these times: the first and the last record of a run.
+    def saw(self, side: Side, times_ms: Sequence[int]) -> None:
+        """Note that a side produced at these times, those of a run of records.
 
-        Complexity: O(1) for times that grow.
+        Complexity: O(1) for times that grow and lie within a tick; O(n) for a run that spans more.
         """
-        for moment in (first_ms, last_ms):
-            self._note(self._ticks[side], moment // self._tick_ms)
+        first, last = times_ms[0], times_ms[-1]
+        near = abs(last - first) <= self._tick_ms
+        for tick in sorted({moment // self._tick_ms for moment in ((first, last) if near else times_ms)}):
+            self._note(self._ticks[side], tick)
         newest = self.newest_ms[side]
-        latest = max(first_ms, last_ms)
+        latest = max(first, last)
         self.newest_ms[side] = latest if newest is None else max(newest, latest)
 
     @staticmethod

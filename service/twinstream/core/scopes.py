@@ -47,12 +47,12 @@ class Finding(NamedTuple):
 class Explanation(NamedTuple):
     """What two pieces have in common and where they differ.
 
-    `pairs` counts the matched events; `matched` are their right-hand events. The pieces are explained up to
-    `left_end` and `right_end`. `met` tells that they end in a run of equal events.
+    `matched` are the pairs of equal events. The pieces are explained up to `left_end` and `right_end`. `met`
+    tells that they end in a run of equal events.
     """
 
     findings: list[Finding]
-    matched: list[Event]
+    matched: list[tuple[Event, Event]]
     left_end: int
     right_end: int
     met: bool
@@ -103,16 +103,17 @@ class Scope:
     def explain(self, *, ended: bool, identity: Identity | None, recent: Recent) -> Explanation:
         """Align the pieces and name the differences.
 
-        `ended`: no more will come, so the tails are differences, too. `recent` tells whether a content matched lately.
+        `ended`: no more will come, so the tails are differences, too. `recent` tells whether a content
+        matched lately.
         """
         self._explained_at = len(self)
         left, right = (self._contents_of(side) for side in Side)
-        alignment = align(left, right, ALIGNMENT_BUDGET)
-        if ended or alignment.exhausted:
+        alignment = align(left, right, ALIGNMENT_BUDGET, whole=ended)
+        if alignment.exhausted:
             alignment = alignment._replace(left_end=len(left), right_end=len(right))
         naming = _Naming(self.pieces, (left, right), alignment, recent)
         self.findings = naming.findings(identity)
-        matched = [self.pieces[Side.RIGHT][r] for _, r in alignment.pairs]
+        matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in alignment.pairs]
         return Explanation(self.findings, matched, alignment.left_end, alignment.right_end, _meets(alignment))
 
     def tails(self, explanation: Explanation) -> tuple[list[Event], list[Event]]:

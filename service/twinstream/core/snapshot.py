@@ -31,7 +31,7 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
         "closed_by_kind": dict(comparison.closed_by_kind),
-        "first_divergent": [_pairs(first) for first in comparison.first_divergent],
+        "first_unverifiable": [_pairs(first) for first in comparison.first_unverifiable],
         "newest_matched_ms": list(comparison.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
         "recent": comparison.recent.snapshot(),
@@ -54,7 +54,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.overflowing = state["overflowing"]
     comparison.holes = [_hole(*hole) for hole in state["holes"]]
     comparison.closed_by_kind = Counter(state["closed_by_kind"])
-    comparison.first_divergent = (dict(state["first_divergent"][0]), dict(state["first_divergent"][1]))
+    comparison.first_unverifiable = (
+        dict(state["first_unverifiable"][0]),
+        dict(state["first_unverifiable"][1]),
+    )
     comparison.newest_matched_ms = list(state["newest_matched_ms"])
     comparison.clock.restore(state["clock"])
     comparison.recent.restore(state["recent"])
@@ -87,6 +90,7 @@ def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormO
     for side in Side:
         for event in _events(state["pieces"][side], form_of, read_at):
             scope.add(side, event)
+    scope.example = state["records"][0]
     if state["lost"]:
         scope.lose()
 

@@ -13,14 +13,13 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Protocol
 from uuid import uuid4
 
 import structlog
 
-from twinstream.status import Publication
+from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Publication, Withdrawn
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
@@ -33,14 +32,16 @@ log = structlog.get_logger()
 _spawn = multiprocessing.get_context("spawn")
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Frozen):
     """Why a matcher gives up, as a sentence."""
 
     reason: str
 
 
 Message = Publication | Failure
+_MESSAGES: dict[str, type[Message]] = {
+    message.__name__: message for message in (ComparisonStatus, DivergenceReport, Withdrawn, Failure)
+}
 Matcher = Callable[[Connection, str], None]
 """The body of a matcher process: it gets its end of the pipe and the token under which it owns."""
 
@@ -87,7 +88,7 @@ class MatcherProcess:
 
     def _readable(self) -> None:
         try:
-            message: Message = self._pipe.recv()
+            message = _read(self._pipe.recv_bytes())
         except (EOFError, OSError):
             self._fallen()
             return
@@ -146,11 +147,21 @@ class PipePublisher:
 
     def publish(self, publication: Message) -> None:
         """Send one message; the supervisor reads all the time."""
-        self._pipe.send(publication)
+        self._pipe.send_bytes(_written(publication))
 
     def stopping(self, seconds: float) -> bool:
         """Whether the supervisor says stop, or is gone; waits up to `seconds` for it."""
         return self._pipe.poll(seconds)
+
+
+def _written(message: Message) -> bytes:
+    """A message on the pipe: the name of its class, a line end, its JSON."""
+    return f"{type(message).__name__}\n{message.model_dump_json()}".encode()
+
+
+def _read(data: bytes) -> Message:
+    name, _, body = data.partition(b"\n")
+    return _MESSAGES[name.decode()].model_validate_json(body)
 
 
 def ignore_terminal() -> None:
