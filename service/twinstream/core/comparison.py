@@ -333,9 +333,10 @@ class Comparison:
         proven: tuple[list[Event], list[Event]] = ([], [])
         self.surveyed = Survey()
         for side in Side:
-            self._survey_side(side, all(at_end), proven[side])
+            self._survey_side(side, all(at_end) and not self.halted, proven[side])
         if any(proven):
             self._settle_proven(proven)
+            return self.survey(at_end)
         for scope in self.scopes.values():
             for side in Side:
                 for event in scope.pieces[side]:

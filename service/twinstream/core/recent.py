@@ -14,7 +14,7 @@ from zlib import crc32
 from twinstream.core.events import Canonical
 
 SNAPSHOT_LIMIT = 10_000
-"""Matches remembered over a restart: a copy comes soon after its original, and checkpoints must stay small."""
+"""Matches remembered over a restart: a copy comes soon after its original; a checkpoint stays small."""
 
 
 class RecentMatches:

@@ -1,0 +1,117 @@
+"""Small streams for the engine: comparison files, records written in several styles, and a driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from twinstream.core.comparison import Comparison, Divergence, Run
+from twinstream.core.events import Event, Side
+from twinstream.spec.codec import Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.load import loads
+from twinstream.spec.model import Spec
+
+LEFT, RIGHT = Side.LEFT, Side.RIGHT
+
+
+def spec(order: str = "total", more: str = "") -> Spec:
+    """A comparison file with this order; `more` are further lines of it."""
+    return loads(
+        f"version: 1\nname: test\nreference: {{topic: r}}\ncandidate: {{topic: c}}\norder: {order}\n{more}"
+    )
+
+
+def record(value: Any, style: int = 0) -> bytes:
+    """One JSON text of a value; styles differ in spaces, member order and the spelling of numbers."""
+    if style == 1:
+        return json.dumps(value).encode()
+    if style == 2:
+        return json.dumps(dict(reversed(value.items())), separators=(",", ":")).encode()
+    if style == 3:
+        return json.dumps({name: float(member) for name, member in value.items()}, indent=1).encode()
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+class Batch(NamedTuple):
+    """Records of one side that are fed in one run; without records, the end of that side."""
+
+    side: Side
+    records: Sequence[bytes]
+    timestamps_ms: Sequence[int] | None = None
+
+
+@dataclass
+class Driver:
+    """Feeds a comparison and gives every record its offset; partition 0 throughout."""
+
+    spec: Spec
+    comparison: Comparison = field(init=False)
+    codec: Codec = field(init=False)
+    offsets: list[int] = field(default_factory=lambda: [0, 0])
+    closed: list[Divergence] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.codec = Codec(self.spec)
+        self.comparison = Comparison(rules_of(self.spec, self.codec))
+
+    def feed(
+        self,
+        side: Side,
+        records: Sequence[bytes],
+        timestamps_ms: Sequence[int] | None = None,
+        partition: int = 0,
+    ) -> None:
+        forms, refused = self.codec.forms(records)
+        assert not refused, "every record is an event"
+        first = self.offsets[side]
+        self.offsets[side] += len(records)
+        times = timestamps_ms or [0] * len(records)
+        self.comparison.feed(side, Run(forms, partition, range(first, self.offsets[side]), times, 0.0))
+
+    def take(self, batches: Iterable[Batch], *, review: bool = False) -> None:
+        for batch in batches:
+            if batch.records:
+                self.feed(batch.side, batch.records, batch.timestamps_ms)
+            else:
+                self.comparison.end(batch.side)
+            if review:
+                self.comparison.review()
+
+    def end(self) -> None:
+        for side in Side:
+            if not self.comparison.ended[side]:
+                self.comparison.end(side)
+
+    def findings(self) -> list[Divergence]:
+        """The divergences of closed scopes so far."""
+        self.closed += self.comparison.take_closed()
+        return self.closed
+
+    def kinds(self) -> list[str]:
+        return sorted(divergence.finding.kind for divergence in self.findings())
+
+    def held(self, side: Side) -> list[int]:
+        """The offsets of the unmatched events that are held."""
+        return sorted(Event._make(event).offset for event in self.comparison.waiting_events(side))
+
+
+def trace(text: str) -> list[tuple[Side, Any]]:
+    """Steps from one line: ``"L:a1 R:b1 L:."``; the letter is the key, the digit the value, ``.`` the end.
+
+    >>> trace("L:a1 R:.")
+    [(<Side.LEFT: 0>, {'k': 'a', 'v': 1}), (<Side.RIGHT: 1>, None)]
+    """
+    steps = []
+    for word in text.split():
+        side, _, event = word.partition(":")
+        value = None if event == "." else {"k": event[0], "v": int(event[1:] or 0)}
+        steps.append((LEFT if side == "L" else RIGHT, value))
+    return steps
+
+
+def batches(text: str) -> list[Batch]:
+    """The steps of `trace`, each a batch of one record."""
+    return [Batch(side, () if value is None else (record(value),)) for side, value in trace(text)]

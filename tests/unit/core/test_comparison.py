@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.comparison import HOLES_LIMIT, Hole
+from twinstream.core.events import Side
+from twinstream.core.scopes import MEETING_RUN
+from twinstream.core.snapshot import restore, snapshot
+
+
+def run(count: int, start: int = 0, key: str = "a") -> list[bytes]:
+    """Distinct events of one key."""
+    return [record({"k": key, "v": value}) for value in range(start, start + count)]
+
+
+def feed_both(driver: Driver, records: list[bytes]) -> None:
+    driver.feed(LEFT, records)
+    driver.feed(RIGHT, records)
+
+
+def take(order: str, text: str, more: str = "") -> Driver:
+    driver = Driver(spec(order, more))
+    driver.take(batches(text), review=True)
+    return driver
+
+
+def test_independent_events_may_come_in_another_order() -> None:
+    assert not take("unordered", "L:a1 L:b1 R:b1 R:a1 L:. R:.").comparison.diverged
+
+
+def test_dependent_events_may_not() -> None:
+    assert take("total", "L:a1 L:b1 R:b1").comparison.diverged
+
+
+def test_a_difference_in_one_key_leaves_the_others_in_matching() -> None:
+    driver = take("{per_key: [k]}", "L:a1 R:a2 L:b1 R:b1")
+    assert driver.comparison.diverged
+    assert driver.comparison.matched == 1
+
+
+def test_a_diverged_comparison_stays_diverged() -> None:
+    driver = take("total", "L:a1 R:b1")
+    feed_both(driver, run(100))
+    driver.comparison.review()
+    assert driver.comparison.diverged
+
+
+def test_a_side_that_ends_while_the_other_waits_decides() -> None:
+    assert take("unordered", "L:a1 R:.").comparison.diverged
+    assert take("unordered", "R:. L:a1").comparison.diverged
+    assert not take("unordered", "L:a1 L:. R:a1").comparison.diverged
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("L:a1 L:b1 R:b1", ["missing"]),
+        ("L:b1 R:a1 R:b1", ["extra"]),
+        ("L:a1 L:b1 R:a1 R:a1 R:b1", ["duplicate"]),
+        ("L:a1 L:b1 L:c1 R:b1 R:c1 R:a1", ["reordered"]),
+        ("L:a1 L:b1 R:a2 R:b1", ["extra", "missing"]),
+    ],
+)
+def test_a_fault_in_a_sequence_has_its_kind(text: str, kinds: list[str]) -> None:
+    driver = take("total", text)
+    driver.end()
+    assert driver.kinds() == kinds
+
+
+@pytest.mark.parametrize("order", ["total", "unordered", "{per_key: [k]}"])
+def test_two_leftovers_of_one_identity_are_one_changed_event(order: str) -> None:
+    driver = take(order, "L:a1 L:b1 R:a2 R:b1", "identity: [k]")
+    driver.end()
+    assert driver.kinds() == ["changed"]
+
+
+def test_an_open_scope_is_explained_provisionally() -> None:
+    driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
+    assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]
+    assert driver.comparison.closed_by_kind.total() == 0
+
+
+@pytest.mark.parametrize("equal", [MEETING_RUN - 1, MEETING_RUN])
+def test_a_scope_closes_at_a_run_of_equal_events(equal: int) -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, run(1 + equal))
+    driver.feed(RIGHT, run(equal, start=1))
+    driver.comparison.review()
+    assert driver.kinds() == (["missing"] if equal == MEETING_RUN else [])
+    assert driver.comparison.matched == (equal if equal == MEETING_RUN else 0)
+
+
+def test_what_one_side_has_behind_the_meeting_is_matched_again() -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, run(1 + MEETING_RUN + 5))
+    driver.feed(RIGHT, run(MEETING_RUN, start=1))
+    driver.comparison.review()
+    assert driver.comparison.unmatched(LEFT) == 5
+    driver.feed(RIGHT, run(5, start=1 + MEETING_RUN))
+    assert driver.comparison.unmatched(LEFT) == 0
+    assert driver.kinds() == ["missing"]
+
+
+def test_nothing_from_a_difference_on_is_verified() -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, run(60))
+    driver.feed(RIGHT, run(10) + run(49, start=11))
+    driver.comparison.review()
+    driver.comparison.survey((True, True))
+    assert driver.comparison.verified_up_to(LEFT, {0: 60}) == {0: 10}
+    assert driver.comparison.verified_up_to(RIGHT, {0: 59}) == {0: 59}
+
+
+def test_after_both_ends_nothing_is_held_any_more() -> None:
+    driver = take("unordered", "L:a1 R:b1 L:. R:.")
+    assert [driver.held(side) for side in Side] == [[], []]
+    assert snapshot(driver.comparison)["waiting"][LEFT]["records"] == []
+
+
+# -- halt ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_halt_ignores_everything_behind_the_first_difference_in_batches_of_any_size(size: int) -> None:
+    driver = Driver(spec("{per_key: [k]}", "on_divergence: halt"))
+    others = run(4, key="b")
+    driver.feed(LEFT, run(4) + others)
+    candidate = [*run(2), record({"k": "a", "v": 9}), *run(1, start=3), *others]
+    for start in range(0, 8, size):
+        driver.feed(RIGHT, candidate[start : start + size])
+    comparison = driver.comparison
+    assert comparison.halted
+    assert comparison.matched == 2
+    assert [account.ignored for account in comparison.accounts] == [0, 5]
+    assert [comparison.unmatched(side) for side in Side] == [6, 1]
+
+
+# -- holes and limits ----------------------------------------------------------------------------------------
+
+
+def test_a_difference_behind_a_hole_is_tainted_and_decides_nothing() -> None:
+    driver = Driver(spec("total"))
+    driver.comparison.hole(Hole("lost offsets"))
+    driver.take(batches("L:a1 R:b1 L:. R:."))
+    assert not driver.comparison.diverged
+    assert [found.tainted for found in driver.findings()] == [True, True]
+
+
+def test_a_difference_proven_before_the_hole_stands() -> None:
+    driver = take("total", "L:a1 R:b1")
+    driver.comparison.hole(Hole("lost offsets"))
+    driver.end()
+    assert driver.comparison.diverged
+    assert not any(found.tainted for found in driver.findings())
+
+
+def test_what_faces_an_ended_side_behind_a_hole_is_tainted() -> None:
+    driver = Driver(spec("unordered"))
+    driver.comparison.hole(Hole("lost offsets"))
+    driver.take(batches("L:a1 R:."))
+    assert [found.tainted for found in driver.comparison.provisional()] == [True]
+
+
+def test_a_flood_of_holes_is_bounded() -> None:
+    driver = Driver(spec("total"))
+    for number in range(3 * HOLES_LIMIT):
+        driver.feed(LEFT, run(1), partition=number % 2)
+    assert len(driver.comparison.holes) == HOLES_LIMIT
+
+
+def test_a_key_in_two_partitions_of_a_side_is_a_hole_that_names_both() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    driver.feed(LEFT, run(1), partition=3)
+    driver.feed(LEFT, run(1), partition=5)
+    (hole,) = driver.comparison.holes
+    assert (hole.side, hole.partition) == (LEFT, 5)
+    assert "(3 and 5)" in hole.reason
+
+
+def test_partitions_do_not_matter_to_a_bag() -> None:
+    driver = Driver(spec("unordered"))
+    driver.feed(LEFT, run(1), partition=3)
+    driver.feed(LEFT, run(1), partition=5)
+    assert driver.comparison.holes == []
+
+
+def test_a_full_memory_is_a_hole_and_what_is_dropped_is_never_verified() -> None:
+    driver = Driver(spec("unordered", "limits: {unmatched_events: 5}"))
+    driver.feed(LEFT, run(6))
+    driver.feed(RIGHT, run(3))
+    driver.comparison.survey((True, True))
+    assert [hole.reason for hole in driver.comparison.holes] == ["limits.unmatched_events (5) was reached"]
+    assert driver.comparison.verified_up_to(RIGHT, {0: 3}) == {0: 0}
+    assert driver.comparison.unmatched(RIGHT) == 3
+    driver.end()
+    assert not driver.comparison.diverged
+
+
+def lost_scope() -> Driver:
+    """A sequence whose first event differs, and that then does not meet again before its limit."""
+    driver = Driver(spec("total", "limits: {scope_events: 32}"))
+    driver.feed(LEFT, run(20))
+    driver.feed(RIGHT, run(20, start=100))
+    driver.comparison.review()
+    return driver
+
+
+def test_a_scope_beyond_its_limit_is_lost_and_counted_and_never_verified() -> None:
+    driver = lost_scope()
+    driver.feed(LEFT, run(5))
+    comparison = driver.comparison
+    assert comparison.diverged
+    assert "limits.scope_events (32)" in comparison.holes[0].reason
+    assert comparison.unmatched(LEFT) == 25
+    assert driver.held(LEFT) == []
+    comparison.survey((True, True))
+    assert comparison.verified_up_to(LEFT, {0: 25}) == {0: 0}
+
+
+def test_a_lost_scope_survives_restart_after_restart() -> None:
+    driver = lost_scope()
+    for _ in range(2):
+        fresh = Driver(driver.spec)
+        restore(fresh.comparison, snapshot(driver.comparison), fresh.codec.form, 0.0)
+        driver = fresh
+    driver.offsets = [20, 20]
+    feed_both(driver, run(3))
+    assert driver.comparison.matched == 0
+    assert driver.comparison.unmatched(LEFT) == 23

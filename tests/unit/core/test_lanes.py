@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from twinstream.core.events import Event, Form, Side
+from twinstream.core.lanes import Lanes, Queue
+from twinstream.core.scopes import Scope
+
+LEFT, RIGHT = Side
+
+
+def event(lane: str, content: bytes = b"x", offset: int = 0, at_ms: int = 0) -> Event:
+    return Event(Form(lane, content, "event", content), 0, offset, at_ms, 0.0)
+
+
+def conflict(side: Side, event: Event, lane: Hashable) -> None:
+    raise AssertionError(f"no difference in {lane!r} was expected: {side} {event}")
+
+
+def test_equal_events_pair_oldest_first() -> None:
+    lanes = Lanes(bytes, conflict)
+    first, second = event("a", offset=0), event("a", offset=1)
+    lanes.feed(LEFT, [first, second])
+    assert lanes.feed(RIGHT, [event("a")]) == [first]
+    assert lanes.feed(RIGHT, [event("a")]) == [second]
+
+
+def test_contents_that_differ_are_compared_in_canonical_form() -> None:
+    lanes = Lanes(bytes.lower, conflict)
+    lanes.feed(LEFT, [event("a", b"X"), event("a", b"Y")])
+    assert len(lanes.feed(RIGHT, [event("a", b"x"), event("a", b"y")])) == 2
+
+
+def test_an_unequal_event_of_a_lane_is_a_conflict_and_of_another_lane_is_none() -> None:
+    conflicts = []
+    lanes = Lanes(bytes, lambda side, _, lane: conflicts.append((side, lane)))
+    lanes.feed(LEFT, [event("a", b"1"), event("b", b"1")])
+    lanes.feed(RIGHT, [event("c", b"2"), event("b", b"2")])
+    assert conflicts == [(RIGHT, "b")]
+
+
+def test_a_single_waiting_event_is_held_without_a_queue() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.feed(LEFT, [event("a")])
+    assert isinstance(lanes.held[LEFT]["a"], Event)
+
+
+def test_a_lane_remembers_since_when_it_was_not_empty_though_its_first_event_is_gone() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.feed(LEFT, [event("a", at_ms=10), event("a", at_ms=50)])
+    lanes.feed(RIGHT, [event("a")])
+    assert [since for _, since in lanes.unmatched(LEFT)] == [10]
+
+
+def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.restore(LEFT, event("a", at_ms=50), 10)
+    assert [since for _, since in lanes.unmatched(LEFT)] == [10]
+    lanes.feed(LEFT, [event("a", at_ms=60)])
+    lanes.feed(RIGHT, [event("a")])
+    assert [(waiting[3], since) for waiting, since in lanes.unmatched(LEFT)] == [(60, 10)]
+
+
+def test_an_emptied_lane_begins_anew() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.feed(LEFT, [event("a", at_ms=10)])
+    lanes.feed(RIGHT, [event("a")])
+    lanes.feed(LEFT, [event("a", at_ms=50)])
+    assert [since for _, since in lanes.unmatched(LEFT)] == [50]
+
+
+def test_exactly_the_events_named_are_removed_wherever_they_wait_in_their_lane() -> None:
+    lanes = Lanes(bytes, conflict)
+    events = [event("a", offset=offset, at_ms=offset) for offset in range(4)]
+    lanes.feed(LEFT, [*events, event("b", offset=9)])
+    lanes.remove(LEFT, [events[1], events[3]])
+    assert [waiting[2] for waiting, _ in lanes.unmatched(LEFT)] == [0, 2, 9]
+    lanes.remove(LEFT, [events[0], events[2]])
+    assert "a" not in lanes.held[LEFT]
+
+
+def test_what_is_set_aside_waits_no_more_and_collects_what_comes() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.feed(LEFT, [event("a", b"1"), event("a", b"2")])
+    scope = Scope("a", bytes, tainted=False)
+    lanes.set_aside(scope)
+    lanes.feed(RIGHT, [event("a", b"3")])
+    assert list(lanes.unmatched(LEFT)) == []
+    assert list(lanes.heads(LEFT)) == []
+    assert [len(piece) for piece in scope.pieces] == [2, 1]
+    lanes.reopen(scope)
+    assert lanes.held == ({}, {})
+
+
+def test_heads_are_the_oldest_of_each_lane() -> None:
+    lanes = Lanes(bytes, conflict)
+    lanes.feed(LEFT, [event("a", offset=0), event("b", offset=1), event("a", offset=2)])
+    assert [head[2] for head in lanes.heads(LEFT)] == [0, 1]
+    assert isinstance(lanes.held[LEFT]["a"], Queue)
