@@ -61,7 +61,7 @@ def event(number: int, side: str, equality: str) -> tuple[bytes, bytes]:
     return ad.encode(), orjson.dumps(value)
 
 
-def produce(brokers: str, topic: str, events: int, partitions: int, side: str, equality: str) -> int:
+def produce(brokers: str, topic: str, events: int, side: str, equality: str) -> int:
     """Fill a topic; return the bytes of its values."""
     producer = Producer(
         {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 50, "batch.size": 500_000,
@@ -159,7 +159,7 @@ def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -
     sizes = []
     for topic, side in zip(topics, SIDES, strict=True):
         stack.kafka.create_topic(topic, partitions=partitions)
-        sizes.append(produce(brokers, topic, events, partitions, side, equality))
+        sizes.append(produce(brokers, topic, events, side, equality))
     results: dict[str, list[dict[str, float]]] = {"bare": [], "matcher": []}
     for number in range(rounds):
         one = apart(bare_loop, brokers, topics, partitions, 2 * events)
@@ -220,8 +220,12 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--order", "orders", multiple=True, type=click.Choice(list(ORDERS)), help="All by default.")
 @click.option("--equality", "equalities", multiple=True, type=click.Choice(list(EQUALITIES)))
-@click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout.")
-def main(events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None) -> None:
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout."
+)
+def main(
+    events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None
+) -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
         for equality in equalities or EQUALITIES:

@@ -1,0 +1,320 @@
+"""The two versions of the advertising job agree on real Spark and Kafka, and each bug differs as it claims.
+
+One Spark session runs everything that needs no process of its own; a second part submits both jobs as a user
+does, stops them and lets them go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import time
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Event as Flag
+from types import ModuleType
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from deploy.embedded import jars
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.processes import Process, wait_until
+from deploy.embedded.spark import submit
+from loadtest.ad_events import ADS, AdEvents, ad_name
+from loadtest.generator import producer
+from loadtest.schedule import Schedule
+
+pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(600)]
+
+PIPELINES = Path(__file__).parents[2] / "deploy" / "pipelines"
+PARTITIONS = 3
+EVENTS = 20_000
+RATE = 500
+START_MS = 1_700_000_000_000
+CLOSED_BEFORE_MS = START_MS + EVENTS * 1000 // RATE - 10_000
+"""Windows that end before the newest event less the watermark are written."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One session, the modules of the two versions, and a topic with the events of a run."""
+
+    spark: SparkSession
+    kafka: Kafka
+    events: str
+    folder: Path
+    reference: ModuleType
+    candidate: ModuleType
+
+    def topic(self) -> str:
+        return self.kafka.create_topic(f"ads-{uuid.uuid4().hex[:12]}", partitions=PARTITIONS)
+
+    def options(self, *arguments: str) -> argparse.Namespace:
+        checkpoint = self.folder / uuid.uuid4().hex
+        fixed = ["--brokers", self.kafka.brokers, "--checkpoint", str(checkpoint), "--input", self.events]
+        parsed: argparse.Namespace = self.candidate.arguments().parse_args([*fixed, *arguments])
+        return parsed
+
+    def run(self, version: str, query: str, *arguments: str) -> list[Row]:
+        """Run one query of one version over all events in three batches; what it wrote, topic order."""
+        topic = self.topic()
+        batches = ["--available-now", "--max-offsets", str(EVENTS // 3 + 1)]
+        options = self.options(f"--{query}-topic", topic, *batches, *arguments)
+        stopping = () if version == "reference" else (Flag(),)
+        for running in getattr(self, version).start(self.spark, options, *stopping):
+            running.awaitTermination()
+        return read(self.kafka, topic)
+
+
+@pytest.fixture(scope="module")
+def bench(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("pipelines")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PIPELINES))
+        patch.setenv("SPARK_CONF_DIR", str(PIPELINES / "conf"))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        modules = [importlib.import_module(name) for name in ("ads_job", "reference", "candidate")]
+        builder = SparkSession.builder.master("local[2]")
+        builder = builder.config("spark.jars", ",".join(map(str, jars.ensure(jars.SPARK))))
+        builder.config("spark.local.dir", str(folder)).getOrCreate()
+        spark = modules[0].session("ads-tests")
+        events = kafka.create_topic(f"ads-{uuid.uuid4().hex[:12]}", partitions=PARTITIONS)
+        produce(kafka, events, 0, EVENTS)
+        yield Bench(spark, kafka, events, folder, modules[1], modules[2])
+        end(spark)
+
+
+def end(spark: SparkSession) -> None:
+    """Stop Spark and its JVM, which would otherwise stay in memory until the last test has run."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # what the JVM takes as the end of its parent
+    gateway.proc.wait(30)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def produce(kafka: Kafka, topic: str, first: int, last: int) -> None:
+    """Write events as the generator does; the producer must be idempotent, or a retry changes their order."""
+    failed: list[object] = []
+    writer = producer(kafka.brokers, lambda error, _message: failed.append(error))
+    for key, value in AdEvents(1, START_MS, Schedule(RATE)).between(first, last):
+        writer.produce(topic, value, key)
+    assert writer.flush(60) == 0
+    assert not failed
+
+
+def read(kafka: Kafka, topic: str) -> list[Row]:
+    """All records of a topic as values, partition by partition."""
+    consumer = Consumer(
+        {"bootstrap.servers": kafka.brokers, "group.id": "tests", "isolation.level": "read_committed"}
+    )
+    rows = []
+    try:
+        for partition in range(PARTITIONS):
+            place = TopicPartition(topic, partition, 0)
+            _, end = consumer.get_watermark_offsets(place, timeout=10)
+            consumer.assign([place])
+            while place.offset < end:
+                for message in consumer.consume(1000, timeout=0.2):
+                    rows.append(json.loads(message.value()))
+                    assert message.key().decode() == rows[-1].get("ad_id", rows[-1].get("campaign_id"))
+                    place.offset = message.offset() + 1
+    finally:
+        consumer.close()
+    return rows
+
+
+def size(kafka: Kafka, topic: str) -> int:
+    """How many records a topic has (the sinks write no transactions, so offsets have no gaps)."""
+    consumer = Consumer({"bootstrap.servers": kafka.brokers, "group.id": "tests"})
+    try:
+        places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+        return sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+    finally:
+        consumer.close()
+
+
+def bag(rows: list[Row]) -> Counter[tuple[tuple[str, Any], ...]]:
+    return Counter(tuple(sorted(row.items())) for row in rows)
+
+
+def by_ad(rows: list[Row], *fields: str) -> dict[str, list[tuple[Any, ...]]]:
+    sequences = defaultdict(list)
+    for row in rows:
+        sequences[row["ad_id"]].append(tuple(row[field] for field in fields or ("campaign_id", "event_time")))
+    return sequences
+
+
+@cache
+def expected_views(count: int = EVENTS) -> tuple[tuple[str, str, int], ...]:
+    """Campaign, ad and time of each view, straight from the generator."""
+    values = (json.loads(value) for _, value in AdEvents(1, START_MS, Schedule(RATE)).between(0, count))
+    campaigns = {ad_name(ad): f"campaign-{ad // 10:02d}" for ad in range(ADS)}
+    return tuple(
+        (campaigns[value["ad_id"]], value["ad_id"], value["event_time"])
+        for value in values
+        if value["event_type"] == "view"
+    )
+
+
+def as_rows(views: tuple[tuple[str, str, int], ...]) -> list[Row]:
+    return [dict(zip(("campaign_id", "ad_id", "event_time"), view, strict=True)) for view in views]
+
+
+@pytest.fixture(scope="module")
+def reference_views(bench: Bench) -> list[Row]:
+    return bench.run("reference", "views")
+
+
+def test_the_input_has_the_events_of_an_ad_in_order(bench: Bench) -> None:
+    views = [row for row in read(bench.kafka, bench.events) if row["event_type"] == "view"]
+    assert by_ad(views, "event_time") == by_ad(as_rows(expected_views()), "event_time")
+
+
+def test_the_reference_writes_every_view_once_and_an_ad_in_order(reference_views: list[Row]) -> None:
+    wanted = as_rows(expected_views())
+    assert bag(reference_views) == bag(wanted)
+    assert by_ad(reference_views) == by_ad(wanted)
+
+
+def test_the_candidate_writes_the_same_views_in_another_order_except_within_an_ad(
+    bench: Bench, reference_views: list[Row]
+) -> None:
+    views = bench.run("candidate", "views")
+    assert bag(views) == bag(reference_views)
+    assert by_ad(views) == by_ad(reference_views)
+    assert views != reference_views
+
+
+def test_both_count_the_views_of_every_closed_window(bench: Bench) -> None:
+    windows = Counter((campaign, at - at % 10_000) for campaign, _, at in expected_views())
+    wanted = {key: views for key, views in windows.items() if key[1] + 10_000 < CLOSED_BEFORE_MS}
+    for version in ("reference", "candidate"):
+        rows = bench.run(version, "counts")
+        counted = {(row["campaign_id"], row["window_start"]): row["views"] for row in rows}
+        assert len(counted) == len(rows)
+        assert counted == wanted
+
+
+def test_drop_loses_views_of_one_campaign_now_and_then(bench: Bench, reference_views: list[Row]) -> None:
+    views = bench.run("candidate", "views", "--fault", "drop", "--fault-seed", "7")
+    lost = bag(reference_views) - bag(views)
+    assert not bag(views) - bag(reference_views)
+    assert {dict(row)["campaign_id"] for row in lost} == {"campaign-07"}
+    assert any(row["campaign_id"] == "campaign-07" for row in views)
+    assert min(dict(row)["event_time"] for row in lost) < START_MS + 10_000
+
+
+def test_duplicate_writes_some_views_twice_side_by_side(bench: Bench, reference_views: list[Row]) -> None:
+    views = bench.run("candidate", "views", "--fault", "duplicate")
+    doubled = bag(views) - bag(reference_views)
+    assert not bag(reference_views) - bag(views)
+    assert len(reference_views) / 100 < doubled.total() < len(reference_views) / 25
+    for ad, sequence in by_ad(views).items():
+        assert list(dict.fromkeys(sequence)) == list(dict.fromkeys(by_ad(reference_views)[ad]))
+
+
+def test_field_gives_some_views_a_wrong_campaign_in_their_place(
+    bench: Bench, reference_views: list[Row]
+) -> None:
+    views = bench.run("candidate", "views", "--fault", "field")
+    assert by_ad(views, "event_time") == by_ad(reference_views, "event_time")
+    wrong = bag(views) - bag(reference_views)
+    assert len(reference_views) / 100 < wrong.total() < len(reference_views) / 25
+
+
+def test_reorder_swaps_views_within_some_ads_only(bench: Bench, reference_views: list[Row]) -> None:
+    views = bench.run("candidate", "views", "--fault", "reorder")
+    assert bag(views) == bag(reference_views)
+    right, wrong = by_ad(reference_views), by_ad(views)
+    swapped = [ad for ad, sequence in wrong.items() if sequence != right[ad]]
+    assert 0 < len(swapped) < len(right)
+
+
+def test_stall_stops_both_outputs_while_the_queries_live(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.candidate.ads_faults, "STALL_AFTER_SECONDS", 0.5)
+    views, stopping = bench.topic(), Flag()
+    options = bench.options("--views-topic", views, "--fault", "stall", "--max-offsets", "1000")
+    (query,) = bench.candidate.start(bench.spark, options, stopping)
+    wait_until(lambda: size(bench.kafka, views) > 0, seconds=60, what="no first output came")
+    time.sleep(3)
+    written = size(bench.kafka, views)
+    time.sleep(3)
+    assert size(bench.kafka, views) == written < len(expected_views())
+    assert query.isActive
+    stopping.set()
+    wait_until(lambda: not query.isActive, seconds=30, what="the stalled query did not end")
+
+
+def test_another_campaign_table_can_be_given(bench: Bench, tmp_path: Path) -> None:
+    table = tmp_path / "campaigns.csv"
+    table.write_text("ad_id,campaign_id\nad-001,it's one\nad-002,two\n")
+    views = bench.run("candidate", "views", "--campaigns", str(table))
+    assert {(row["ad_id"], row["campaign_id"]) for row in views} == {
+        ("ad-001", "it's one"),
+        ("ad-002", "two"),
+    }
+
+
+def test_a_campaign_table_without_its_columns_is_refused(bench: Bench, tmp_path: Path) -> None:
+    table = tmp_path / "campaigns.csv"
+    table.write_text("ad,campaign\n")
+    options = bench.options("--views-topic", "v", "--campaigns", str(table))
+    with pytest.raises(SystemExit, match="the first line must name the columns ad_id and campaign_id"):
+        bench.reference.start(bench.spark, options)
+
+
+def submitted(
+    kafka: Kafka, events: str, folder: Path, version: str, *arguments: str
+) -> Callable[[], Process]:
+    """A way to start the same application, with its checkpoint, more than once."""
+    own = ["--brokers", kafka.brokers, "--input", events, "--checkpoint", str(folder / f"{version}-state")]
+    script = PIPELINES / f"{version}.py"
+    return lambda: submit(version, script, [*own, *arguments], folder=folder, grace_seconds=45)
+
+
+def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(PIPELINES / "conf"))
+    names = [f"ads-{uuid.uuid4().hex[:12]}" for _ in range(3)]
+    kafka.create_topics(dict.fromkeys(names, PARTITIONS))
+    events, topics = names[0], {"reference": names[1], "candidate": names[2]}
+    jobs = {
+        version: submitted(kafka, events, tmp_path, version, "--views-topic", topic)
+        for version, topic in topics.items()
+    }
+    half = len(expected_views(EVENTS // 2))
+    for first, count in ((0, half), (EVENTS // 2, len(expected_views()))):
+        produce(kafka, events, first, first + EVENTS // 2)
+        with ExitStack() as running:
+            processes = [running.enter_context(job()) for job in jobs.values()]
+            for version, topic in topics.items():
+                what = f"{version} did not write {count} views"
+                wait_until(
+                    lambda t=topic, n=count: size(kafka, t) >= n, seconds=120, what=what, every_seconds=0.5
+                )
+            for process in processes:
+                process.ask_to_stop()
+            for process in processes:
+                assert process.wait(60) in (0, 143)
+    wanted = as_rows(expected_views())
+    for topic in topics.values():
+        rows = read(kafka, topic)
+        assert bag(rows) == bag(wanted)
+        assert by_ad(rows) == by_ad(wanted)
