@@ -370,19 +370,18 @@ class Comparison:
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> None:
         """Settle events without a partner, each with an unmatched one of its identity on the other side."""
-        gone = (self._with_partners_in_identity(proven), proven)[self.rules.identity is None]
+        identity = self.rules.identity
+        gone = proven if identity is None else self._with_partners_in_identity(proven, identity)
         tainted = bool(self.holes)
         self._prove()
         for side in Side:
             self.lanes.remove(side, gone[side])
-        for finding in explain_partnerless(*gone, self.rules.identity, self.recent.has):
+        for finding in explain_partnerless(*gone, identity, self.recent.has):
             self._settle(finding, _lane(finding), tainted=tainted)
 
     def _with_partners_in_identity(
-        self, proven: tuple[list[Event], list[Event]]
+        self, proven: tuple[list[Event], list[Event]], identity: Identity
     ) -> tuple[list[Event], list[Event]]:
-        identity = self.rules.identity
-        assert identity is not None
         gone = (list(proven[0]), list(proven[1]))
         for side in Side:
             wanted = Counter(identity(event[0][3]) for event in proven[side.other])
