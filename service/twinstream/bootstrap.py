@@ -73,7 +73,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) ->
         publisher.publish(Failure(reason=str(error)))
     except (BrokenPipeError, ConnectionResetError):
         return
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the service must be told
         structlog.get_logger().exception("matcher failed", comparison=spec.name)
         with suppress(OSError):
             publisher.publish(Failure(reason=f"its matcher failed with {type(error).__name__}: {error}"))
@@ -118,7 +118,8 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
         raise SettingsError(f"two comparison files have the name {twice!r}: give each its own")
     listening = _bind(settings.bind)
     host, port = listening.getsockname()[:2]
-    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/", flush=True)
+    sys.stdout.write(f"http://{f'[{host}]' if ':' in host else host}:{port}/\n")
+    sys.stdout.flush()
     asyncio.run(_serve(settings, specs, listening))
 
 

@@ -53,7 +53,7 @@ class StoreError(TwinstreamError):
     """Redis cannot be used."""
 
 
-class Fenced(StoreError):
+class Fenced(StoreError):  # noqa: N818 - the field's word for it
     """Another owner holds the comparison; this one must stop."""
 
 

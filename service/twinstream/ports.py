@@ -30,6 +30,21 @@ class Batch(NamedTuple):
     timestamps_ms: Sequence[int]
 
 
+class Line(NamedTuple):
+    """One line that counts: an event of a side, or the end of it (`record` is None).
+
+    `file` and `number` say where it stands.
+    """
+
+    side: Side
+    record: bytes | None
+    partition: int
+    offset: int
+    timestamp_ms: int
+    file: str
+    number: int
+
+
 class Gap(NamedTuple):
     """Records that were to be read are not there any more: `wanted` is gone, `available` is the next."""
 
@@ -116,6 +131,10 @@ class Publisher(Protocol):
 class Clock(Protocol):
     """Time. `now` is for people, `monotonic` (seconds) for waiting."""
 
-    def now(self) -> datetime: ...
+    def now(self) -> datetime:
+        """The time of day, UTC."""
+        ...
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...

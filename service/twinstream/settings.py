@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    YamlConfigSettingsSource,
+)
 
-from twinstream.errors import SettingsError
+from twinstream import errors
 
 DEFAULT_BIND = "127.0.0.1:8080"
 
@@ -33,12 +40,15 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:  # fmt: skip
-        """Only what `load` hands over, which has merged flags, environment and file."""
-        return (init_settings,)
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - a .env file is another tool's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags before environment before file."""
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
 
     @field_validator("bind")
     @classmethod
@@ -53,27 +63,24 @@ class Settings(BaseSettings):
         return bind
 
 
-def load(flags: dict[str, Any], config: str | None, environment: dict[str, str]) -> Settings:
-    """Merge flags, environment and file, in this order of precedence.
+def load(flags: dict[str, Any], config: str | None) -> Settings:
+    """Merge flags (None: not given), environment and settings file, in this order of precedence.
 
     Raises SettingsError, naming the setting and where it came from.
     """
-    from_file = _read_file(config) if config else {}
-    from_environment = {
-        name: environment[f"TWINSTREAM_{name.upper()}"]
-        for name in Settings.model_fields
-        if f"TWINSTREAM_{name.upper()}" in environment and name != "kafka"
-    }
     given = {name: value for name, value in flags.items() if value is not None}
-    origin = {
-        **dict.fromkeys(from_file, f"file {config}"),
-        **{name: f"variable TWINSTREAM_{name.upper()}" for name in from_environment},
-        **{name: f"flag --{name.replace('read_', '').replace('_', '-')}" for name in given},
-    }
+    if config is not None:
+        _check_file(config)
+
+    class Merged(Settings):
+        model_config = SettingsConfigDict(yaml_file=config)
+
     try:
-        return Settings(**{**from_file, **from_environment, **given})
+        return Merged(**given)
+    except SettingsError as error:
+        raise errors.SettingsError(f"environment: {error}") from None
     except ValidationError as error:
-        raise _violation(error, origin) from None
+        raise _violation(error, given, config) from None
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -91,25 +98,34 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _read_file(config: str) -> dict[str, Any]:
+def _check_file(config: str) -> None:
     try:
         content = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
+        raise errors.SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"settings file {config} is not YAML: {error}") from None
+        raise errors.SettingsError(f"settings file {config} is not YAML: {error}") from None
     if not isinstance(content, dict):
-        raise SettingsError(f"settings file {config} must be a mapping of settings")
-    return content
+        raise errors.SettingsError(f"settings file {config} must be a mapping of settings")
 
 
-def _violation(error: ValidationError, origin: dict[str, str]) -> SettingsError:
+def _violation(error: ValidationError, given: dict[str, Any], config: str | None) -> errors.SettingsError:
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
-    where = origin.get(name, "settings")
+    where = _origin(name, given, config)
     if first["type"] == "extra_forbidden":
-        return SettingsError(f"{where}: `{name}` is no setting; known are {', '.join(Settings.model_fields)}")
+        return errors.SettingsError(
+            f"{where}: `{name}` is no setting; known are {', '.join(Settings.model_fields)}"
+        )
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] != "value_error":
         message = f"{message[:1].lower()}{message[1:]}, but {first['input']!r} was given"
-    return SettingsError(f"{where}: {message}")
+    return errors.SettingsError(f"{where}: {message}")
+
+
+def _origin(name: str, given: dict[str, Any], config: str | None) -> str:
+    """Where the value of a setting came from."""
+    if name in given:
+        return f"flag --{name.replace('read_', '')}"
+    variable = f"TWINSTREAM_{name.upper()}"
+    return f"variable {variable}" if variable in os.environ else f"settings file {config}"

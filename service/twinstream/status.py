@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 T = TypeVar("T")
 
 Verdict = Literal["PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE"]
+Dependency = Literal["kafka", "redis"]
 DivergenceKind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 DIVERGENCE_KINDS: tuple[DivergenceKind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 
@@ -72,7 +73,7 @@ class Health(Frozen):
 
     status: Literal["ok", "degraded"]
     reasons: list[str] = []
-    unreachable: list[Literal["kafka", "redis"]] = []
+    unreachable: list[Dependency] = []
 
 
 class DivergenceCounts(Frozen):

@@ -6,33 +6,20 @@ import gzip
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any, cast
 
 import orjson
 
 from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
+from twinstream.ports import Line
 from twinstream.spec.codec import decode
 
 SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
 _MEMBERS = {"side", "value", "key", "headers", "partition", "offset", "timestamp_ms", "end"}
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
-
-
-class Line(NamedTuple):
-    """One line that counts: an event of a side, or the end of it (`record` is None).
-
-    `file` and `number` say where it stands.
-    """
-
-    side: Side
-    record: bytes | None
-    partition: int
-    offset: int
-    timestamp_ms: int
-    file: str
-    number: int
 
 
 @contextmanager
@@ -41,11 +28,11 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         yield sys.stdin.buffer
         return
     try:
-        stream = gzip.open(file, "rb") if file.endswith(".gz") else open(file, "rb")  # noqa: SIM115
+        stream = Path(file).open("rb")  # noqa: SIM115 - closed below; only opening it may fail here
     except OSError as error:
         raise InputError(file, None, f"cannot be read: {error.strerror}") from None
     with stream:
-        yield stream  # type: ignore[misc]
+        yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if file.endswith(".gz") else stream
 
 
 def _numbered(file: str) -> Iterator[tuple[int, bytes]]:
@@ -91,7 +78,7 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
 
 def read_trace(file: str) -> Iterator[Line]:
     """A trace: each line says its side, and is an event or the end of that side."""
-    offsets = {side: 0 for side in Side}
+    offsets = dict.fromkeys(Side, 0)
     for number, text in _numbered(file):
         line = _trace_line(text, file, number, offsets)
         offsets[line.side] = line.offset + 1

@@ -214,7 +214,7 @@ class _Link:
 
 
 def _quiet_logger() -> logging.Logger:
-    """librdkafka's own lines go nowhere: what matters is said by `trouble`."""
+    """Librdkafka's own lines go nowhere: what matters is said by `trouble`."""
     logger = logging.getLogger("twinstream.librdkafka")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -41,7 +41,7 @@ class MemorySource:
         """Read from these positions on."""
         self._next = {side: dict(positions[side]) for side in Side}
 
-    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:  # noqa: ARG002
         """The next records of the first partition that has some. It never waits."""
         if self.down:
             return ()
@@ -80,7 +80,7 @@ class MemoryStorage:
 
 
 class MemoryStore:
-    """A store over a `MemoryStorage`. Leases end only by `release`, or by setting ``storage.lease = None``."""
+    """A store over a `MemoryStorage`. A lease ends by `release`, or by setting ``storage.lease = None``."""
 
     def __init__(self, storage: MemoryStorage, token: str) -> None:
         self._storage, self._token = storage, token

@@ -115,7 +115,8 @@ class RedisStore:
         policy = self._run(lambda: self._redis.info("memory")).get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             raise StoreError(
-                f"redis at {self._place} has maxmemory-policy {policy}, which may drop checkpoints: set it to noeviction"
+                f"redis at {self._place} has maxmemory-policy {policy}, which may drop checkpoints: "
+                "set it to noeviction"
             )
         self._checked = True
 

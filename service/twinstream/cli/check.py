@@ -11,9 +11,10 @@ import orjson
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from twinstream.adapters.jsonl import INTERLEAVINGS, Line, read_pair, read_trace
+from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace
 from twinstream.cli.output import EXIT_OF_VERDICT, print_answer
 from twinstream.errors import SettingsError
+from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load
 

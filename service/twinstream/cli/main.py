@@ -32,24 +32,27 @@ EXAMPLES = """\b
 class Commands(click.Group):
     """Commands that are imported when they are run, so that `check` does not wait for Kafka's client."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The commands in the order of the alphabet."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None for a name that is none."""
         if cmd_name not in COMMANDS:
             return None
         command = getattr(import_module(f"twinstream.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def cli() -> None:
-    pass
+    """The group of commands; its help is set below, since it holds the examples."""
 
 
 cli.help = f"""Tell whether a new version of a streaming pipeline does the same as the old one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -18,7 +17,7 @@ from twinstream.spec.load import load as load_spec
   twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
 
-Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the settings file.
+Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file.
 It prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
 address is {DEFAULT_BIND}.
 """
@@ -31,7 +30,7 @@ address is {DEFAULT_BIND}.
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:
     """Check settings and comparison files, then serve until told to stop."""
-    settings = load(flags, config, dict(os.environ))
+    settings = load(flags, config)
     comparisons = [load_spec(spec) for spec in specs]
     from twinstream import bootstrap
 

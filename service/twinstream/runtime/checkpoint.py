@@ -16,7 +16,7 @@ The steps of a checkpoint, in this order, so that a crash between any two loses 
 from __future__ import annotations
 
 import zlib
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -83,7 +83,7 @@ class _Cursor:
     def take(self, lengths: list[int]) -> list[bytes]:
         ends = list(accumulate(lengths, initial=self._at))
         self._at = ends[-1]
-        return [bytes(self._blob[start:end]) for start, end in zip(ends, ends[1:], strict=False)]
+        return [bytes(self._blob[start:end]) for start, end in pairwise(ends)]
 
 
 def _unpack(value: Any, cursor: _Cursor) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from twinstream import status
-
-EDGES_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+from twinstream.status import HISTOGRAM_EDGES_SECONDS as EDGES_SECONDS
 
 
 class Buckets:

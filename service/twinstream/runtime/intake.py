@@ -111,6 +111,7 @@ class Intake:
             comparison.hole(Hole(reason, record.side, record.partition, record.offset))
 
     def _note_gap(self, gap: Gap) -> None:
-        reason = f"Kafka does not have offsets {gap.wanted} to {gap.available - 1} any more; they were not compared"
+        lost = f"{gap.wanted} to {gap.available - 1}"
+        reason = f"Kafka does not have offsets {lost} any more; they were not compared"
         self._comparison.hole(Hole(reason, gap.side, gap.partition, gap.wanted))
         self.positions[gap.side][gap.partition] = gap.available

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from twinstream.core.comparison import KINDS, Comparison, Run
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
+from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -18,25 +19,6 @@ from twinstream.spec.model import Spec
 
 EXAMPLES_LIMIT = 100
 REVIEW_EVERY = 1000
-
-
-class InputLine(Protocol):
-    """An event of a side, or the end of it (`record` is None), and where it was written."""
-
-    @property
-    def side(self) -> Side: ...
-    @property
-    def record(self) -> bytes | None: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def timestamp_ms(self) -> int: ...
-    @property
-    def file(self) -> str: ...
-    @property
-    def number(self) -> int: ...
 
 
 class Check:
@@ -55,7 +37,7 @@ class Check:
         self._max_unmatched = 0
         self._undecodable = 0
 
-    def feed(self, line: InputLine) -> None:
+    def feed(self, line: Line) -> None:
         """Take one line."""
         self._lines += 1
         if self.comparison.ended[line.side]:
@@ -68,7 +50,7 @@ class Check:
             self.comparison.review()
         self._note(line)
 
-    def _feed_event(self, line: InputLine, record: bytes) -> None:
+    def _feed_event(self, line: Line, record: bytes) -> None:
         forms, refused = self._codec.forms((record,))
         if not refused:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
@@ -78,13 +60,13 @@ class Check:
         else:
             self._refuse(line, refused[0].reason)
 
-    def _refuse(self, line: InputLine, reason: str) -> None:
+    def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
         if self._undecodable > self._spec.undecodable.budget:
             raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
         self.comparison.undecodable(line.side)
 
-    def _note(self, line: InputLine) -> None:
+    def _note(self, line: Line) -> None:
         """Keep the largest count of unmatched events, and the line that decided; an end is no such line."""
         comparison = self.comparison
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
@@ -98,8 +80,8 @@ class Check:
     ) -> dict[str, Any]:
         """The answer after the last line, as the object that ``check --json`` prints.
 
-        `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an event
-        be equivalent. `evidence` asks for the evidence of the spec.
+        `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an
+        event be equivalent. `evidence` asks for the evidence of the spec.
         """
         if not open_ended:
             for side in Side:
@@ -170,7 +152,7 @@ class Check:
 
 def check(
     spec: Spec,
-    lines: Iterable[InputLine],
+    lines: Iterable[Line],
     *,
     open_ended: bool = False,
     allow_empty: bool = False,

@@ -15,6 +15,7 @@ from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
+from twinstream.status import Dependency
 
 HOLES_SHOWN = 20
 REASONS_SHOWN = 3
@@ -25,12 +26,13 @@ T = TypeVar("T")
 class Situation:
     """What the worker knows beside the comparison itself.
 
-    `unsaved_divergence`: a difference was found and is in no checkpoint yet. `verified_through`: see the design
-    of the gate: the smallest Kafka time of an unsettled event, or the last look that found everything read.
+    `unsaved_divergence`: a difference was found and is in no checkpoint yet.
+    `verified_through`: the smallest Kafka time of an unsettled event, or the last look that found all read.
     """
 
     started_at: datetime
     troubles: list[str] = field(default_factory=list)
+    unreachable: list[Dependency] = field(default_factory=list)
     waiting_for: str | None = None
     unsaved_divergence: bool = False
     verified_through: datetime | None = None
@@ -122,7 +124,8 @@ class Reporter:
             return f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}."
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}."
-        return f"{self._comparison.matched:,} pairs match, and nothing differs; the outputs are compared {self._spec.order_text}."
+        pairs = f"{self._comparison.matched:,} pairs"
+        return f"{pairs} match, and nothing differs; the outputs are compared {self._spec.order_text}."
 
     def _diverged_reason(self) -> str:
         counts = self._divergences()

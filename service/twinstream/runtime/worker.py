@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
 import structlog
 
 from twinstream import status
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison, Divergence
 from twinstream.core.events import Side
-from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError, TwinstreamError
+from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
 from twinstream.ports import Clock, Gap, Publisher, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
@@ -31,6 +30,7 @@ from twinstream.spec.compile import rules_of
 from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
+from twinstream.status import Dependency
 
 POLL_SECONDS = 0.02
 FULL_POLL = 1000
@@ -70,7 +70,7 @@ class Worker:
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
         self._at_end = (False, False)
-        self._polled = {side: 0 for side in Side}
+        self._polled = dict.fromkeys(Side, 0)
         self._held_back: Side | None = None
 
     def _fresh(self) -> None:
@@ -97,17 +97,17 @@ class Worker:
         """
         try:
             if not self._store.acquire():
-                return self._wait_for(
-                    "another process owns this comparison; this one stands by", healthy=False
-                )
+                return self._wait_for("another process owns this comparison; this one stands by")
             self._resume(self._store.load())
         except CheckpointError:
             raise
-        except TwinstreamError as error:
-            return self._wait_for(str(error), healthy=False)
+        except SourceError as error:
+            return self._wait_for(str(error), unreachable="kafka")
+        except StoreError as error:
+            return self._wait_for(str(error), unreachable="redis")
         if self._sequence == 0 and (reason := self._unsafe_start()):
-            return self._wait_for(reason, healthy=True)
-        self._situation.waiting_for, self._situation.troubles = None, []
+            return self._wait_for(reason)
+        self._situation.waiting_for = None
         self._source.assign(self.intake.positions)
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
         return True
@@ -132,8 +132,10 @@ class Worker:
         self._source.close()
 
     def _unsafe_start(self) -> str | None:
-        """Why the beginnings of the topics cannot be compared: what is gone on one side may be the partner of
-        what is still there on the other."""
+        """Why the beginnings of the topics cannot be compared, if they cannot.
+
+        What is gone on one side may be the partner of what is still there on the other.
+        """
         for side in Side:
             for partition, offset in self.intake.positions[side].items():
                 if offset > 0:
@@ -143,9 +145,11 @@ class Worker:
                     )
         return None
 
-    def _wait_for(self, reason: str, *, healthy: bool) -> bool:
+    def _wait_for(self, reason: str, unreachable: Dependency | None = None) -> bool:
+        """Publish why there is no start yet; False."""
         self._situation.waiting_for = reason
-        self._situation.troubles = [] if healthy else [reason]
+        self._situation.troubles = [reason]
+        self._situation.unreachable = [unreachable] if unreachable else []
         self._publish_status()
         return False
 
@@ -259,8 +263,12 @@ class Worker:
     def _publish_status(self) -> None:
         situation = self._situation
         if situation.waiting_for is None:
-            troubles = [self._source.trouble(), self._store_trouble, *self._stalled()]
-            situation.troubles = [trouble for trouble in troubles if trouble]
+            away: dict[Dependency, str | None] = {
+                "kafka": self._source.trouble(),
+                "redis": self._store_trouble,
+            }
+            situation.unreachable = [name for name, trouble in away.items() if trouble]
+            situation.troubles = [*filter(None, away.values()), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
 
@@ -273,10 +281,8 @@ class Worker:
             other, own = newest[side.other], newest[side]
             since = self.intake.first_ms if own is None else own
             if self._at_end[side] and other and since and other - since > patience_ms:
-                sentences.append(
-                    f"the {NAMES[side]} is stalled: its newest record is {(other - since) / 1000:.0f} s older "
-                    f"than the {NAMES[side.other]}'s"
-                )
+                behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
+                sentences.append(f"the {NAMES[side]} is stalled: its newest record is {behind}")
         return sentences
 
     def _publish_provisional(self) -> None:

@@ -1,12 +1,12 @@
-"""From a record to the form that matching reads: the spec's `decode`, `kinds`, `order` and `equality`, compiled.
+"""From a record to the form that matching reads: the spec's kinds, order and equality, compiled.
 
 The hot path of the whole service. What it does, and why it is exact:
 
 - A record is decoded fast (orjson) and written again. If that gives the same bytes, but for the spaces that
   some writers put after separators, nothing was lost in decoding: no duplicate member, no rounded number.
   All others are read the slow, exact way (`twinstream.core.canonical`).
-- Where everything is compared and the order does not read the whole event, the content of a form is the record
-  itself: byte-equal records are equal, and only if two differ is the canonical form computed.
+- Where everything is compared and the order does not read the whole event, the content of a form is the
+  record itself: byte-equal records are equal, and only if two differ is the canonical form computed.
 - The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
   twin needs no decoding at all. This memory is bounded and never decides anything.
 """
@@ -169,7 +169,7 @@ class Codec:
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
     """The kind of a value, None for one that is left out; raises DecodeError where no kind fits."""
     if not spec.kinds:
-        return lambda value: "event"
+        return lambda _value: "event"
     rules = [
         (
             None if kind.ignore else name,
@@ -218,7 +218,7 @@ def _without_all(value: Any, paths: list[Path]) -> Any:
 
 def _lane_of(spec: Spec) -> Callable[[Any], Hashable]:
     if not isinstance(spec.order, PerKey):
-        return lambda value: b""
+        return lambda _value: b""
     if len(spec.order.per_key) == 1 and len(parse_path(spec.order.per_key[0])) == 1:
         return _one_field(spec.order.per_key[0], parse_path(spec.order.per_key[0])[0])
     return _projection(spec.order.per_key, "that the order needs")

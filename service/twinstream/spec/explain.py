@@ -146,7 +146,9 @@ class Explainer:
         pair = " and ".join(f"the {NAMES[side]} at {_place(event)}" for side, event in finding.witness)
         if finding.kind == "reordered":
             return f"{order}, and the event is on the other side of the pair that {pair} form."
-        return f"{order}, and the equal pair that {pair} form comes after it, so its partner cannot come any more."
+        return (
+            f"{order}, and the equal pair that {pair} form comes after it: its partner cannot come any more."
+        )
 
     def _shown_scope(self, scope: dict[str, Any]) -> list[tuple[str, Any]]:
         return [(field, self._shown_at(parse_path(field), value)) for field, value in scope.items()]

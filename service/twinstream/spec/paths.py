@@ -1,4 +1,4 @@
-"""Field paths: dotted names that reach into a value. A backslash escapes a dot: ``a\\.b`` is one name."""
+r"""Field paths: dotted names that reach into a value. A backslash escapes a dot: ``a\.b`` is one name."""
 
 from __future__ import annotations
 
