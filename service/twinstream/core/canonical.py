@@ -11,7 +11,7 @@ must agree with it.
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from twinstream.errors import DecodeError
@@ -101,7 +101,10 @@ def _number(text: str) -> int | Decimal:
     """An exact number; an int where the text is a short integer."""
     if len(text) < 19 and text.lstrip("-").isdigit():
         return int(text)
-    return Decimal(text)
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise DecodeError(f"the exponent of {text} is out of range") from None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -118,7 +121,8 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int) -> None:
-    if depth > DEPTH_LIMIT:
+    """Refuse what no text may hold; `depth` counts the arrays and objects around the value."""
+    if depth == DEPTH_LIMIT and isinstance(value, (list, dict)):
         raise DecodeError(f"nested deeper than {DEPTH_LIMIT}")
     if isinstance(value, str):
         value.encode("utf-8")
