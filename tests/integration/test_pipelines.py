@@ -285,13 +285,15 @@ def submitted(
     """A way to start the same application, with its checkpoint, more than once."""
     own = ["--brokers", kafka.brokers, "--input", events, "--checkpoint", str(folder / f"{version}-state")]
     script = PIPELINES / f"{version}.py"
-    return lambda: submit(version, script, [*own, *arguments], folder=folder, grace_seconds=45)
+    conf = PIPELINES / "conf"
+    return lambda: submit(
+        version, script, [*own, *arguments], folder=folder, conf_folder=conf, grace_seconds=45
+    )
 
 
 def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
-    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kafka: Kafka, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SPARK_CONF_DIR", str(PIPELINES / "conf"))
     names = [f"ads-{uuid.uuid4().hex[:12]}" for _ in range(3)]
     kafka.create_topics(dict.fromkeys(names, PARTITIONS))
     events, topics = names[0], {"reference": names[1], "candidate": names[2]}
