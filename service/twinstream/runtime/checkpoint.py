@@ -38,7 +38,7 @@ def encode(state: dict[str, Any]) -> bytes:
 
 def decode(data: bytes) -> dict[str, Any]:
     """The state that `encode` was given. Raises CheckpointError where it is newer or damaged."""
-    if not data.startswith(MAGIC):
+    if not data.startswith(MAGIC) or len(data) == len(MAGIC):
         raise CheckpointError("the stored state is not a Twinstream checkpoint")
     found = data[len(MAGIC)]
     if found != FORMAT:

@@ -1,0 +1,159 @@
+"""The laws of a source, for real Kafka and the shipped one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Source
+
+Write = Callable[[Side, int, bytes | None, int], None]
+"""Writes a record to the end of a partition of a side, with a timestamp in milliseconds."""
+Opened = tuple[Source, Write]
+PARTITIONS = 2
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    source, write = _memory() if request.param == "memory" else _kafka(request)
+    yield source, write
+    source.close()
+
+
+def _memory() -> Opened:
+    source = MemorySource(PARTITIONS)
+    return source, source.append
+
+
+def _kafka(request: pytest.FixtureRequest) -> Opened:
+    kafka: Kafka = request.getfixturevalue("kafka")
+    make: MakeTopic = request.getfixturevalue("topic")
+    topics = {side: make(partitions=PARTITIONS) for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+
+    def write(side: Side, partition: int, record: bytes | None, timestamp_ms: int) -> None:
+        producer.produce(topics[side], record, partition=partition, timestamp=timestamp_ms)
+        producer.flush()
+
+    return KafkaSource(kafka.brokers, "contract", topics, {}), write
+
+
+def _read(source: Source, side: Side, count: int) -> list[Batch]:
+    batches: list[Batch] = []
+
+    def enough() -> bool:
+        batches.extend(item for item in source.poll(side, 0.1) if isinstance(item, Batch))
+        return sum(len(batch.records) for batch in batches) >= count
+
+    eventually(enough, what=f"{count} records of {side.name}")
+    return batches
+
+
+def test_every_partition_of_both_sides_begins_somewhere(opened: Opened) -> None:
+    source, _ = opened
+    assert source.partitions() == {side: {0: 0, 1: 0} for side in Side}
+
+
+def test_nothing_new_is_no_error(opened: Opened) -> None:
+    source, _ = opened
+    source.assign(source.partitions())
+    assert list(source.poll(Side.LEFT, 0.0)) == []
+
+
+def test_records_come_in_the_order_of_their_partition_with_offset_and_time(opened: Opened) -> None:
+    source, write = opened
+    source.assign(source.partitions())
+    for number in range(5):
+        write(Side.LEFT, 1, b"%d" % number, 1000 + number)
+    batches = _read(source, Side.LEFT, 5)
+    assert {(batch.side, batch.partition) for batch in batches} == {(Side.LEFT, 1)}
+    assert [record for batch in batches for record in batch.records] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [offset for batch in batches for offset in batch.offsets] == [0, 1, 2, 3, 4]
+    assert [at for batch in batches for at in batch.timestamps_ms] == [1000, 1001, 1002, 1003, 1004]
+
+
+def test_a_batch_holds_one_partition_of_one_side(opened: Opened) -> None:
+    source, write = opened
+    source.assign(source.partitions())
+    for number in range(6):
+        write(Side.RIGHT, number % 2, b"%d" % number, 1)
+    for batch in _read(source, Side.RIGHT, 6):
+        assert batch.side is Side.RIGHT
+        assert {int(record or b"0") % 2 for record in batch.records} == {batch.partition}
+
+
+def test_reading_goes_on_where_it_is_told_to(opened: Opened) -> None:
+    source, write = opened
+    for number in range(4):
+        write(Side.LEFT, 0, b"%d" % number, 1)
+    source.assign({Side.LEFT: {0: 2, 1: 0}, Side.RIGHT: {0: 0, 1: 0}})
+    batches = _read(source, Side.LEFT, 2)
+    assert [record for batch in batches for record in batch.records] == [b"2", b"3"]
+
+
+def test_a_tombstone_is_a_record_without_a_value(opened: Opened) -> None:
+    source, write = opened
+    source.assign(source.partitions())
+    write(Side.LEFT, 0, None, 1)
+    assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[None]]
+
+
+def test_the_ends_are_known_once_everything_is_read(opened: Opened) -> None:
+    source, write = opened
+    source.assign(source.partitions())
+    write(Side.LEFT, 0, b"x", 1)
+    _read(source, Side.LEFT, 1)
+    assert source.ends()[Side.LEFT][0] == 1
+    assert source.trouble() is None
+
+
+@pytest.mark.requires_kafka
+def test_a_topic_that_does_not_exist_is_named(kafka: Kafka, topic: MakeTopic) -> None:
+    source = KafkaSource(kafka.brokers, "contract", {Side.LEFT: topic(), Side.RIGHT: "no-such-topic"}, {})
+    with pytest.raises(SourceError, match="topic no-such-topic"):
+        source.partitions()
+    source.close()
+
+
+def test_a_wrong_librdkafka_property_is_named() -> None:
+    topics = {Side.LEFT: "a", Side.RIGHT: "b"}
+    with pytest.raises(SourceError, match="kafka settings: No such configuration property"):
+        KafkaSource("127.0.0.1:1", "contract", topics, {"securty.protocol": "ssl"})
+
+
+@pytest.mark.requires_kafka
+def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, topic: MakeTopic) -> None:
+    topics = {side: topic() for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    for number in range(10):
+        producer.produce(topics[Side.LEFT], b"%d" % number)
+    producer.flush()
+    _delete_below(kafka, topics[Side.LEFT], 6)
+    source = KafkaSource(kafka.brokers, "contract", topics, {})
+    source.assign({Side.LEFT: {0: 2}, Side.RIGHT: {0: 0}})
+    found = []
+
+    def read_on() -> bool:
+        found.extend(source.poll(Side.LEFT, 0.1))
+        return sum(isinstance(item, Batch) for item in found) > 0
+
+    eventually(read_on, what="records behind the gap")
+    source.close()
+    assert found[0] == (Side.LEFT, 0, 2, 6)
+    assert list(found[1].offsets) == [6, 7, 8, 9]
+
+
+def _delete_below(kafka: Kafka, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka.brokers})
+    for deleted in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        deleted.result(timeout=10)
