@@ -66,7 +66,9 @@ class Reporter:
             reason=reason,
             since=self.since,
             health=status.Health(
-                status="degraded" if situation.troubles else "ok", reasons=situation.troubles
+                status="degraded" if situation.troubles else "ok",
+                reasons=situation.troubles,
+                unreachable=situation.unreachable,
             ),
             events=_sides(lambda side: comparison.accounts[side].consumed),
             matched=comparison.matched,

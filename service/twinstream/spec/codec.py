@@ -65,7 +65,7 @@ def canonical_value(value: Any) -> bytes:
         return _dumps(value, option=_SORTED)
     try:
         return _dumps(_plain(value), option=_SORTED)
-    except OverflowError:
+    except (OverflowError, orjson.JSONEncodeError):
         return exact.canonical(_exact(value))
 
 

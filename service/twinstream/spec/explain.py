@@ -73,7 +73,7 @@ class Explainer:
         return {
             "id": self._id(scope, positions),
             "kind": finding.kind,
-            "scope": {field: plain(value) for field, value in scope.items()},
+            "scope": dict(self._shown_scope(scope)),
             **{NAMES[side]: None if event is None else self._value(event) for side, event in events.items()},
             "positions": positions,
             "fields": self._fields(finding.left, finding.right) if finding.kind == "changed" else {},

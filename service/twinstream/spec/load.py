@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -10,7 +12,6 @@ from hashlib import blake2b
 from pathlib import Path as FilePath
 from typing import Any
 
-import orjson
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -38,10 +39,9 @@ def load(file: str | FilePath) -> Spec:
 
 def loads(text: str, file: str = "<spec>") -> Spec:
     """Like `load`, for the text of a file. `file` is the name used in messages."""
-    node = _compose(text, file)
-    lines = dict(_lines(node, (), file))
+    lines, data = _read(text, file)
     try:
-        spec = Spec.model_validate(yaml.safe_load(text))
+        spec = Spec.model_validate(data)
     except ValidationError as error:
         worst = min(error.errors(), key=_urgency)
         raise _violation(worst, lines, file) from None
@@ -51,25 +51,51 @@ def loads(text: str, file: str = "<spec>") -> Spec:
 
 def digest(spec: Spec) -> str:
     """A short name of the spec's meaning: the same for two files that say the same."""
-    return blake2b(
-        orjson.dumps(spec.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS), digest_size=8
-    ).hexdigest()
+    meaning = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
+    return blake2b(meaning.encode(), digest_size=8).hexdigest()
 
 
-# -- lines -------------------------------------------------------------------------------------------------
+# -- YAML --------------------------------------------------------------------------------------------------
 
 
-def _compose(text: str, file: str) -> yaml.Node:
+class _Loader(yaml.SafeLoader):
+    """YAML as its version 1.2 has it, where `NO` and `2026-01-01` and `12:30` are texts, as in a record."""
+
+    yaml_implicit_resolvers: typing.ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
+        first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] in {"null", "merge"}]
+        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+for _tag, _form, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan",
+        "-+.0123456789",
+    ),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})\\Z"), list(_first))
+
+
+def _read(text: str, file: str) -> tuple[dict[Location, int], Any]:
+    """The data of a YAML text, and the line of every place in it."""
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
+        if not isinstance(node, yaml.MappingNode):
+            raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
+        return dict(_lines(node, (), file)), yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
-        raise SpecError(file, None, "", f"is not YAML: {error}") from None
-    if not isinstance(node, yaml.MappingNode):
-        raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
-    return node
+        raise SpecError(file, None, "", f"is not YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise SpecError(file, None, "", "is nested too deep, or refers to itself") from None
+
+
+# -- lines -------------------------------------------------------------------------------------------------
 
 
 def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
@@ -78,6 +104,8 @@ def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location,
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise SpecError(file, key.start_mark.line + 1, "", "a key must be a text")
             if key.value in seen:
                 raise SpecError(file, key.start_mark.line + 1, key.value, "stands twice in one mapping")
             seen.add(key.value)
@@ -104,7 +132,7 @@ def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
 
 
 def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> SpecError:
-    at = tuple(part for part in error["loc"] if not _names_a_type(part))
+    at = _location(error["loc"])
     key = ".".join(map(str, at))
     line = _line(lines, at)
     if at[:1] == ("order",):
@@ -114,19 +142,48 @@ def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> Sp
         return SpecError(file, line, key, _unknown_key(at))
     if kind == "missing":
         return SpecError(file, line, key, "is required and missing")
-    if key == "name" and kind == "string_pattern_mismatch":
-        problem = (
-            f"{error['input']!r} must be a DNS label: lower-case letters, digits and inner hyphens, 1 to 63"
-        )
-        return SpecError(file, line, key, problem)
-    message = error["msg"].removeprefix("Value error, ")
-    given = "" if kind == "value_error" else f", but {error['input']!r} was given"
-    return SpecError(file, line, key, message[:1].lower() + message[1:] + given)
+    if kind == "value_error":
+        return SpecError(file, line, key, error["msg"].removeprefix("Value error, "))
+    return SpecError(file, line, key, f"{_wanted(error, at)}, but {error['input']!r} was given")
 
 
-def _names_a_type(part: str | int) -> bool:
-    """Whether pydantic put this part into a location to name a member of a union."""
-    return isinstance(part, str) and (part in {"PerKey", "function-before", "str", "int"} or "[" in part)
+def _location(found: Location) -> Location:
+    """The place in the file: pydantic adds parts that name a key, or a member of a union."""
+    if found[:1] == ("kinds",):
+        found = found[:4]
+    return tuple(part for part in found if part != "[key]" and part != "PerKey")
+
+
+_WANTED = {
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "literal_error": "must be {expected}",
+    "greater_than_equal": "must be {ge} or more",
+    "too_short": "must name {min_length} or more",
+    "string_too_short": "must not be empty",
+    "byte_size": "must be a number of bytes, such as 500MB or 2GiB",
+}
+
+
+def _wanted(error: ErrorDetails, at: Location) -> str:
+    """What should stand there instead."""
+    if at[:1] == ("kinds",) and at[2:3] == ("where",) and len(at) > 3:
+        return "must be a text, a number, true, false, null, or a list of these"
+    if at == ("name",) and error["type"] == "string_pattern_mismatch":
+        return "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)"
+    if at[1:] == ("topic",) and error["type"] == "string_pattern_mismatch":
+        return "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)"
+    return _WANTED[error["type"]].format(**error.get("ctx", {}))
 
 
 def _order_problem(error: ErrorDetails) -> str:

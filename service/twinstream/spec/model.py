@@ -9,30 +9,51 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from math import inf
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 100 * 365 * 86400
+_NAME = r"(?:[^.\\]|\\.)+"
 
 
 def _duration(value: Any) -> Any:
     """A duration as a number of seconds, or with a unit: 500ms, 60s, 5m, 2h, 1d."""
     if isinstance(value, timedelta):
         return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return timedelta(seconds=value)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", value) if isinstance(value, str) else None
-    if match is None:
+    text = f"{value}s" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", text) if isinstance(text, str) else None
+    seconds = float(match[1]) * _UNITS[match[2]] if match else inf
+    if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{value!r} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    return timedelta(seconds=seconds)
+
+
+def _field_path(text: str) -> str:
+    if not re.fullmatch(rf"{_NAME}(?:\.{_NAME})*", text, re.DOTALL):
+        raise ValueError(
+            f"{text!r} is no field path: write names joined by single dots, and `\\.` for a dot inside a name"
+        )
+    return text
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
-FieldPath = Annotated[str, Field(min_length=1)]
-Scalar = str | int | float | bool | None
+FieldPath = Annotated[str, Field(min_length=1), AfterValidator(_field_path)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Scalar = str | int | Finite | bool | None
 
 
 class Strict(BaseModel):
@@ -114,7 +135,7 @@ class Evidence(Strict):
     """What must have been compared before the verdict can be EQUIVALENT."""
 
     matched: Annotated[int, Field(ge=1)] = 1000
-    seconds: Annotated[float, Field(ge=0)] = 300
+    seconds: Annotated[Finite, Field(ge=0)] = 300
     may_be_absent: list[str] = []
 
 
@@ -150,6 +171,7 @@ class Spec(Strict):
     candidate: Version
     decode: Decode = Decode()
     kinds: dict[str, EventKind] = {}
+    emits: Literal["append"] = "append"
     order: Order
     equality: Equality = Equality()
     identity: Annotated[list[FieldPath], Field(min_length=1)] | None = None
@@ -162,6 +184,16 @@ class Spec(Strict):
     gate: Gate = Gate()
     on_divergence: Literal["continue", "halt"] = "continue"
     limits: Limits = Limits()
+
+    @field_validator("emits", mode="before")
+    @classmethod
+    def _only_append(cls, emits: Any) -> Any:
+        if emits == "upsert":
+            raise ValueError(
+                "topics written in update or complete mode emit a number of intermediate rows that depends on "
+                "trigger timing; only append output can be compared"
+            )
+        return emits
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,67 @@
+"""A crash at any moment changes nothing: the run ends as one without the crash."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.runtime.worker import BEAT_SECONDS
+from twinstream.status import ComparisonStatus
+
+LENGTH = 120
+Fault = tuple[str, int]
+
+faults = st.lists(
+    st.tuples(st.sampled_from(["drop", "duplicate", "field", "garbage"]), st.integers(0, LENGTH - 1)),
+    max_size=2,
+    unique_by=lambda fault: fault[1],
+)
+crashes = st.lists(st.integers(0, 40), max_size=4)
+
+
+def _fill(bench: Bench, planted: list[Fault]) -> None:
+    at = dict((number, kind) for kind, number in planted)
+    for number in range(LENGTH):
+        event = (number % 3, number)
+        bench.write(Side.LEFT, event, at_ms=number)
+        kind = at.get(number)
+        if kind == "garbage":
+            bench.source.append(Side.RIGHT, 0, b"garbage", number)
+        elif kind == "field":
+            bench.write(Side.RIGHT, (event[0], -number), at_ms=number)
+        elif kind != "drop":
+            bench.write(Side.RIGHT, *[event] * (2 if kind == "duplicate" else 1), at_ms=number)
+
+
+def _outcome(
+    planted: list[Fault], crash_at: list[int], beat_every: int
+) -> tuple[ComparisonStatus, dict[str, str]]:
+    spec = SPEC.replace("evidence:", "identity: [k]\nevidence:") + "undecodable: {budget: 5}\n"
+    bench = Bench(spec=spec, source=MemorySource(batch=7))
+    _fill(bench, planted)
+    worker = bench.started()
+    for step in range(60):
+        if step in crash_at:
+            bench.storage.lease = None
+            worker = bench.started()
+        if step % beat_every == 0:
+            bench.clock.advance(BEAT_SECONDS)
+        worker.step()
+    worker.stop()
+    return bench.status(), {report.id: report.kind for report in bench.reports().values()}
+
+
+@given(faults, crashes, st.integers(1, 7))
+def test_a_run_with_crashes_ends_as_one_without(
+    planted: list[Fault], crash_at: list[int], beat_every: int
+) -> None:
+    calm, calm_reports = _outcome(planted, [], beat_every)
+    shaken, shaken_reports = _outcome(planted, crash_at, beat_every)
+    assert shaken.verdict == calm.verdict
+    assert shaken.accounts == calm.accounts
+    assert shaken.divergences == calm.divergences
+    assert shaken.verified_up_to == calm.verified_up_to
+    assert shaken_reports.items() >= calm_reports.items()

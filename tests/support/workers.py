@@ -1,0 +1,73 @@
+"""A worker on the shipped in-memory adapters, driven by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import orjson
+
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
+from twinstream.core.events import Side
+from twinstream.runtime.worker import BEAT_SECONDS, Worker
+from twinstream.spec.load import loads
+from twinstream.status import ComparisonStatus, DivergenceReport
+
+SPEC = """
+version: 1
+name: test
+reference: {topic: test.reference}
+candidate: {topic: test.candidate}
+order: {per_key: [k]}
+show: [k, n]
+evidence: {matched: 1, seconds: 0}
+"""
+
+
+@dataclass
+class Bench:
+    """Two topics, a store and a clock; workers may come and go."""
+
+    spec: str = SPEC
+    source: MemorySource = field(default_factory=MemorySource)
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    clock: ManualClock = field(default_factory=ManualClock)
+    publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
+    workers: int = 0
+
+    def worker(self) -> Worker:
+        """A new worker, as after a start of the process."""
+        self.workers += 1
+        store = MemoryStore(self.storage, f"worker-{self.workers}")
+        return Worker(loads(self.spec), self.source, store, self.publisher, self.clock)
+
+    def started(self) -> Worker:
+        """A worker that owns the comparison."""
+        worker = self.worker()
+        assert worker.start(), self.status().reason
+        return worker
+
+    def write(self, side: Side, *events: tuple[object, int], at_ms: int = 0) -> None:
+        """Write events (k, n) to a side."""
+        for key, number in events:
+            self.source.append(side, 0, orjson.dumps({"k": key, "n": number}), at_ms)
+
+    def write_both(self, *events: tuple[object, int], at_ms: int = 0) -> None:
+        """Write the same events to both sides."""
+        for side in Side:
+            self.write(side, *events, at_ms=at_ms)
+
+    def run(self, worker: Worker, steps: int = 3) -> ComparisonStatus:
+        """Let a worker read on and beat; return its last status."""
+        for _ in range(steps):
+            worker.step()
+        self.clock.advance(BEAT_SECONDS)
+        worker.step()
+        return self.status()
+
+    def status(self) -> ComparisonStatus:
+        """The last status that was published."""
+        return next(p for p in reversed(self.publisher.published) if isinstance(p, ComparisonStatus))
+
+    def reports(self) -> dict[str, DivergenceReport]:
+        """The last report of each divergence."""
+        return {p.id: p for p in self.publisher.published if isinstance(p, DivergenceReport)}

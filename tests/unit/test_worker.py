@@ -1,0 +1,229 @@
+"""The loop of a matcher, on a source, a store and a clock that the test drives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError, Fenced
+
+EVENTS = [(key, number) for number in range(20) for key in "abc"]
+
+
+def test_equal_streams_are_equivalent_and_verified_to_their_ends() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    status = bench.run(worker)
+    assert (status.verdict, status.health.status) == ("EQUIVALENT", "ok")
+    assert status.matched == 60
+    assert status.verified_up_to.reference == status.verified_up_to.candidate == {"0": 60}
+
+
+def test_a_missing_event_is_reported_with_its_record_and_stays_when_all_else_matches() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.write(Side.RIGHT, *(event for event in EVENTS if event != ("b", 1)))
+    status = bench.run(worker)
+    (report,) = bench.reports().values()
+    assert status.verdict == "DIVERGED"
+    assert (report.kind, report.reference, report.candidate) == ("missing", {"k": "b", "n": 1}, None)
+    assert status.verified_up_to.reference == {"0": 4}
+    bench.write_both(*EVENTS)
+    assert bench.run(worker).divergences.total == 1
+
+
+def test_a_provisional_divergence_is_shown_at_once_and_final_when_its_scope_closes() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    bench.write(Side.RIGHT, ("a", 2))
+    bench.run(worker)
+    assert [report.provisional for report in bench.reports().values()] == [True]
+    bench.write_both(*(("a", number) for number in range(3, 20)))
+    bench.run(worker)
+    assert [report.provisional for report in bench.reports().values()] == [False]
+
+
+def test_a_verdict_of_diverged_is_published_only_after_the_checkpoint_that_holds_it() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.run(worker)
+    bench.storage.down = "the store is away"
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    bench.write(Side.RIGHT, ("a", 2))
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "announced as soon as it is saved" in status.reason
+    bench.storage.down = None
+    assert bench.run(worker).verdict == "DIVERGED"
+
+
+def test_a_store_that_is_away_degrades_health_and_matching_goes_on() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.storage.down = "the store is away"
+    bench.write_both(*EVENTS)
+    status = bench.run(worker)
+    assert status.matched == 60
+    assert (status.health.status, status.health.unreachable) == ("degraded", ["redis"])
+    assert "the store is away (since" in status.health.reasons[0]
+    bench.storage.down = None
+    assert bench.run(worker).health.status == "ok"
+    assert bench.storage.checkpoint is not None
+
+
+def test_kafka_away_degrades_health_and_recovers() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.source.down = "no broker answers"
+    status = bench.run(worker)
+    assert (status.health.reasons, status.health.unreachable) == (["no broker answers"], ["kafka"])
+    bench.source.down = None
+    assert bench.run(worker).health.status == "ok"
+
+
+@pytest.mark.parametrize("away", ["source", "storage"])
+def test_a_worker_waits_for_what_is_away_at_its_start_and_says_so(away: str) -> None:
+    bench = Bench()
+    part = getattr(bench, away)
+    part.down = "it is away"
+    worker = bench.worker()
+    assert not worker.start()
+    assert bench.status().verdict == "PENDING"
+    assert bench.status().health.reasons == ["it is away"]
+    part.down = None
+    assert worker.start()
+
+
+def test_a_second_worker_stands_by_until_the_first_lets_go() -> None:
+    bench = Bench()
+    first = bench.started()
+    second = bench.worker()
+    assert not second.start()
+    assert "stands by" in bench.status().health.reasons[0]
+    first.stop()
+    assert second.start()
+
+
+def test_a_worker_that_was_replaced_stops_at_its_next_checkpoint() -> None:
+    bench = Bench()
+    first = bench.started()
+    bench.storage.lease = None
+    bench.started()
+    bench.write_both(*EVENTS)
+    with pytest.raises(Fenced):
+        bench.run(first)
+
+
+def test_undecodable_records_are_counted_with_reason_and_position() -> None:
+    bench = Bench(spec=SPEC + "undecodable: {budget: 1}\n")
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.source.append(Side.RIGHT, 0, b"{not json")
+    status = bench.run(worker)
+    assert status.verdict == "EQUIVALENT"
+    assert status.accounts.candidate.undecodable == 1
+    (record,) = status.undecodable
+    assert record.reason.startswith("not JSON")
+    assert (record.side, record.position.offset) == ("candidate", 60)
+
+
+def test_one_undecodable_record_beyond_the_budget_makes_the_verdict_inconclusive() -> None:
+    bench = Bench(spec=SPEC + "undecodable: {budget: 1}\n")
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    for record in (b"x", None, b'{"n": 1}'):
+        bench.source.append(Side.RIGHT, 0, record)
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "undecodable.budget (1)" in status.reason
+    assert [record.reason for record in status.undecodable][1:] == [
+        "a tombstone (a record without a value) is no event",
+        "field `k`, that the order needs, is missing",
+    ]
+
+
+def test_a_difference_behind_a_hole_is_shown_as_tainted_and_is_no_failure() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.source.append(Side.RIGHT, 0, b"x")
+    bench.run(worker)
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    bench.write(Side.RIGHT, ("a", 2))
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert [report.tainted for report in bench.reports().values()] == [True]
+
+
+def test_a_side_that_falls_silent_is_stalled_and_not_diverged() -> None:
+    bench = Bench(spec=SPEC + "overdue: {clock: arrival, after: 60s}\n")
+    worker = bench.started()
+    bench.write_both(("a", 0), at_ms=1_000)
+    bench.run(worker)
+    bench.write(Side.LEFT, ("a", 1), ("a", 2), at_ms=31_000)
+    bench.run(worker)
+    status = bench.run(worker)
+    assert status.verdict == "EQUIVALENT"
+    assert status.health.reasons == [
+        "the candidate is stalled: its newest record is 30 s older than the reference's"
+    ]
+
+
+def test_values_that_the_spec_does_not_show_are_masked() -> None:
+    bench = Bench(spec=SPEC.replace("show: [k, n]", "show: [n]"))
+    worker = bench.started()
+    bench.write(Side.LEFT, ("secret", 1), ("secret", 2))
+    bench.write(Side.RIGHT, ("secret", 2))
+    bench.run(worker)
+    published = "".join(report.model_dump_json() for report in bench.reports().values())
+    assert "secret" not in published
+    assert "‹text, 6 characters›" in published
+
+
+def test_topics_that_have_lost_their_beginnings_are_no_safe_start() -> None:
+    bench = Bench(source=_Truncated())
+    worker = bench.worker()
+    assert not worker.start()
+    assert bench.status().verdict == "PENDING"
+    assert (
+        "no safe start: the candidate has no records below offset 5 in partition 0" in bench.status().reason
+    )
+
+
+class _Truncated(MemorySource):
+    def partitions(self) -> dict[Side, dict[int, int]]:
+        return {Side.LEFT: {0: 0}, Side.RIGHT: {0: 5}}
+
+
+def test_a_changed_comparison_file_begins_anew() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    worker.stop()
+    bench.spec = SPEC.replace("per_key: [k]", "per_key: [k, n]")
+    again = bench.started()
+    assert again.comparison.matched == 0
+    assert bench.run(again).matched == 60
+
+
+def test_a_damaged_checkpoint_is_refused_by_name() -> None:
+    bench = Bench()
+    bench.storage.checkpoint = b"garbage"
+    with pytest.raises(CheckpointError, match="not a Twinstream checkpoint"):
+        bench.worker().start()
+
+
+def test_a_side_that_holds_half_of_the_limit_is_not_read_on() -> None:
+    bench = Bench(spec=SPEC + "limits: {unmatched_events: 1000}\n", source=MemorySource(batch=100))
+    worker = bench.started()
+    bench.write(Side.LEFT, *(("a", number) for number in range(2000)))
+    status = bench.run(worker, steps=50)
+    assert status.unmatched.reference == 600
+    bench.write(Side.RIGHT, *(("a", number) for number in range(2000)))
+    status = bench.run(worker, steps=50)
+    assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 2000, [])
