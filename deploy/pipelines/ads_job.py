@@ -37,6 +37,9 @@ restart, and then stands in the topic twice."""
 HOOK_SECONDS = 30
 """How long the JVM may wait for that before it goes down all the same."""
 
+ANSWER_SECONDS = 0.3
+"""How long this process stays after a stop that the JVM asked for, so that its answer gets there."""
+
 HOOK_PRIORITY = 1000
 """Above those of Spark (50) and of Hadoop's file systems (10): the highest goes first."""
 
@@ -152,8 +155,10 @@ def run(spark: SparkSession, queries: Sequence[StreamingQuery], stopping: Flag) 
                 break
         for query in queries:
             _stop(query)
+    if stopping.is_set():
+        return  # the JVM may be on its way down, and an end that was asked for is no failure
     for query in queries:
-        if (error := query.exception()) and not stopping.is_set():
+        if error := query.exception():
             raise error
 
 
@@ -186,9 +191,12 @@ def _stopped_first(spark: SparkSession, stopping: Flag) -> Iterator[None]:
     try:
         yield
     finally:
-        stopped.set()
-        if not hooks.isShutdownInProgress():
+        going_down = hooks.isShutdownInProgress()
+        if not going_down:
             hooks.removeShutdownHook(hook)
+        stopped.set()
+        if going_down:
+            time.sleep(ANSWER_SECONDS)
 
 
 class _StopFirst:
