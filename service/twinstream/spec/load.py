@@ -61,12 +61,11 @@ def digest(spec: Spec) -> str:
 class _Loader(yaml.SafeLoader):
     """YAML as its version 1.2 has it, where `NO` and `2026-01-01` and `12:30` are texts, as in a record."""
 
-    yaml_implicit_resolvers: typing.ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
-        first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] in {"null", "merge"}]
-        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
-
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] in {"null", "merge"}]
+    for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 for _tag, _form, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
@@ -85,7 +84,7 @@ def _read(text: str, file: str) -> tuple[dict[Location, int], Any]:
         node = yaml.compose(text, Loader=_Loader)
         if not isinstance(node, yaml.MappingNode):
             raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
-        return dict(_lines(node, (), file)), yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+        return dict(_lines(node, (), file)), yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
@@ -118,9 +117,12 @@ def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location,
 
 def _line(lines: dict[Location, int], at: Location) -> int | None:
     """The line of a location, or of the nearest place around it that the file has."""
-    while at not in lines and at:
+    while at:
+        for place in (at, (*at[:-1], str(at[-1]))):
+            if place in lines:
+                return lines[place]
         at = at[:-1]
-    return lines.get(at)
+    return lines.get(())
 
 
 # -- violations of the shape -------------------------------------------------------------------------------
@@ -138,20 +140,21 @@ def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> Sp
     if at[:1] == ("order",):
         return SpecError(file, line, key, _order_problem(error))
     kind = error["type"]
-    if kind == "extra_forbidden":
+    if kind in {"extra_forbidden", "invalid_key"}:
         return SpecError(file, line, key, _unknown_key(at))
     if kind == "missing":
         return SpecError(file, line, key, "is required and missing")
     if kind == "value_error":
         return SpecError(file, line, key, error["msg"].removeprefix("Value error, "))
-    return SpecError(file, line, key, f"{_wanted(error, at)}, but {error['input']!r} was given")
+    given = json.dumps(error["input"], default=str, ensure_ascii=False)
+    return SpecError(file, line, key, f"{_wanted(error, at)}, but {given} was given")
 
 
 def _location(found: Location) -> Location:
     """The place in the file: pydantic adds parts that name a key, or a member of a union."""
     if found[:1] == ("kinds",):
-        found = found[:4]
-    return tuple(part for part in found if part != "[key]" and part != "PerKey")
+        return tuple(part for part in found[:4] if part != "[key]")
+    return tuple(part for part in found if part != "PerKey" and "[" not in str(part))
 
 
 _WANTED = {

@@ -190,8 +190,8 @@ class Spec(Strict):
     def _only_append(cls, emits: Any) -> Any:
         if emits == "upsert":
             raise ValueError(
-                "topics written in update or complete mode emit a number of intermediate rows that depends on "
-                "trigger timing; only append output can be compared"
+                "topics written in update or complete mode emit a number of intermediate rows that depends "
+                "on trigger timing; only append output can be compared"
             )
         return emits
 
