@@ -251,7 +251,7 @@ def test_stall_stops_both_outputs_while_the_queries_live(
     views, stopping = bench.topic(), Flag()
     options = bench.options("--views-topic", views, "--fault", "stall", "--max-offsets", "1000")
     (query,) = bench.candidate.start(bench.spark, options, stopping)
-    wait_until(lambda: size(bench.kafka, views) > 0, seconds=60, what="no first output came")
+    wait_until(lambda: size(bench.kafka, views) > 0, seconds=120, what="no first output came")
     time.sleep(3)
     written = size(bench.kafka, views)
     time.sleep(3)
@@ -309,7 +309,7 @@ def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
             for version, topic in topics.items():
                 what = f"{version} did not write {count} views"
                 wait_until(
-                    lambda t=topic, n=count: size(kafka, t) >= n, seconds=120, what=what, every_seconds=0.5
+                    lambda t=topic, n=count: size(kafka, t) >= n, seconds=240, what=what, every_seconds=0.5
                 )
             for process in processes:
                 process.ask_to_stop()
