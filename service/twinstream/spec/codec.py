@@ -157,6 +157,11 @@ class Codec:
         content = canonical_value(value if self._reduce is None else self._reduce(value))
         return Form(content if self.bag else self._lane(value), content, kind, record)
 
+    def compared(self, record: bytes) -> Any:
+        """What is compared of a record's value."""
+        value = decode(record)
+        return value if self._reduce is None else self._reduce(value)
+
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that name the lane of a record, with their values."""
         value = decode(record)

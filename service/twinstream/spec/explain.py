@@ -14,9 +14,10 @@ import orjson
 
 from twinstream.core.comparison import Divergence
 from twinstream.core.events import Event, Side
-from twinstream.spec.codec import Codec, decode
+from twinstream.core.scopes import Finding
+from twinstream.spec.codec import Codec, canonical_value, decode
 from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, parse_path
+from twinstream.spec.paths import ABSENT, parse_path, path_text
 
 NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 _TEXT_LIMIT = 300
@@ -95,13 +96,13 @@ class Explainer:
             return None
         return {"topic": self._topics[side], "partition": event[1], "offset": event[2]}
 
-    def _value(self, event: Event) -> Any:
+    def _value(self, event: Event | None) -> Any:
         return self._show(decode(_record(event)))
 
     def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
-        values = [decode(_record(event)) for event in (left, right)]
+        values = [self._codec.compared(_record(event)) for event in (left, right)]
         return {
-            ".".join(path): {
+            path_text(path): {
                 NAMES[side]: None if member is ABSENT else self._shown_at(path, member)
                 for side, member in zip(Side, members, strict=True)
             }
@@ -121,34 +122,34 @@ class Explainer:
 
     def _text(self, divergence: Divergence, scope: dict[str, Any]) -> str:
         finding = divergence.finding
-        within = "".join(f" of {field} {self._brief(value)}" for field, value in self._shown_scope(scope))
-        sentences = [
-            _WHAT[finding.kind].format(
-                left=self._at(finding.left), right=self._at(finding.right), within=within
-            )
-        ]
+        lane = ", ".join(f"{field} {self._brief(value)}" for field, value in self._shown_scope(scope))
+        what = _WHAT[finding.kind].format(
+            left=self._at(finding.left),
+            right=self._at(finding.right),
+            value=self._brief(self._value(finding.left or finding.right)),
+            places=_places(finding.left, finding.right),
+        )
+        sentences = [f"For {lane}, {what[:1].lower()}{what[1:]}" if lane else what]
         if finding.kind == "changed":
-            sentences.append(
-                f"They differ in {', '.join(self._fields(finding.left, finding.right)) or 'nothing shown'}."
-            )
-        sentences.append(self._why(divergence))
+            fields = self._fields(finding.left, finding.right)
+            sentences.append(f"They differ in {', '.join(filter(None, fields)) or 'the whole value'}.")
+        else:
+            sentences.append(self._why(finding))
         if divergence.tainted:
             sentences.append(
                 "It lies behind a part of the input that was not checked, so it decides nothing."
             )
         return " ".join(sentences)
 
-    def _why(self, divergence: Divergence) -> str:
-        finding = divergence.finding
-        order = f"This output is declared to be {self._spec.order_text}"
-        if len(finding.witness) < 2:
-            return f"{order}, and no partner came before the other side had gone on or ended."
-        pair = " and ".join(f"the {NAMES[side]} at {_place(event)}" for side, event in finding.witness)
-        if finding.kind == "reordered":
-            return f"{order}, and the event is on the other side of the pair that {pair} form."
-        return (
-            f"{order}, and the equal pair that {pair} form comes after it: its partner cannot come any more."
-        )
+    def _why(self, finding: Finding) -> str:
+        order = f"The outputs are compared {self._spec.order_text}"
+        if finding.witness:
+            return (
+                f"{order}: {_PROOF[finding.kind].format(places=_places(*(e for _, e in finding.witness)))}."
+            )
+        if self._codec.bag:
+            return f"{order}, and no equal one came before the other side ended or was long past it."
+        return f"{order}, and in its place the other side ended or went on with something else."
 
     def _shown_scope(self, scope: dict[str, Any]) -> list[tuple[str, Any]]:
         return [(field, self._shown_at(parse_path(field), value)) for field, value in scope.items()]
@@ -158,16 +159,25 @@ class Explainer:
 
     @staticmethod
     def _brief(value: Any) -> str:
-        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+        text = orjson.dumps(value, default=str).decode()
         return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
 
 
 _WHAT = {
-    "missing": "The reference put out {left}{within}, and the candidate did not.",
-    "extra": "The candidate put out {right}{within}, and the reference did not.",
-    "duplicate": "The candidate put out {right}{within} once more than the reference.",
-    "changed": "The reference put out {left}{within}, and the candidate {right} instead.",
-    "reordered": "Both sides put out {left}{within}, but in another order: the candidate has it at {right}.",
+    "missing": "The reference put out {left}, and the candidate did not.",
+    "extra": "The candidate put out {right}, and the reference did not.",
+    "duplicate": "The candidate put out {right} once more than the reference.",
+    "changed": "The reference put out {left}, and the candidate {right} instead.",
+    "reordered": "Both sides put out {value}, but not in the same order: {places}.",
+}
+_GONE_ON = (
+    "both sides have gone on to an equal pair behind it ({places}), so its partner cannot come any more"
+)
+_PROOF = {
+    "missing": _GONE_ON,
+    "extra": _GONE_ON,
+    "duplicate": _GONE_ON,
+    "reordered": "on one side it comes before an equal pair ({places}), on the other behind it",
 }
 
 
@@ -177,7 +187,12 @@ def _record(event: Event | None) -> bytes:
 
 
 def _place(event: Event) -> str:
-    return f"partition {event[1]}, offset {event[2]}"
+    return f"partition {event[1]} offset {event[2]}"
+
+
+def _places(left: Event | None, right: Event | None) -> str:
+    events = zip(Side, (left, right), strict=True)
+    return ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in events if event is not None)
 
 
 def _differences(
@@ -187,5 +202,5 @@ def _differences(
     if isinstance(left, dict) and isinstance(right, dict):
         for name in sorted({*left, *right}):
             yield from _differences(left.get(name, ABSENT), right.get(name, ABSENT), (*at, name))
-    elif left is ABSENT or right is ABSENT or type(left) is not type(right) or left != right:
+    elif left is ABSENT or right is ABSENT or canonical_value(left) != canonical_value(right):
         yield at, (left, right)

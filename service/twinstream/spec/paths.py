@@ -20,6 +20,15 @@ def parse_path(text: str) -> Path:
     return tuple(re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"(?:[^.\\]|\\.)+", text))
 
 
+def path_text(path: Path) -> str:
+    r"""The text of a path: what `parse_path` reads.
+
+    >>> print(path_text(("a.b", "c")))
+    a\.b.c
+    """
+    return ".".join(re.sub(r"([.\\])", r"\\\1", name) for name in path)
+
+
 def overlap(one: Path, another: Path) -> bool:
     """Whether one path is the other, an ancestor or a descendant of it."""
     shorter = min(len(one), len(another))

@@ -196,7 +196,7 @@ PER_KEY = HEAD + "order: {per_key: [meta.taxi]}\n"
     [
         (
             PER_KEY + "equality: {ignore: [meta.taxi]}",
-            "ads.yaml:6: `order.per_key`: `meta.taxi` decides the order.per_key, so `equality.ignore` may not",
+            "ads.yaml:6: `order.per_key`: `meta.taxi` decides the order.per_key, so `equality.ignore` may",
         ),
         (PER_KEY + "equality: {ignore: [meta]}", "`equality.ignore` may not name `meta`"),
         (PER_KEY + "equality: {ignore: [meta.taxi.id]}", "`equality.ignore` may not name `meta.taxi.id`"),

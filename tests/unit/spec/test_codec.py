@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.streams import spec
+from twinstream.errors import DecodeError
+from twinstream.spec import codec as module
+from twinstream.spec.codec import IGNORED, Codec, Refused
+
+KINDS = """
+kinds:
+  heartbeat: {where: {type: hb}, ignore: true}
+  ride: {where: {type: [ride, 1, null], n: true}}
+"""
+
+
+def codec(order: str = "total", more: str = "") -> Codec:
+    return Codec(spec(order, more))
+
+
+def reasons(codec: Codec, *records: bytes | None) -> list[Refused]:
+    forms, refused = codec.forms(records)
+    assert len(forms) == len(records)
+    assert all(forms[place] is IGNORED for place, _ in refused)
+    return refused
+
+
+def equal(codec: Codec, one: bytes, other: bytes) -> bool:
+    forms = [codec.form(record) for record in (one, other)]
+    return codec.canonical(forms[0].content) == codec.canonical(forms[1].content)
+
+
+# -- forms -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["total", "unordered", "{per_key: [k]}"])
+def test_equal_events_have_equal_forms_however_they_are_written(order: str) -> None:
+    reader = codec(order)
+    one, other = b'{"k":1,"v":"a"}', b'{ "v": "\\u0061", "k": 1.0 }'
+    assert equal(reader, one, other)
+    assert reader.form(one).lane == reader.form(other).lane
+    assert not equal(reader, one, b'{"k":1,"v":"b"}')
+
+
+def test_a_bag_has_a_lane_for_each_value_and_a_sequence_has_one() -> None:
+    records = (b'{"k":1}', b'{"k":2}')
+    assert len({codec("unordered").form(record).lane for record in records}) == 2
+    assert len({codec("total").form(record).lane for record in records}) == 1
+
+
+KEYS: list[tuple[bytes, bytes, bool]] = [
+    (b"1", b"1.0", True),
+    (b"1", b"10e-1", True),
+    (b"1", b'"1"', False),
+    (b"1", b"true", False),
+    (b"null", b'"null"', False),
+    (b"null", b"[]", False),
+    (b'"true"', b"true", False),
+    (b"1e21", b"1000000000000000000000", True),
+    (b"18446744073709551616", b"18446744073709551616.0", True),
+    (b"9007199254740993", b"9007199254740992", False),
+    (b'{"a":1,"b":2}', b'{"b":2.0,"a":1}', True),
+    (b"[1,2]", b"[2,1]", False),
+]
+
+
+@pytest.mark.parametrize("fields", ["k", "k, j", "o.k"])
+@pytest.mark.parametrize(("one", "other", "same"), KEYS)
+def test_keys_are_compared_as_values(fields: str, one: bytes, other: bytes, same: bool) -> None:
+    reader = codec(f"{{per_key: [{fields}]}}")
+    lanes = [reader.form(b'{"k":%s,"j":0,"o":{"k":%s}}' % (key, key)).lane for key in (one, other)]
+    assert (lanes[0] == lanes[1]) is same
+
+
+@pytest.mark.parametrize("fields", ["k", "j, k", "o.k"])
+@pytest.mark.parametrize(
+    "record", [b'{"j":1}', b'{"j":1,"o":{}}', b'{"j":1,"o":5}', b"[1]", b'"k"', b"5", b"null"]
+)
+def test_an_event_without_the_key_is_refused_with_the_field(fields: str, record: bytes) -> None:
+    (refused,) = reasons(codec(f"{{per_key: [{fields}]}}"), record)
+    assert refused.reason is not None
+    assert "that the order needs, is missing" in refused.reason
+
+
+def test_a_null_key_is_a_key() -> None:
+    reader = codec("{per_key: [k]}")
+    assert reader.form(b'{"k":null}').lane == reader.form(b'{"k": null }').lane
+
+
+# -- equality --------------------------------------------------------------------------------------------
+
+
+def test_ignored_fields_do_not_count() -> None:
+    reader = codec("total", "equality: {ignore: [t, meta.host]}")
+    assert equal(reader, b'{"a":1,"t":1,"meta":{"host":"x"}}', b'{"a":1,"meta":{"host":"y"}}')
+    assert equal(reader, b'{"a":1,"meta":{}}', b'{"a":1,"meta":{"host":"y"}}')
+    assert not equal(reader, b'{"a":1,"meta":{}}', b'{"a":1}')
+    assert not equal(reader, b'{"a":1}', b'{"a":2}')
+
+
+def test_only_named_fields_count() -> None:
+    reader = codec("total", "equality: {compare_only: [a, ad.id]}")
+    assert equal(reader, b'{"a":1,"ad":{"id":2,"x":3}}', b'{"a":1.0,"ad":{"id":2},"z":0}')
+    assert not equal(reader, b'{"a":1,"ad":{"id":2}}', b'{"a":1,"ad":{}}')
+    assert not equal(reader, b'{"a":null}', b"{}")
+
+
+# -- kinds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("record", "kind"),
+    [
+        (b'{"type":"ride","n":true}', "ride"),
+        (b'{"type":1.0,"n":true}', "ride"),
+        (b'{"type":null,"n":true}', "ride"),
+    ],
+)
+def test_a_kind_is_told_by_values_in_any_spelling(record: bytes, kind: str) -> None:
+    assert codec(more=KINDS).form(record).kind == kind
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"type":"ride"}',
+        b'{"n":true}',
+        b'{"type":"ride","n":1}',
+        b'{"type":"1","n":true}',
+        b'{"type":true,"n":true}',
+        b"5",
+    ],
+)
+def test_an_event_that_fits_no_kind_is_refused(record: bytes) -> None:
+    assert reasons(codec(more=KINDS), record) == [Refused(0, "fits none of the kinds heartbeat, ride")]
+
+
+def test_the_first_kind_that_fits_wins() -> None:
+    reader = codec(more="kinds: {a: {where: {x: 1}}, b: {where: {x: 1}}, c: {}}")
+    assert [reader.form(record).kind for record in (b'{"x":1}', b'{"x":2}', b"[]")] == ["a", "c", "c"]
+
+
+def test_without_kinds_every_event_is_an_event() -> None:
+    assert codec().form(b"[]").kind == "event"
+
+
+def test_a_number_of_any_size_can_tell_a_kind() -> None:
+    reader = codec(more=f"kinds: {{big: {{where: {{x: {10**25}}}}}, other: {{}}}}")
+    assert reader.form(b'{"x":1e25}').kind == "big"
+    assert reader.form(b'{"x":1e24}').kind == "other"
+
+
+def test_ignored_kinds_are_left_out_without_a_reason() -> None:
+    assert reasons(codec(more=KINDS), b'{"type":"hb"}') == [Refused(0, None)]
+
+
+# -- runs of records -------------------------------------------------------------------------------------
+
+
+def test_refused_records_are_named_by_their_place() -> None:
+    refused = reasons(codec(more=KINDS), b'{"type":"ride","n":true}', b"{", b'{"type":"hb"}', None)
+    assert [place for place, _ in refused] == [1, 2, 3]
+    assert refused[0].reason == "not JSON: Expecting property name enclosed in double quotes at character 1"
+    assert refused[2].reason == "a tombstone (a record without a value) is no event"
+
+
+def test_an_empty_record_is_refused_though_one_was_ignored_before() -> None:
+    reader = codec(more=KINDS)
+    reasons(reader, b'{"type":"hb"}')
+    assert reasons(reader, b"")[0].reason == "not JSON: Expecting value at character 0"
+
+
+def test_a_twin_has_the_form_of_its_first() -> None:
+    reader = codec("{per_key: [k]}")
+    first, _ = reader.forms([b'{"k":1}'])
+    again, _ = reader.forms([b'{"k":1}', b'{"k":1}'])
+    assert [first[0], first[0]] == again
+
+
+def test_the_memory_for_twins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TWINS_LIMIT", 3)
+    reader = codec()
+    reader.forms([b"%d" % number for number in range(10)])
+    assert len(reader._twins) <= 3
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1"),
+        (b"\xff", "not UTF-8 at byte 0"),
+        (b"NaN", "NaN is not a JSON number"),
+        (b'{"a":1,"a":2}', "member 'a' stands twice in one object"),
+        (b'"\\ud800"', "a text holds half of a surrogate pair"),
+        (b"[" * 129 + b"]" * 129, "nested deeper than 128"),
+        (b"1e9999999999999999999", "the exponent of 1e9999999999999999999 is out of range"),
+    ],
+)
+def test_what_is_no_value_is_refused_with_the_reason(record: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        codec().form(record)
+    assert str(caught.value) == message
+
+
+# -- identity and scope ----------------------------------------------------------------------------------
+
+
+def test_identity_tells_a_missing_member_from_null() -> None:
+    identity = codec(more="identity: [id, x.y]").identity
+    assert identity is not None
+    records: list[bytes] = [b'{"id":1,"x":{"y":2}}', b'{"id":1}', b'{"id":1,"x":{"y":null}}', b'{"id":2}']
+    assert len({identity(record) for record in records}) == 4
+    assert identity(b'{"id":1}') == identity(b'{"id":1.0,"z":5}')
+
+
+def test_a_scope_names_the_fields_of_the_order() -> None:
+    record = b'{"a":1,"b":{"c":null}}'
+    expected: dict[str, dict[str, Any]] = {
+        "total": {},
+        "unordered": {},
+        "{per_key: [a, b.c]}": {"a": 1, "b.c": None},
+    }
+    for order, scope in expected.items():
+        assert codec(order).scope(record) == scope
