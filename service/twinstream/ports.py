@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 class Line(NamedTuple):
     """One line that counts: an event of a side, or the end of it (`record` is None).
 
-    `file` and `number` say where it stands.
+    `file` and `number` say where it stands, `position` where in the whole input, counted from 1.
     """
 
     side: Side
@@ -43,6 +43,7 @@ class Line(NamedTuple):
     timestamp_ms: int
     file: str
     number: int
+    position: int
 
 
 class Gap(NamedTuple):
@@ -108,6 +109,13 @@ class Store(Protocol):
         """Replace the checkpoint and add divergences in one step, and prolong the lease.
 
         Saving a sequence number again changes nothing. Raises Fenced when another owner has taken over.
+        """
+        ...
+
+    def renew(self, sequence: int) -> bool:
+        """Prolong the lease; whether the store still holds the checkpoint of this sequence number.
+
+        Raises Fenced when another owner has taken over.
         """
         ...
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -42,27 +44,28 @@ def _numbered(file: str) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(stream, 1):
                 if stripped := line.strip():
                     yield number, stripped
-        except (OSError, EOFError) as error:
-            raise InputError(file, None, f"cannot be read: {error}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            problem = getattr(error, "strerror", None) or error
+            raise InputError(file, None, f"cannot be read: {problem}") from None
 
 
 def read_side(file: str, side: Side) -> Iterator[Line]:
     """The events of one side, one value a line."""
     for offset, (number, record) in enumerate(_numbered(file)):
-        yield Line(side, record, 0, offset, 0, file, number)
+        yield Line(side, record, 0, offset, 0, file, number, number)
 
 
 def read_pair(reference: str, candidate: str, interleave: str) -> Iterator[Line]:
     """Two files as one stream: in turn, or one after the other."""
     left, right = read_side(reference, Side.LEFT), read_side(candidate, Side.RIGHT)
     if interleave == "reference-first":
-        yield from left
-        yield from right
+        merged: Iterator[Line] = chain(left, right)
     elif interleave == "candidate-first":
-        yield from right
-        yield from left
+        merged = chain(right, left)
     else:
-        yield from _alternate(left, right)
+        merged = _alternate(left, right)
+    for position, line in enumerate(merged, 1):
+        yield line._replace(position=position)
 
 
 def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
@@ -90,7 +93,8 @@ def _trace_line(text: bytes, file: str, number: int, offsets: dict[Side, int]) -
         entry = decode(text)
     except DecodeError as error:
         raise InputError(file, number, str(error)) from None
-    if not isinstance(entry, dict) or entry.get("side") not in SIDES:
+    side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
+    if side is None:
         raise InputError(
             file, number, 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
         )
@@ -99,16 +103,18 @@ def _trace_line(text: bytes, file: str, number: int, offsets: dict[Side, int]) -
         raise InputError(
             file, number, f"{unknown[0]!r} is not a member of a trace line; known are {sorted(_MEMBERS)}"
         )
-    side = SIDES[entry["side"]]
-    if entry.get("end") is True and "value" not in entry:
-        return Line(side, None, 0, offsets[side], 0, file, number)
+    if ("value" in entry) == (entry.get("end") is True):
+        raise InputError(file, number, 'needs either "value" or "end": true')
+    headers = entry.get("headers", {})
+    if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
+        raise InputError(file, number, '"headers" must be an object of texts')
     if "value" not in entry:
-        raise InputError(file, number, 'needs "value", or "end": true')
+        return Line(side, None, 0, offsets[side], 0, file, number, number)
     partition, offset, timestamp_ms = (
         _whole(entry, name, default, file, number)
         for name, default in (("partition", 0), ("offset", offsets[side]), ("timestamp_ms", 0))
     )
-    return Line(side, _value_text(entry["value"]), partition, offset, timestamp_ms, file, number)
+    return Line(side, _value_text(entry["value"]), partition, offset, timestamp_ms, file, number, number)
 
 
 def _whole(entry: dict[str, Any], name: str, default: int, file: str, number: int) -> int:

@@ -73,7 +73,7 @@ class Check:
         self._max_unmatched = max(self._max_unmatched, unmatched)
         if comparison.diverged and not self._decided:
             self._decided = True
-            self._decided_at = None if line.record is None else self._lines
+            self._decided_at = None if line.record is None else line.position
 
     def finish(
         self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False

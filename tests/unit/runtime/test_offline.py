@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.streams import record, spec, trace
+from twinstream.errors import InputError
+from twinstream.ports import Line
+from twinstream.runtime.offline import EXAMPLES_LIMIT, Check, check
+
+
+def lines(text: str) -> Iterator[Line]:
+    """A trace; each word is a line of it."""
+    offsets = [0, 0]
+    for number, (side, value) in enumerate(trace(text), 1):
+        content = None if value is None else record(value)
+        yield Line(side, content, 0, offsets[side], 0, "trace", number, number)
+        offsets[side] += content is not None
+
+
+def answer(order: str, text: str, more: str = "", **options: bool) -> dict[str, Any]:
+    return check(spec(order, more), lines(text), **options)
+
+
+def test_equivalent_outputs_are_equivalent_and_say_in_which_order() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:b1 R:a1")
+    assert (found["verdict"], found["decided_at"], found["matched"], found["max_unmatched"]) == (
+        "EQUIVALENT",
+        None,
+        2,
+        2,
+    )
+    assert found["reason"] == "All 2 pairs match; the order declared is in any order."
+    assert found["divergences"] == {
+        "total": 0, "by_kind": {"missing": 0, "extra": 0, "changed": 0, "reordered": 0, "duplicate": 0},
+    }  # fmt: skip
+    assert found["examples"] == []
+
+
+def test_the_line_that_decided_is_named() -> None:
+    found = answer("total", "L:a1 R:a1 L:b1 R:c1 L:c1")
+    assert (found["verdict"], found["decided_at"]) == ("DIVERGED", 4)
+    assert found["reason"] == "The outputs differ, known at line 4: the order declared is in one order."
+
+
+@pytest.mark.parametrize("text", ["L:a1", "L:a1 R:.", "L:. R:a1 R:."])
+def test_what_only_the_end_decided_has_no_line(text: str) -> None:
+    found = answer("total", text)
+    assert found["verdict"] == "DIVERGED"
+    assert found["decided_at"] is None or text.startswith("L:.")
+
+
+def test_a_line_is_counted_where_it_stands() -> None:
+    apart = [line._replace(position=10 * line.position) for line in lines("L:a1 R:b1")]
+    assert check(spec(), apart)["decided_at"] == 20
+
+
+def test_the_largest_number_of_unmatched_events_is_of_both_sides_after_any_line() -> None:
+    assert answer("unordered", "L:a1 L:b1 R:c1 R:a1 R:b1 L:c1")["max_unmatched"] == 3
+
+
+def test_what_had_no_partner_at_the_end_is_unmatched_and_divergent() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:a1")
+    assert found["unmatched"] == {"reference": 1, "candidate": 0}
+    assert found["accounts"]["reference"] == {
+        "consumed": 2, "matched": 1, "ignored": 0, "before_start": 0, "replayed": 0, "undecodable": 0,
+        "explained": 0, "divergent": 1, "unmatched": 0,
+    }  # fmt: skip
+
+
+def test_open_sides_are_pending_while_something_waits() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:b1", open_ended=True)
+    assert (found["verdict"], found["unmatched"]) == ("PENDING", {"reference": 1, "candidate": 0})
+    waiting = "1 of the reference and 0 of the candidate are unmatched, and the sides are open"
+    assert found["reason"] == f"Nothing wrong so far, but {waiting}."
+    assert answer("unordered", "L:b1 R:b1", open_ended=True)["verdict"] == "EQUIVALENT"
+
+
+def test_an_open_difference_is_shown_with_its_best_explanation() -> None:
+    found = answer("total", "L:a1 L:b1 R:b1", open_ended=True)
+    assert found["verdict"] == "DIVERGED"
+    assert found["divergences"]["by_kind"]["missing"] == 1
+    assert [example["kind"] for example in found["examples"]] == ["missing"]
+
+
+def test_nothing_at_all_is_inconclusive_unless_allowed() -> None:
+    found = answer("total", "")
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert found["reason"] == "Not decided: neither side has an event, so nothing was compared."
+    assert answer("total", "L:. R:.")["verdict"] == "INCONCLUSIVE"
+    assert answer("total", "", allow_empty=True)["verdict"] == "EQUIVALENT"
+
+
+def test_evidence_counts_only_when_asked_for() -> None:
+    more = "evidence: {matched: 2}"
+    assert answer("total", "L:a1 R:a1", more)["verdict"] == "EQUIVALENT"
+    found = answer("total", "L:a1 R:a1", more, evidence=True)
+    assert found["verdict"] == "PENDING"
+    assert found["reason"] == "Nothing wrong so far, but 1 pairs are fewer than evidence.matched (2)."
+    assert answer("total", "L:a1 R:a1 L:a1 R:a1", more, evidence=True)["verdict"] == "EQUIVALENT"
+
+
+def test_halt_counts_what_came_before_it() -> None:
+    found = answer("{per_key: [k]}", "L:a1 R:a1 L:b1 R:b2 L:c1 R:c1", "on_divergence: halt")
+    assert (found["verdict"], found["decided_at"], found["matched"]) == ("DIVERGED", 4, 1)
+    assert found["accounts"]["reference"]["ignored"] == 1
+
+
+def test_a_limit_that_is_reached_is_inconclusive() -> None:
+    found = answer("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}")
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert found["reason"] == "Not decided: limits.unmatched_events (2) was reached."
+
+
+def test_an_event_after_the_end_of_its_side_is_bad_input() -> None:
+    with pytest.raises(InputError, match=r"^trace:2: the reference goes on after its end$"):
+        answer("total", "L:. L:a1")
+
+
+def test_an_undecodable_event_is_bad_input_beyond_the_budget() -> None:
+    bad = [line._replace(record=b"{") for line in lines("L:a1 L:a1")]
+    message = "^trace:1: not an event of this comparison: not JSON: Expecting property name"
+    with pytest.raises(InputError, match=message):
+        check(spec(), bad)
+    with pytest.raises(InputError, match=r"^trace:2: not an event"):
+        check(spec(more="undecodable: {budget: 1}"), bad)
+    found = check(spec(more="undecodable: {budget: 2}"), [*bad, *lines("L:a1 R:a1")])
+    assert found["accounts"]["reference"]["undecodable"] == 2
+    assert found["verdict"] == "EQUIVALENT"
+
+
+def test_ignored_kinds_are_counted_and_left_out() -> None:
+    found = answer("total", "L:h1 L:a1 R:a1", "kinds: {hb: {where: {k: h}, ignore: true}, rest: {}}")
+    assert found["verdict"] == "EQUIVALENT"
+    assert found["accounts"]["reference"]["ignored"] == 1
+    assert found["events"] == {"reference": 2, "candidate": 1}
+
+
+def test_examples_are_bounded_and_counts_are_not() -> None:
+    found = answer("unordered", " ".join(f"L:a{number}" for number in range(EXAMPLES_LIMIT + 5)))
+    assert len(found["examples"]) == EXAMPLES_LIMIT
+    assert found["divergences"]["total"] == EXAMPLES_LIMIT + 5
+
+
+def test_long_input_is_reviewed_on_the_way() -> None:
+    run = Check(spec())
+    text = " ".join(f"L:a{number} R:a{number + (number >= 20)}" for number in range(1000))
+    for line in lines(text):
+        run.feed(line)
+    assert len(run.comparison.scopes) == 0
+    assert run.finish(open_ended=True)["divergences"]["by_kind"]["missing"] == 1
