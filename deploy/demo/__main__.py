@@ -90,6 +90,7 @@ class _Run:
         deadline = None if seconds is None else time.monotonic() + seconds
         while deadline is None or time.monotonic() < deadline:
             self._step()
+        self._told.clear()  # the last word on each comparison, also where it has not changed for long
         self._look()
 
     def _until(self, reached: Callable[[], bool], seconds: float, failure: str) -> None:
@@ -125,9 +126,12 @@ class _Run:
             if self._told.get(look.name) != state:
                 self._told[look.name] = state
                 self.display.tell(f"{look.name} is {told}: {look.gate['reason']}", style="bold")
-                difference = self.service.newest_divergence(look.name)
-                if difference:
-                    self.display.tell(f"{look.name}: {difference}", style="red")
+                self._tell_difference(look.name)
+
+    def _tell_difference(self, name: str) -> None:
+        difference = self.service.divergence(name)
+        if difference:
+            self.display.tell(f"{name}: {difference}", style="red")
 
 
 class _Ended(BaseException):

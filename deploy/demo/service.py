@@ -56,14 +56,17 @@ class Service:
         statuses = self._get("/comparisons")["items"]
         return [Look(status, self._get(f"/comparisons/{status['name']}/gate")) for status in statuses]
 
-    def newest_divergence(self, name: str) -> str | None:
-        """The sentence that explains the newest divergence of a comparison, if it has one.
+    def divergence(self, name: str) -> str | None:
+        """The sentence that explains a divergence of a comparison, if it has one: the newest that is final.
 
         Raises:
             UnreachableError: it did not answer.
         """
         items = self._get(f"/comparisons/{name}/divergences")["items"]
-        return f"{items[0]['kind']}: {items[0]['text']}" if items else None
+        final = [item for item in items if not item["provisional"]]
+        for item in final or items:
+            return f"{item['kind']}: {item['text']}"
+        return None
 
     def _get(self, path: str) -> dict[str, Any]:
         try:

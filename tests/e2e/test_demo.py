@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,35 +104,58 @@ def test_a_candidate_that_stalls_is_undecided_and_no_difference() -> None:
         assert comparison["divergences"]["total"] == 0
 
 
-def start_and_wait_for(text: str, mark: dict[str, str], told: Path) -> subprocess.Popen[bytes]:
-    with told.open("wb") as file:
-        started = subprocess.Popen(
-            [*DEMO, "--json"], cwd=ROOT, env={**os.environ, **mark}, stdout=subprocess.PIPE, stderr=file
-        )
-    eventually(lambda: text in told.read_text(), seconds=120, what=f"the demo says {text!r}")
-    return started
+@contextmanager
+def running_demo(mark: dict[str, str], told: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A demo without an end that has printed the page's address."""
+    command = [*DEMO, "--json"]
+    with (
+        told.open("wb") as file,
+        subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **mark}, stdout=subprocess.PIPE, stderr=file
+        ) as demo,
+    ):
+        try:
+            eventually(
+                lambda: "the page: http://" in told.read_text(), seconds=120, what="the page's address"
+            )
+            yield demo
+        finally:
+            demo.kill()
 
 
 def test_ctrl_c_stops_everything_in_bounded_time(tmp_path: Path) -> None:
     mark = new_mark()
-    with start_and_wait_for("the page: http://", mark, tmp_path / "told") as started:
-        started.send_signal(signal.SIGINT)
-        output, _ = started.communicate(timeout=60)
+    with running_demo(mark, tmp_path / "told") as demo:
+        demo.send_signal(signal.SIGINT)
+        output, _ = demo.communicate(timeout=90)
     assert marked(mark) == {}
-    assert started.returncode == 0
+    assert demo.returncode == 0
     assert "comparisons" in json.loads(output)
 
 
 def test_nothing_outlives_a_demo_that_is_killed(tmp_path: Path) -> None:
     mark = new_mark()
-    with start_and_wait_for("the page: http://", mark, tmp_path / "told") as started:
+    with running_demo(mark, tmp_path / "told") as demo:
         eventually(
-            lambda: sum("spark-submit" in command for command in marked(mark).values()) >= 2,
+            lambda: sum("SparkSubmit" in command for command in marked(mark).values()) >= 2,
             what="both Spark applications run",
         )
-        started.kill()
-        started.communicate(timeout=60)
-    eventually(lambda: not marked(mark), seconds=30, what="no process is left")
+        demo.kill()
+    eventually(lambda: not marked(mark), seconds=60, what="no process is left")
+
+
+def test_a_service_that_is_killed_is_started_again_and_said(tmp_path: Path) -> None:
+    mark = new_mark()
+    told = tmp_path / "told"
+    with running_demo(mark, told) as demo:
+        service = next(process for process, command in marked(mark).items() if "twinstream serve" in command)
+        os.kill(service, signal.SIGKILL)
+        eventually(lambda: "the service was killed: starting it again" in told.read_text(), what="it is said")
+        eventually(
+            lambda: any("twinstream serve" in command for command in marked(mark).values()),
+            what="a new service runs",
+        )
+        assert demo.poll() is None
 
 
 def test_a_wrong_option_is_a_usage_error() -> None:
