@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -229,10 +230,10 @@ def main(
     events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None
 ) -> None:
     rows = []
+    """Measure, print the table, and write the report."""
+    cases = product(equalities or EQUALITIES, orders or ("per_key", "unordered"))
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
-        for equality in equalities or EQUALITIES:
-            for order in orders or ("per_key", "unordered"):
-                rows.append(measure(stack, events, order, equality, rounds))
+        rows = [measure(stack, events, order, equality, rounds) for equality, order in cases]
     print_table(rows)
     report = {
         "machine": {"cpus": multiprocessing.cpu_count(), "system": platform.platform()},

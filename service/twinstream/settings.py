@@ -76,7 +76,7 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
         model_config = SettingsConfigDict(yaml_file=config)
 
     try:
-        return Merged(**given)
+        return Settings(**Merged(**given).model_dump())
     except SettingsError as error:
         raise errors.SettingsError(f"environment: {error}") from None
     except ValidationError as error:

@@ -97,6 +97,19 @@ def test_an_owner_may_go_on_when_nobody_took_over_though_its_lease_ended(open_st
     assert store.load().checkpoint == b"still mine"
 
 
+def test_renewing_keeps_the_lease_and_tells_whether_the_checkpoint_is_there(open_store: Open) -> None:
+    first, second = open_store("a"), open_store("b")
+    first.acquire()
+    assert not first.renew(1), "nothing was saved yet"
+    first.save(1, b"one", {})
+    assert first.renew(1)
+    assert not second.acquire()
+    first.release()
+    second.acquire()
+    with pytest.raises(Fenced):
+        first.renew(1)
+
+
 @pytest.mark.requires_redis
 def test_a_lost_store_is_written_anew_by_its_living_owner(redis_url: str) -> None:
     store = RedisStore(redis_url, "emptied", "a")
@@ -114,7 +127,7 @@ def test_a_store_that_may_drop_checkpoints_is_refused(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
         try:
-            with pytest.raises(StoreError, match="maxmemory-policy allkeys-lru.*set it to noeviction"):
+            with pytest.raises(StoreError, match=r"maxmemory-policy allkeys-lru.*set it to noeviction"):
                 RedisStore(redis_url, "policy").acquire()
         finally:
             client.config_set("maxmemory-policy", "noeviction")

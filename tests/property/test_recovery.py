@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.workers import SPEC, Bench
@@ -11,7 +11,7 @@ from twinstream.core.events import Side
 from twinstream.runtime.worker import BEAT_SECONDS
 from twinstream.status import ComparisonStatus
 
-LENGTH = 120
+LENGTH = 60
 Fault = tuple[str, int]
 
 faults = st.lists(
@@ -19,11 +19,11 @@ faults = st.lists(
     max_size=2,
     unique_by=lambda fault: fault[1],
 )
-crashes = st.lists(st.integers(0, 40), max_size=4)
+crashes = st.lists(st.integers(0, 20), max_size=4)
 
 
 def _fill(bench: Bench, planted: list[Fault]) -> None:
-    at = dict((number, kind) for kind, number in planted)
+    at = {number: kind for kind, number in planted}
     for number in range(LENGTH):
         event = (number % 3, number)
         bench.write(Side.LEFT, event, at_ms=number)
@@ -43,7 +43,7 @@ def _outcome(
     bench = Bench(spec=spec, source=MemorySource(batch=7))
     _fill(bench, planted)
     worker = bench.started()
-    for step in range(60):
+    for step in range(30):
         if step in crash_at:
             bench.storage.lease = None
             worker = bench.started()
@@ -54,6 +54,7 @@ def _outcome(
     return bench.status(), {report.id: report.kind for report in bench.reports().values()}
 
 
+@settings(max_examples=60)
 @given(faults, crashes, st.integers(1, 7))
 def test_a_run_with_crashes_ends_as_one_without(
     planted: list[Fault], crash_at: list[int], beat_every: int
@@ -64,4 +65,4 @@ def test_a_run_with_crashes_ends_as_one_without(
     assert shaken.accounts == calm.accounts
     assert shaken.divergences == calm.divergences
     assert shaken.verified_up_to == calm.verified_up_to
-    assert shaken_reports.items() >= calm_reports.items()
+    assert shaken_reports == calm_reports

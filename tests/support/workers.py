@@ -8,9 +8,9 @@ import orjson
 
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS, Worker
+from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import loads
-from twinstream.status import ComparisonStatus, DivergenceReport
+from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
 
 SPEC = """
 version: 1
@@ -60,7 +60,7 @@ class Bench:
         """Let a worker read on and beat; return its last status."""
         for _ in range(steps):
             worker.step()
-        self.clock.advance(BEAT_SECONDS)
+        self.clock.advance(RETRY_STORE_SECONDS)
         worker.step()
         return self.status()
 
@@ -69,5 +69,11 @@ class Bench:
         return next(p for p in reversed(self.publisher.published) if isinstance(p, ComparisonStatus))
 
     def reports(self) -> dict[str, DivergenceReport]:
-        """The last report of each divergence."""
-        return {p.id: p for p in self.publisher.published if isinstance(p, DivergenceReport)}
+        """The last report of each divergence that was not withdrawn."""
+        found: dict[str, DivergenceReport] = {}
+        for publication in self.publisher.published:
+            if isinstance(publication, DivergenceReport):
+                found[publication.id] = publication
+            elif isinstance(publication, Withdrawn):
+                found.pop(publication.id, None)
+        return found

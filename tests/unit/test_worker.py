@@ -119,6 +119,25 @@ def test_a_worker_that_was_replaced_stops_at_its_next_checkpoint() -> None:
         bench.run(first)
 
 
+def test_an_idle_worker_keeps_its_lease() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.run(worker)
+    bench.storage.lease = None
+    bench.run(worker)
+    assert not bench.worker().start()
+
+
+def test_a_store_that_lost_everything_is_written_anew_by_an_idle_worker() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    bench.storage.sequence = bench.storage.checkpoint = bench.storage.owner = None
+    bench.run(worker)
+    assert bench.storage.checkpoint is not None
+
+
 def test_undecodable_records_are_counted_with_reason_and_position() -> None:
     bench = Bench(spec=SPEC + "undecodable: {budget: 1}\n")
     worker = bench.started()

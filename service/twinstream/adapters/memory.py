@@ -108,6 +108,14 @@ class MemoryStore:
             storage.sequence, storage.checkpoint = sequence, checkpoint
             storage.divergences.update(divergences)
 
+    def renew(self, sequence: int) -> bool:
+        """Prolong the lease; whether the checkpoint of this sequence number is there."""
+        storage = self._reached()
+        if storage.owner not in (None, self._token):
+            raise Fenced("another process has taken this comparison over")
+        storage.owner = storage.lease = self._token
+        return storage.sequence == sequence
+
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
         storage = self._reached()

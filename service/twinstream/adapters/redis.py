@@ -20,15 +20,16 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import redis
-from redis.backoff import ExponentialBackoff
+from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from twinstream.errors import Fenced, StoreError
 from twinstream.ports import Stored
 
 LEASE_MS = 10_000
-TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 2.0
 RETRIES = 1
+"""A connection that the server closed while it was idle is opened again at once; nothing else is repeated."""
 
 _ACQUIRE = """
 local holder = redis.call('GET', KEYS[2])
@@ -53,6 +54,15 @@ for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[5], ARGV[i], ARGV[i + 1]) end
 return 1
 """
 
+_RENEW = """
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+if redis.call('HGET', KEYS[4], 'sequence') == ARGV[3] then return 1 end
+return 2
+"""
+
 _RELEASE = """
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
@@ -75,19 +85,21 @@ class RedisStore:
                 url,
                 socket_timeout=TIMEOUT_SECONDS,
                 socket_connect_timeout=TIMEOUT_SECONDS,
-                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES),
+                retry=Retry(NoBackoff(), RETRIES),
             )
         except ValueError as error:
             raise StoreError(f"redis address {url!r}: {error}") from None
         self._place = _without_secret(self._redis)
-        self._scripts = [self._redis.register_script(script) for script in (_ACQUIRE, _SAVE, _RELEASE)]
+        self._acquire, self._save, self._renew, self._release = (
+            self._redis.register_script(script) for script in (_ACQUIRE, _SAVE, _RENEW, _RELEASE)
+        )
         self._checked = False
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running."""
         if not self._checked:
             self._check_policy()
-        return bool(self._run(lambda: self._scripts[0](self._keys, [self._token, LEASE_MS])))
+        return bool(self._run(lambda: self._acquire(self._keys, [self._token, LEASE_MS])))
 
     def load(self) -> Stored:
         """What was saved last."""
@@ -100,12 +112,19 @@ class RedisStore:
         arguments: list[Any] = [self._token, LEASE_MS, sequence, checkpoint]
         for key, report in divergences.items():
             arguments += (key, report)
-        if not self._run(lambda: self._scripts[1](self._keys, arguments)):
+        if not self._run(lambda: self._save(self._keys, arguments)):
             raise Fenced("another process has taken this comparison over")
+
+    def renew(self, sequence: int) -> bool:
+        """Prolong the lease; whether the checkpoint of this sequence number is there. Raises Fenced."""
+        answer = self._run(lambda: self._renew(self._keys, [self._token, LEASE_MS, sequence]))
+        if not answer:
+            raise Fenced("another process has taken this comparison over")
+        return bool(answer == 1)
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
-        self._run(lambda: self._scripts[2](self._keys, [self._token]))
+        self._run(lambda: self._release(self._keys, [self._token]))
 
     def close(self) -> None:
         """Close the connection."""

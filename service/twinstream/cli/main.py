@@ -75,3 +75,7 @@ def main() -> None:
     except TwinstreamError as error:
         click.echo(f"twinstream: {error}", err=True)
         sys.exit(4 if isinstance(error, (SourceError, StoreError)) else 2)
+
+
+if __name__ == "__main__":
+    main()

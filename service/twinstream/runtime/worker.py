@@ -35,6 +35,8 @@ from twinstream.status import Dependency
 POLL_SECONDS = 0.02
 FULL_POLL = 1000
 BEAT_SECONDS = 1.0
+RETRY_STORE_SECONDS = 5.0
+"""A store that is away may hang until its time-out: it is tried so seldom that matching goes on."""
 BEAT_SHARE = 0.05
 """At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
 RETRY_SECONDS = 1.0
@@ -69,6 +71,7 @@ class Worker:
         self._store_trouble: str | None = None
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
+        self._next_save = 0.0
         self._at_end = (False, False)
         self._polled = dict.fromkeys(Side, 0)
         self._held_back: Side | None = None
@@ -117,12 +120,12 @@ class Worker:
         for side in self._turn():
             self._read(side)
         self.comparison.review()
-        newly_diverged = self.comparison.diverged and not self._saved_diverged
-        if newly_diverged or self._clock.monotonic() >= self._next_beat:
+        if self._clock.monotonic() >= self._next_beat or (self._newly_diverged() and not self._store_trouble):
             self.beat()
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
+        self._next_save = 0.0
         try:
             self.beat()
             self._store.release()
@@ -193,16 +196,29 @@ class Worker:
     # -- the beat ------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Survey, checkpoint if anything changed, publish. Raises Fenced."""
+        """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
+        self._next_beat = self._clock.monotonic() + BEAT_SECONDS
+        urgent = self._newly_diverged() and not self._store_trouble
+        if urgent or self._clock.monotonic() >= self._next_save:
+            self._save()
+        elif not self._store_trouble:
+            self._renewed()
+        self._publish_provisional()
+        self._publish_status()
+
+    def _newly_diverged(self) -> bool:
+        return self.comparison.diverged and not self._saved_diverged
+
+    def _save(self) -> None:
+        """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
         self._look()
         self._collect_closed()
-        if self._dirty or self._unsaved:
+        if self._dirty or self._unsaved or not self._renewed():
             self._checkpoint()
-        self._publish_provisional()
-        self._publish_status()
         spent = self._clock.monotonic() - started
-        self._next_beat = started + max(BEAT_SECONDS, spent / BEAT_SHARE)
+        pause = RETRY_STORE_SECONDS if self._store_trouble else max(BEAT_SECONDS, spent / BEAT_SHARE)
+        self._next_save = started + pause
 
     def _look(self) -> None:
         ends = self._source.ends()
@@ -224,13 +240,27 @@ class Worker:
         )
 
     def _collect_closed(self) -> None:
+        """Report the differences of closed scopes; beyond `limits.kept_divergences` they are only counted."""
         for divergence in self.comparison.take_closed():
+            if self._kept >= self._spec.limits.kept_divergences:
+                return
+            self._kept += 1
             report = self._report(divergence, provisional=False)
-            if self._kept < self._spec.limits.kept_divergences:
-                self._kept += 1
-                self._unsaved[report.id] = report.model_dump_json().encode()
+            self._unsaved[report.id] = report.model_dump_json().encode()
             self._provisional.pop(report.id, None)
             self._publisher.publish(report)
+
+    def _renewed(self) -> bool:
+        """Prolong the lease; False when the store has lost what was saved."""
+        try:
+            kept = self._store.renew(self._sequence)
+        except Fenced:
+            raise
+        except StoreError as error:
+            self._note_store_trouble(str(error))
+            return True
+        self._note_store_back()
+        return kept
 
     def _checkpoint(self) -> None:
         started = self._clock.monotonic()
@@ -242,9 +272,7 @@ class Worker:
         except StoreError as error:
             self._note_store_trouble(str(error))
             return
-        if self._store_trouble is not None:
-            log.info("store is back", comparison=self._spec.name)
-        self._store_trouble = None
+        self._note_store_back()
         self._sequence += 1
         self._unsaved, self._dirty = {}, False
         self._saved_diverged = self.comparison.diverged
@@ -254,6 +282,11 @@ class Worker:
             duration_seconds=self._clock.monotonic() - started,
             size_bytes=len(data),
         )
+
+    def _note_store_back(self) -> None:
+        if self._store_trouble is not None:
+            self._store_trouble = None
+            log.info("store is back", comparison=self._spec.name)
 
     def _note_store_trouble(self, reason: str) -> None:
         if self._store_trouble is None:

@@ -1,0 +1,216 @@
+"""The running service on real Kafka and Redis, while things around it break."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+
+class Case(NamedTuple):
+    """A service, and a writer to its two topics."""
+
+    service: ServiceProcess
+    write: Writer
+
+
+@pytest.fixture
+def shared(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
+    """A running service on the shared servers."""
+    topics = topic(partitions=3), topic(partitions=3)
+    service = ServiceProcess(spec_file(tmp_path, "shared", *topics), kafka.brokers, redis_url)
+    service.start()
+    yield Case(service, Writer(kafka.brokers, *topics))
+    service.stop()
+    eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
+
+
+@pytest.fixture
+def own(own_kafka: Kafka, own_redis: RedisServer, tmp_path: Path) -> Iterator[Case]:
+    """A running service on servers of its own."""
+    topics = own_kafka.create_topic("reference"), own_kafka.create_topic("candidate")
+    service = ServiceProcess(spec_file(tmp_path, "own", *topics), own_kafka.brokers, own_redis.url)
+    service.start()
+    yield Case(service, Writer(own_kafka.brokers, *topics))
+    service.stop()
+
+
+def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) -> None:
+    service, write = shared
+    write.both(range(1000))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    write.reference(3, -1)
+    write.both(range(1000, 2000))
+    eventually(lambda: service.gate() == "fail", what="the gate fails")
+    (divergence,) = service.get("/divergences")["items"]
+    assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
+
+
+def test_a_record_that_is_no_event_makes_the_gate_undecided_and_is_named(shared: Case) -> None:
+    service, write = shared
+    write.both(range(100))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    write.raw_candidate(b'{"k": 1')
+    write.flush()
+    eventually(lambda: service.gate() == "undecided", what="the gate is undecided")
+    status = service.get("")
+    assert status["verdict"] == "INCONCLUSIVE"
+    assert status["undecodable"][0]["reason"].startswith("not JSON")
+    assert status["accounts"]["candidate"]["undecodable"] == 1
+
+
+def test_a_killed_matcher_is_replaced_within_seconds_and_goes_on(shared: Case) -> None:
+    service, write = shared
+    write.both(range(1000))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    (matcher,) = service.matchers()
+    os.kill(matcher, signal.SIGKILL)
+    eventually(lambda: service.gate() == "undecided", what="the gate is undecided without its matcher")
+    write.both(range(1000, 2000))
+    eventually(lambda: service.gate() == "pass", what="the gate passes again")
+    assert service.get("")["matched"] == 2000
+    assert service.matchers() != [matcher]
+
+
+def test_nothing_is_left_of_a_service_that_was_killed(shared: Case) -> None:
+    service, _ = shared
+    service.kill()
+    eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
+    service.start()
+
+
+def test_a_second_service_stands_by_and_takes_over(
+    shared: Case, kafka: Kafka, redis_url: str, tmp_path: Path
+) -> None:
+    service, write = shared
+    write.both(range(100))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    second = ServiceProcess(tmp_path / "shared.yaml", kafka.brokers, redis_url)
+    second.start()
+    eventually(lambda: "stands by" in " ".join(second.get("")["health"]["reasons"]), what="it stands by")
+    assert (second.gate(), second.ready()) == ("undecided", False)
+    service.stop()
+    eventually(lambda: second.gate() == "pass", what="the second takes over")
+    assert second.get("")["matched"] == 100
+    second.stop()
+    service.start()
+
+
+def test_a_broker_away_degrades_the_service_which_recovers_alone(own: Case, own_kafka: Kafka) -> None:
+    service, write = own
+    write.both(range(100))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    own_kafka.kill()
+    eventually(lambda: service.gate() == "undecided", seconds=30, what="the gate is undecided without Kafka")
+    assert "no Kafka broker" in service.get("")["health"]["reasons"][0]
+    assert not service.ready()
+    own_kafka.restart()
+    write.both(range(100, 200))
+    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes again")
+    assert service.get("")["matched"] == 200
+
+
+def test_a_broker_that_hangs_degrades_the_service_which_recovers_alone(own: Case, own_kafka: Kafka) -> None:
+    service, write = own
+    write.both(range(100))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    own_kafka.pause()
+    eventually(
+        lambda: service.gate() == "undecided", seconds=30, what="the gate is undecided without answers"
+    )
+    own_kafka.resume()
+    write.both(range(100, 200))
+    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes again")
+
+
+def test_a_store_away_degrades_the_service_which_recovers_alone(own: Case, own_redis: RedisServer) -> None:
+    service, write = own
+    write.both(range(100))
+    eventually(lambda: service.gate() == "pass", what="the gate passes")
+    own_redis.kill()
+    write.both(range(100, 200))
+    eventually(lambda: service.gate() == "undecided", seconds=30, what="the gate is undecided without Redis")
+    status = service.get("")
+    assert "redis at 127.0.0.1" in status["health"]["reasons"][0]
+    assert "since" in status["health"]["reasons"][0]
+    own_redis.restart()
+    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes again")
+    assert service.get("")["matched"] == 200
+
+
+def _plant(write: Writer, rounds: int) -> None:
+    """Rounds of a thousand equal events, with a fault between any two, on different keys."""
+    for number in range(rounds):
+        write.both(range(number * 1000, (number + 1) * 1000))
+        if number % 2 == 0:
+            write.reference(number % 10, -number - 1)
+        else:
+            write.candidate(number % 10, -number - 1)
+        write.flush()
+    write.both(range(rounds * 1000, (rounds + 1) * 1000))
+
+
+def _outcome(service: ServiceProcess, events: int) -> dict[str, Any]:
+    """What must not depend on crashes, once everything is read and closed."""
+
+    def settled() -> dict[str, Any] | None:
+        status: dict[str, Any] = service.get("")
+        unmatched = status["unmatched"]["reference"] + status["unmatched"]["candidate"]
+        return status if sum(status["events"].values()) >= events and not unmatched else None
+
+    status = eventually(
+        settled, seconds=60, what=f"{events} events, all settled; log: {service.log()[-500:]}"
+    )
+    members = ("verdict", "events", "matched", "accounts", "divergences", "verified_up_to")
+    reports = service.get("/divergences?limit=100")["items"]
+    found = sorted((report["id"], report["kind"], str(report["positions"])) for report in reports)
+    return {**{member: status[member] for member in members}, "found": found}
+
+
+def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
+    kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> None:
+    seed = int(os.environ.get("TWINSTREAM_SEED", time.time_ns() % 1_000_000))
+    print(f"seed: TWINSTREAM_SEED={seed}")
+    chance = random.Random(seed)
+    topics = topic(partitions=3), topic(partitions=3)
+    rounds = 6
+    spec = spec_file(tmp_path, f"killed-{seed}", *topics)
+    service = ServiceProcess(spec, kafka.brokers, f"{redis_server.url[:-1]}1")
+    service.start()
+    write = Writer(kafka.brokers, *topics)
+    for _ in range(3):
+        _plant(write, rounds)
+        time.sleep(chance.uniform(0.0, 3.0))
+        service.kill()
+        eventually(lambda: not service.family(), seconds=5, what="its processes are gone")
+        service.start()
+    events = 3 * (2 * (rounds + 1) * 1000 + rounds)
+    shaken = _outcome(service, events)
+    service.stop()
+
+    calm = ServiceProcess(spec, kafka.brokers, f"{redis_server.url[:-1]}2")
+    calm.start()
+    undisturbed = _outcome(calm, events)
+    calm.stop()
+    assert shaken == undisturbed
+    assert shaken["verdict"] == "DIVERGED"

@@ -1,0 +1,149 @@
+"""The service as a real process on real servers, driven from outside as its users do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+from confluent_kafka import Producer
+
+from tests.support.processes import marked, new_mark
+from tests.support.waiting import eventually
+
+SPEC = """
+version: 1
+name: {name}
+reference: {{topic: {reference}}}
+candidate: {{topic: {candidate}}}
+order: {{per_key: [k]}}
+show: [k, n]
+evidence: {{matched: 1, seconds: 0}}
+"""
+
+
+def spec_file(folder: Path, name: str, reference: str, candidate: str, more: str = "") -> Path:
+    """A comparison file for events with a key `k` and a number `n`."""
+    file = folder / f"{name}.yaml"
+    file.write_text(SPEC.format(name=name, reference=reference, candidate=candidate) + more)
+    return file
+
+
+class ServiceProcess:
+    """`twinstream serve` on one comparison. Start it as often as needed: the comparison goes on."""
+
+    def __init__(self, spec: Path, brokers: str, redis: str) -> None:
+        self._command = [
+            *(sys.executable, "-m", "twinstream.cli.main", "serve", str(spec)),
+            *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0"),
+        ]
+        self._name = spec.stem
+        self._log = spec.with_suffix(".log")
+        self._mark = new_mark()
+
+    def start(self) -> None:
+        """Start the process, and return when it serves."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self._mark}
+            )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().decode().strip().rstrip("/")
+        assert self.address, self.log()
+        eventually(self._serves, seconds=30, what="the service answers")
+
+    def _serves(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/healthz", trust_env=False).is_success
+        except httpx.HTTPError:
+            return False
+
+    def get(self, path: str) -> Any:
+        """The JSON answer to a GET below the comparison."""
+        url = f"{self.address}/v1/comparisons/{self._name}{path}"
+        return httpx.get(url, trust_env=False, timeout=10).raise_for_status().json()
+
+    def ready(self) -> bool:
+        """Whether it says that it is ready."""
+        return httpx.get(f"{self.address}/readyz", trust_env=False, timeout=10).is_success
+
+    def gate(self) -> str:
+        """The gate's answer."""
+        return str(self.get("/gate")["answer"])
+
+    def await_events(self, count: int, *, seconds: float = 60) -> dict[str, Any]:
+        """The status once each side has at least so many events and all matched ones are settled."""
+
+        def complete() -> dict[str, Any] | None:
+            status: dict[str, Any] = self.get("")
+            return status if min(status["events"].values()) >= count else None
+
+        return eventually(complete, seconds=seconds, what=f"{count} events a side; log: {self.log()[-500:]}")
+
+    def kill(self) -> None:
+        """Kill the service with -9, as a machine does that runs out of memory."""
+        self.process.kill()
+        self._end()
+
+    def stop(self) -> int:
+        """Stop it as an operator does; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._end()
+
+    def _end(self) -> int:
+        code = self.process.wait(timeout=40)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def matchers(self) -> list[int]:
+        """The process ids of its matchers."""
+        return [pid for pid, command in marked(self._mark).items() if "spawn_main" in command]
+
+    def family(self) -> dict[int, str]:
+        """All living processes that came of it."""
+        return marked(self._mark)
+
+    def log(self) -> str:
+        """What it wrote to standard error so far."""
+        return self._log.read_text()
+
+
+class Writer:
+    """Writes events (k, n) to both topics of a comparison."""
+
+    def __init__(self, brokers: str, reference: str, candidate: str) -> None:
+        self._topics = (reference, candidate)
+        self._producer = Producer({"bootstrap.servers": brokers, "message.timeout.ms": 60_000})
+
+    def both(self, numbers: range, *, keys: int = 10) -> None:
+        """The same events on both sides."""
+        for number in numbers:
+            for topic in self._topics:
+                self._write(topic, number % keys, number)
+        self.flush()
+
+    def reference(self, key: int, number: int) -> None:
+        """One event on the reference only."""
+        self._write(self._topics[0], key, number)
+
+    def candidate(self, key: int, number: int) -> None:
+        """One event on the candidate only."""
+        self._write(self._topics[1], key, number)
+
+    def raw_candidate(self, record: bytes | None) -> None:
+        """One record on the candidate only."""
+        self._producer.produce(self._topics[1], record, b"0")
+
+    def flush(self) -> None:
+        """Return when Kafka has everything."""
+        assert self._producer.flush(60) == 0, "Kafka took everything"
+
+    def _write(self, topic: str, key: int, number: int) -> None:
+        self._producer.poll(0)
+        self._producer.produce(topic, orjson.dumps({"k": key, "n": number}), str(key).encode())
