@@ -9,12 +9,15 @@ The algorithm is the greedy one of Myers ("An O(ND) Difference Algorithm and Its
 that pairs most is taken. Its cost is the product of the length and the number of differences, so a bound on
 the differences is a bound on the work.
 
-When the budget is used up, what is aligned so far is given back with ``exhausted`` set: the caller then
-knows that the leftovers are a possible explanation, not the smallest one.
+When the budget is used up, the copies of each value are paired in order, the first with the first, and of
+these pairs a longest growing sequence is taken. Where no value stands twice, that is a longest common
+subsequence, too; else it is a possible explanation, not always the smallest: ``exhausted`` says so.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,7 +40,8 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
 
     `budget` bounds the number of differences looked for, 0 or more.
 
-    Complexity: O((n + d) * d) time and O(d * d) memory for d differences, d <= budget.
+    Complexity: O((n + d) * d) time and O(d * d) memory for d differences, d <= budget; O(n log n) more where
+    the budget is used up.
 
     >>> align("axay", "xay", 10)
     Alignment(pairs=[(1, 0), (2, 1), (3, 2)], left_end=4, right_end=3, exhausted=False)
@@ -48,7 +52,6 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
     """
     furthest = {1: 0}
     history: list[dict[int, int]] = []
-    best = (0, 0, 0)
     arrived = (-1, 0, 0)
     for differences in range(budget + 1):
         history.append(furthest)
@@ -59,8 +62,6 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
             while x < len(left) and y < len(right) and left[x] == right[y]:
                 x, y = x + 1, y + 1
             reached[diagonal] = x
-            if x + y > best[0] + best[1]:
-                best = (x, y, differences)
             ends = (x == len(left)) + (y == len(right))
             if ends == 2 or (ends and not whole):
                 arrived = max(arrived, (x + y, x, y))
@@ -68,9 +69,36 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
             _, x, y = arrived
             return Alignment(_walk_back(history, x, y), x, y, exhausted=False)
         furthest = reached
-    x, y, differences = best
-    pairs = _walk_back(history[: differences + 1], x, y)
-    return Alignment(pairs, min(x, len(left)), min(y, len(right)), exhausted=True)
+    pairs = _copies_in_order(left, right)
+    if whole or not pairs:
+        return Alignment(pairs, len(left), len(right), exhausted=True)
+    return Alignment(pairs, pairs[-1][0] + 1, pairs[-1][1] + 1, exhausted=True)
+
+
+def _copies_in_order(left: Sequence[object], right: Sequence[object]) -> list[tuple[int, int]]:
+    """Of the pairs of a value's n-th copies, the most that grow on both sides.
+
+    A longest increasing subsequence by patience sorting: a pile's top ends the best sequence of that length.
+    """
+    places: dict[object, deque[int]] = {}
+    for place, value in enumerate(right):
+        places.setdefault(value, deque()).append(place)
+    tops: list[int] = []
+    piles: list[tuple[int, int]] = []
+    before: dict[tuple[int, int], tuple[int, int] | None] = {}
+    for place, value in enumerate(left):
+        if copies := places.get(value):
+            pair = (place, copies.popleft())
+            pile = bisect_left(tops, pair[1])
+            before[pair] = piles[pile - 1] if pile else None
+            tops[pile : pile + 1] = [pair[1]]
+            piles[pile : pile + 1] = [pair]
+    pairs: list[tuple[int, int]] = []
+    last = piles[-1] if piles else None
+    while last is not None:
+        pairs.append(last)
+        last = before[last]
+    return pairs[::-1]
 
 
 def _step(furthest: dict[int, int], diagonal: int, differences: int) -> int:

@@ -266,7 +266,8 @@ class Comparison:
             newest_ms = max(left[3] for left, _ in explanation.matched)
             self._count_matched(Side.LEFT, [right for _, right in explanation.matched], newest_ms)
         for side in Side:
-            self.lanes.feed(side, tails[side])
+            if partners := self.lanes.feed(side, tails[side]):
+                self._count_matched(side, partners, min(event[3] for event in tails[side]))
 
     def _settle(self, finding: Finding, lane: Hashable, *, tainted: bool) -> None:
         self.closed_by_kind[finding.kind] += 1

@@ -95,8 +95,6 @@ class Lanes:
     def _wait_behind(self, side: Side, ours: Held, event: Event) -> None:
         if type(ours) is Queue:
             ours.append(event)
-        elif type(ours) is Scope:
-            ours.add(side, event)
         else:
             first = cast("Event", ours)
             self.held[side][event[0][0]] = Queue((first, event), first[3])

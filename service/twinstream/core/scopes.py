@@ -109,8 +109,6 @@ class Scope:
         self._explained_at = len(self)
         left, right = (self._contents_of(side) for side in Side)
         alignment = align(left, right, ALIGNMENT_BUDGET, whole=ended)
-        if alignment.exhausted:
-            alignment = alignment._replace(left_end=len(left), right_end=len(right))
         naming = _Naming(self.pieces, (left, right), alignment, recent)
         self.findings = naming.findings(identity)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in alignment.pairs]
@@ -129,7 +127,7 @@ class Scope:
 def _meets(alignment: Alignment) -> bool:
     """Whether the explained pieces end in a run of equal events that is long enough."""
     run = alignment.pairs[-MEETING_RUN:]
-    if alignment.exhausted or len(run) < MEETING_RUN:
+    if len(run) < MEETING_RUN:
         return False
     at_end = run[-1] == (alignment.left_end - 1, alignment.right_end - 1)
     return at_end and run[-1][0] - run[0][0] == run[-1][1] - run[0][1] == MEETING_RUN - 1

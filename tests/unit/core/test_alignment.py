@@ -42,11 +42,20 @@ def test_an_alignment_out_of_budget_is_valid_and_says_so(
 ) -> None:
     alignment = align(left, right, budget, whole=whole)
     check_valid(alignment, left, right)
-    differences = alignment.left_end + alignment.right_end - 2 * len(alignment.pairs)
-    assert differences <= budget
+    if not alignment.exhausted:
+        assert alignment.left_end + alignment.right_end - 2 * len(alignment.pairs) <= budget
     if whole:
+        assert (alignment.left_end, alignment.right_end) == (len(left), len(right))
         distance = len(left) + len(right) - 2 * lcs_length(left, right)
         assert alignment.exhausted == (distance > budget)
+
+
+@given(st.permutations("abcdefgh"), st.permutations("abcdefgh"))
+def test_out_of_budget_distinct_values_still_have_a_longest_common_subsequence(
+    left: list[str], right: list[str]
+) -> None:
+    alignment = align(left[:6], right[2:], 0, whole=True)
+    assert len(alignment.pairs) == lcs_length(left[:6], right[2:])
 
 
 def test_a_partner_behind_a_surplus_event_is_found() -> None:

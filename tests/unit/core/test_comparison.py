@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core import comparison as module
 from twinstream.core.comparison import HOLES_LIMIT, Hole
 from twinstream.core.events import Side
 from twinstream.core.scopes import MEETING_RUN
@@ -89,6 +90,30 @@ def test_a_scope_closes_at_a_run_of_equal_events(equal: int) -> None:
     driver.comparison.review()
     assert driver.kinds() == (["missing"] if equal == MEETING_RUN else [])
     assert driver.comparison.matched == (equal if equal == MEETING_RUN else 0)
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000])
+def test_many_changes_in_a_row_are_changes_and_what_follows_them_meets_again(size: int) -> None:
+    driver = Driver(spec("total", "identity: [v]"))
+    wrong = [record({"k": "wrong", "v": value}) for value in range(150)]
+    reference, candidate = run(150 + 60), wrong + run(60, start=150)
+    for start in range(0, 210, size):
+        driver.feed(LEFT, reference[start : start + size])
+        driver.feed(RIGHT, candidate[start : start + size])
+        driver.comparison.review()
+    assert not driver.comparison.scopes
+    assert driver.kinds() == ["changed"] * 150
+    assert driver.comparison.matched == 60
+
+
+def test_more_differences_than_the_budget_are_explained_at_the_end() -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, run(300))
+    driver.feed(RIGHT, [*run(300, start=1000), *run(5, start=295)])
+    driver.end()
+    assert (driver.kinds().count("missing"), driver.kinds().count("extra")) == (295, 300)
+    assert driver.comparison.matched == 5
+    assert [driver.comparison.unmatched(side) for side in Side] == [0, 0]
 
 
 def test_what_one_side_has_behind_the_meeting_is_matched_again() -> None:
@@ -178,6 +203,14 @@ def test_a_key_in_two_partitions_of_a_side_is_a_hole_that_names_both() -> None:
     assert "(3 and 5)" in hole.reason
 
 
+def test_the_memory_for_partitions_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HOMES_LIMIT", 3)
+    driver = Driver(spec("{per_key: [v]}"))
+    for written in run(20):
+        driver.feed(LEFT, [written])
+    assert len(driver.comparison._homes[LEFT]) <= 4
+
+
 def test_partitions_do_not_matter_to_a_bag() -> None:
     driver = Driver(spec("unordered"))
     driver.feed(LEFT, run(1), partition=3)
@@ -190,7 +223,9 @@ def test_a_full_memory_is_a_hole_and_what_is_dropped_is_never_verified() -> None
     driver.feed(LEFT, run(6))
     driver.feed(RIGHT, run(3))
     driver.comparison.survey((True, True))
-    assert [hole.reason for hole in driver.comparison.holes] == ["limits.unmatched_events (5) was reached"]
+    assert [hole.reason for hole in driver.comparison.holes] == [
+        "limits.unmatched_events (5) was reached: what came after was not compared"
+    ]
     assert driver.comparison.verified_up_to(RIGHT, {0: 3}) == {0: 0}
     assert driver.comparison.unmatched(RIGHT) == 3
     driver.end()
@@ -216,6 +251,8 @@ def test_a_scope_beyond_its_limit_is_lost_and_counted_and_never_verified() -> No
     assert driver.held(LEFT) == []
     comparison.survey((True, True))
     assert comparison.verified_up_to(LEFT, {0: 25}) == {0: 0}
+    driver.end()
+    assert comparison.unmatched(LEFT) == 25
 
 
 def test_a_lost_scope_survives_restart_after_restart() -> None:
