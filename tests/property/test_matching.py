@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from itertools import groupby
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from hypothesis import given
@@ -109,27 +108,28 @@ def streams(draw: st.DrawFn, max_events: int = 16) -> Streams:
     return Streams(draw(st.sampled_from(list(ORDERS))), draw(st.sampled_from(list(EQUALITIES))), steps)
 
 
-def one_by_one(steps: Iterable[Step]) -> list[Batch]:
-    return [Batch(s.side, () if s.value is None else (record(s.value, s.style),)) for s in steps]
+STEP_MS = 10_000
+
+
+def one_by_one(steps: list[Step]) -> list[Batch]:
+    return cut(steps, [True])
 
 
 def cut(steps: list[Step], cuts: list[bool]) -> list[Batch]:
-    """Runs of one side as batches, cut further where `cuts` (repeated) says so."""
-    numbers: list[tuple[int, Step]] = []
-    number = 0
+    """Runs of one side as batches, cut further where `cuts` (repeated) says so; a step takes ten seconds."""
+    batches: list[list[int]] = []
     for place, step in enumerate(steps):
-        previous = steps[place - 1]
-        if (
-            place == 0
-            or previous.side is not step.side
-            or None in (previous.value, step.value)
-            or cuts[place % 8]
-        ):
-            number += 1
-        numbers.append((number, step))
+        before = steps[place - 1] if place else Step(step.side, None)
+        if before.side is not step.side or None in (before.value, step.value) or cuts[place % len(cuts)]:
+            batches.append([])
+        batches[-1].append(place)
     return [
-        Batch(group[0].side, [] if group[0].value is None else [record(s.value, s.style) for s in group])
-        for group in ([step for _, step in members] for _, members in groupby(numbers, key=lambda n: n[0]))
+        Batch(
+            steps[places[0]].side,
+            [record(step.value, step.style) for place in places if (step := steps[place]).value is not None],
+            [place * STEP_MS for place in places],
+        )
+        for places in batches
     ]
 
 
@@ -146,7 +146,8 @@ def check_accounts(comparison: Comparison) -> None:
 
 
 def outcome(driver: Driver) -> dict[str, Any]:
-    """What a user can see of a comparison. Duplicate and extra count as one name: see `names_of_surplus`."""
+    """What a user can see of a comparison. A surplus event counts under one name:
+    what matched is known by checksums of its bytes after a restart, and these differ between styles."""
     comparison = driver.comparison
     found = [*driver.findings(), *comparison.provisional()]
     return {

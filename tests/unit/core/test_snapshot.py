@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.streams import LEFT, RIGHT, Driver, batches, spec
+from twinstream.core.comparison import Hole
+from twinstream.core.snapshot import restore, snapshot
+
+
+def restarted(driver: Driver) -> Driver:
+    """A new process that knows only what the snapshot kept."""
+    fresh = Driver(driver.spec)
+    restore(fresh.comparison, snapshot(driver.comparison), fresh.codec.form, read_at=7.0)
+    fresh.offsets = list(driver.offsets)
+    return fresh
+
+
+def plain(data: Any) -> bool:
+    """Whether it is made of what any format can carry."""
+    if isinstance(data, dict):
+        return all(type(name) is str and plain(value) for name, value in data.items())
+    if isinstance(data, list):
+        return all(map(plain, data))
+    return isinstance(data, (int, str, bytes, type(None)))
+
+
+def test_a_snapshot_is_plain_data() -> None:
+    driver = Driver(spec("{per_key: [k]}", "undecodable: {budget: 5}"))
+    driver.take(batches("L:a1 L:b1 L:c1 R:a1 R:b2 L:c2"))
+    driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
+    driver.comparison.undecodable(LEFT)
+    driver.comparison.ignore(RIGHT, 2)
+    assert plain(snapshot(driver.comparison))
+
+
+def test_a_restored_comparison_has_the_same_snapshot() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    driver.take(batches("L:a1 L:b1 L:c1 R:a1 R:b2 L:c2"))
+    driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
+    assert snapshot(restarted(driver).comparison) == snapshot(driver.comparison)
+
+
+def test_a_restored_hole_taints_what_comes() -> None:
+    driver = Driver(spec("total"))
+    driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
+    fresh = restarted(driver)
+    assert fresh.comparison.holes == [Hole("lost", RIGHT, 3, 9)]
+    fresh.take(batches("L:a1 R:b1"))
+    assert not fresh.comparison.diverged
+
+
+def test_a_restored_scope_goes_on_collecting() -> None:
+    driver = Driver(spec("total"))
+    driver.take(batches("L:a1 L:b1 R:b1"))
+    fresh = restarted(driver)
+    fresh.take(batches("L:c1 R:c1"))
+    fresh.end()
+    assert fresh.kinds() == ["missing"]
+    assert fresh.comparison.matched == 2
+
+
+def test_a_halted_comparison_stays_halted() -> None:
+    driver = Driver(spec("total", "on_divergence: halt"))
+    driver.take(batches("L:a1 R:b1"))
+    fresh = restarted(driver)
+    fresh.take(batches("L:c1 R:d1"))
+    assert [account.ignored for account in fresh.comparison.accounts] == [1, 1]
+
+
+def test_a_full_memory_stays_full() -> None:
+    driver = Driver(spec("unordered", "limits: {unmatched_events: 1}"))
+    driver.take(batches("L:a1 L:b1"))
+    fresh = restarted(driver)
+    fresh.take(batches("R:a1"))
+    assert fresh.comparison.matched == 0
+    assert len(fresh.comparison.holes) == 1
+
+
+def test_waiting_events_are_as_if_read_now() -> None:
+    driver = Driver(spec("total"))
+    driver.take(batches("L:a1"))
+    fresh = restarted(driver)
+    assert [event[4] for event in fresh.comparison.waiting_events(LEFT)] == [7.0]
