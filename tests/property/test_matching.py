@@ -317,3 +317,22 @@ def _restart(driver: Driver) -> None:
     assert set(again.pop("recent")) == set(state.pop("recent"))
     assert again == state
     driver.comparison = fresh
+
+
+@given(streams(), cuts, st.sampled_from(["", "identity: [k]\n"]))
+def test_accounts_hold_where_the_clock_proves(streams: Streams, cuts: list[bool], identity: str) -> None:
+    driver = Driver(spec(streams.order, f"{identity}overdue: {{after: 20s, proves: true}}"))
+    for batch in cut(streams.steps, cuts):
+        driver.take([batch], review=True)
+        first = driver.comparison.survey((True, True))
+        check_accounts(driver.comparison)
+        assert driver.comparison.survey((True, True)) == first
+    driver.end()
+    check_accounts(driver.comparison)
+    ids = [
+        (side, event[2])
+        for finding, _, _ in driver.findings()
+        for side, event in ((LEFT, finding.left), (RIGHT, finding.right))
+        if event is not None
+    ]
+    assert len(ids) == len(set(ids)), "an event is in one difference only"
