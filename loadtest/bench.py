@@ -229,7 +229,6 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 def main(
     events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None
 ) -> None:
-    rows = []
     """Measure, print the table, and write the report."""
     cases = product(equalities or EQUALITIES, orders or ("per_key", "unordered"))
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:

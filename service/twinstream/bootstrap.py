@@ -81,9 +81,13 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) ->
 
 def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> Worker:
     """A worker on real Kafka and Redis."""
+    source, store = _make_source(settings, spec), RedisStore(settings.redis, spec.name, token)
+    return Worker(spec, source, store, publisher, SystemClock())
+
+
+def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
     topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
-    source = KafkaSource(settings.brokers, spec.name, topics, settings.kafka)
-    return Worker(spec, source, RedisStore(settings.redis, spec.name, token), publisher, SystemClock())
+    return KafkaSource(settings.brokers, spec.name, topics, settings.kafka)
 
 
 def _die_with_parent() -> None:
@@ -93,10 +97,10 @@ def _die_with_parent() -> None:
 
 def _release(settings: Settings, name: str, token: str) -> None:
     """Hand the lease of a fallen matcher back; if that fails, it ends by itself."""
-    store = RedisStore(settings.redis, name, token)
     with suppress(StoreError):
+        store = RedisStore(settings.redis, name, token)
         store.release()
-    store.close()
+        store.close()
 
 
 # -- the service -------------------------------------------------------------------------------------------
@@ -116,11 +120,21 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise SettingsError(f"two comparison files have the name {twice!r}: give each its own")
+    _try_settings(settings, specs[0])
     listening = _bind(settings.bind)
     host, port = listening.getsockname()[:2]
     sys.stdout.write(f"http://{f'[{host}]' if ':' in host else host}:{port}/\n")
     sys.stdout.flush()
     asyncio.run(_serve(settings, specs, listening))
+
+
+def _try_settings(settings: Settings, spec: Spec) -> None:
+    """Build the clients once, which connects nothing, so that a wrong setting is heard of at once."""
+    try:
+        _make_source(settings, spec).close()
+        RedisStore(settings.redis, spec.name).close()
+    except TwinstreamError as error:
+        raise SettingsError(str(error)) from None
 
 
 def _bind(address: str) -> socket.socket:

@@ -112,6 +112,10 @@ class Store(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Forget everything that was saved. Raises Fenced when another owner has taken over."""
+        ...
+
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the store still holds the checkpoint of this sequence number.
 

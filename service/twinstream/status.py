@@ -74,6 +74,7 @@ class Health(Frozen):
     status: Literal["ok", "degraded"]
     reasons: list[str] = []
     unreachable: list[Dependency] = []
+    standby: bool = False
 
 
 class DivergenceCounts(Frozen):
@@ -160,7 +161,9 @@ class ComparisonStatus(Frozen):
     max_unmatched: int
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
+    closed_divergences: DivergenceCounts = DivergenceCounts()
     suspicions: int
+    hole_count: int = 0
     holes: list[Hole]
     undecodable: list[Undecodable]
     coverage: Coverage

@@ -110,6 +110,19 @@ def test_renewing_keeps_the_lease_and_tells_whether_the_checkpoint_is_there(open
         first.renew(1)
 
 
+def test_clearing_forgets_what_was_saved_and_keeps_the_lease(open_store: Open) -> None:
+    first, second = open_store("a"), open_store("b")
+    first.acquire()
+    first.save(1, b"one", {"d": b"{}"})
+    first.clear()
+    assert first.load() == (None, {})
+    assert not second.acquire()
+    first.release()
+    second.acquire()
+    with pytest.raises(Fenced):
+        first.clear()
+
+
 @pytest.mark.requires_redis
 def test_a_lost_store_is_written_anew_by_its_living_owner(redis_url: str) -> None:
     store = RedisStore(redis_url, "emptied", "a")

@@ -45,8 +45,7 @@ def _outcome(
     worker = bench.started()
     for step in range(30):
         if step in crash_at:
-            bench.storage.lease = None
-            worker = bench.started()
+            worker = bench.restarted()
         if step % beat_every == 0:
             bench.clock.advance(BEAT_SECONDS)
         worker.step()

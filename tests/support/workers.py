@@ -46,6 +46,14 @@ class Bench:
         assert worker.start(), self.status().reason
         return worker
 
+    def restarted(self) -> Worker:
+        """A worker after a crash of the one before, whose lease is over and whose provisional word is void."""
+        self.storage.lease = None
+        for report in self.reports().values():
+            if report.provisional:
+                self.publisher.publish(Withdrawn(id=report.id, comparison=report.comparison))
+        return self.started()
+
     def write(self, side: Side, *events: tuple[object, int], at_ms: int = 0) -> None:
         """Write events (k, n) to a side."""
         for key, number in events:

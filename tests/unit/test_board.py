@@ -122,6 +122,14 @@ def test_a_withdrawn_divergence_is_gone(board: Board) -> None:
     assert board.divergences(NAME).get("a") is None
 
 
+def test_what_a_lost_matcher_said_provisionally_is_gone(board: Board) -> None:
+    board.accept(status())
+    board.accept(divergence("open", provisional=True))
+    board.accept(divergence("closed"))
+    board.lost(NAME, "its matcher failed; it is started again")
+    assert [report.id for report in board.divergences(NAME).page(10).items] == ["closed"]
+
+
 def test_pages_of_divergences_hold_each_once_although_new_ones_come() -> None:
     log = DivergenceLog()
     for number in range(5):

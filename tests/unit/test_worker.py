@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.support.workers import SPEC, Bench
-from twinstream.adapters.memory import MemorySource
+from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.core.events import Side
-from twinstream.errors import CheckpointError, Fenced
+from twinstream.errors import CheckpointError, Fenced, StoreError
+from twinstream.runtime.worker import Worker
+from twinstream.spec.load import loads
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
 
@@ -246,3 +250,54 @@ def test_a_side_that_holds_half_of_the_limit_is_not_read_on() -> None:
     bench.write(Side.RIGHT, *(("a", number) for number in range(2000)))
     status = bench.run(worker, steps=50)
     assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 2000, [])
+
+
+class _AnswersLost(MemoryStore):
+    """A store whose next save takes effect, but whose answer does not arrive."""
+
+    lose_answer = False
+
+    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
+        super().save(sequence, checkpoint, divergences)
+        if self.lose_answer:
+            self.lose_answer = False
+            raise StoreError("the answer was lost")
+
+
+def test_a_save_whose_answer_was_lost_is_not_mistaken_for_the_next_one() -> None:
+    bench = Bench()
+    store = _AnswersLost(bench.storage, "worker")
+    worker = Worker(loads(SPEC), bench.source, store, bench.publisher, bench.clock)
+    assert worker.start()
+    bench.write_both(("a", 0))
+    store.lose_answer = True
+    bench.run(worker)
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    bench.write(Side.RIGHT, ("a", 2))
+    status = bench.run(worker)
+    assert status.verdict == "DIVERGED"
+    assert bench.restarted().comparison.diverged, "what was announced is in the checkpoint"
+    assert bench.storage.sequence == status.checkpoint.sequence
+
+
+def test_a_changed_comparison_file_forgets_the_divergences_of_the_old_one() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", -1))
+    bench.write_both(*(("a", number) for number in range(20)))
+    bench.run(worker)
+    worker.stop()
+    assert bench.storage.divergences
+    bench.spec = SPEC.replace("order: {per_key: [k]}", "order: unordered")
+    bench.started()
+    assert bench.storage.divergences == {}
+
+
+def test_a_partition_that_was_added_is_a_hole() -> None:
+    bench = Bench()
+    bench.started().stop()
+    bench.source = MemorySource(partitions=2)
+    status = bench.run(bench.started())
+    assert status.verdict == "INCONCLUSIVE"
+    assert {hole.side for hole in status.holes} == {"reference", "candidate"}
+    assert status.holes[0].reason.startswith("partition 1 was added")

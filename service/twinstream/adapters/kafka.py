@@ -4,7 +4,7 @@ Choices, each for a reason:
 
 - Two consumers, so that the side that is behind can be read first, and the other left alone.
 - `assign`, never a shared group: the matcher's positions are those of its checkpoint, and it must not disturb
-  the pipelines' consumers. The group id only serves lag tools.
+  the pipelines' consumers. The group id only names the client.
 - `auto.offset.reset=error`: a range that Kafka has lost must be heard of, not skipped.
 - `isolation.level=read_committed`: what a pipeline aborted was never put out.
 - `fetch.queue.backoff.ms=10`: its default of a second stalls catching up.
@@ -28,7 +28,7 @@ from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Positions
 
 BATCH_RECORDS = 1000
-METADATA_TIMEOUT_SECONDS = 10.0
+METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
 """A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s does not answer."""
 _DEFAULTS: dict[str, str | int | bool] = {
@@ -100,6 +100,7 @@ class _TopicReader:
         except KafkaException as error:
             raise SourceError(f"kafka settings: {error.args[0].str()}") from None
         self._partitions: list[int] = []
+        self._lost: dict[int, int] = {}
         self._closed = False
 
     def first_offsets(self) -> dict[int, int]:
@@ -126,11 +127,11 @@ class _TopicReader:
 
     def poll(self, timeout: float) -> Sequence[Batch | Gap]:
         messages = self._consumer.consume(BATCH_RECORDS, timeout)
-        if not messages:
-            return ()
         if any(map(Message.error, messages)):
-            return [*self._batches([m for m in messages if m.error() is None]), *self._gaps(messages)]
-        return list(self._batches(messages))
+            self._note_lost(messages)
+            messages = [message for message in messages if message.error() is None]
+        gaps = list(self._gaps()) if self._lost else []
+        return [*self._batches(messages), *gaps]
 
     def _batches(self, messages: list[Message]) -> Iterator[Batch]:
         if not messages:
@@ -153,17 +154,23 @@ class _TopicReader:
             list(map(_second, map(Message.timestamp, messages))),
         )
 
-    def _gaps(self, messages: list[Message]) -> Iterator[Gap]:
-        """Lost ranges among the errors; each is skipped to where the partition now begins."""
+    def _note_lost(self, messages: list[Message]) -> None:
         for message in messages:
             error = message.error()
-            if error is None or error.code() != KafkaError._AUTO_OFFSET_RESET:
+            if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+                self._lost[_partition(message)] = _offset(message)
+
+    def _gaps(self) -> Iterator[Gap]:
+        """Lost ranges; each partition goes on where it now begins, as soon as Kafka says where that is."""
+        for partition, wanted in tuple(self._lost.items()):
+            try:
+                available = self._first_offset(partition)
+            except KafkaException:
                 continue
-            partition = _partition(message)
-            available = self._first_offset(partition)
             self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
             self._consumer.incremental_assign([TopicPartition(self._topic, partition, available)])
-            yield Gap(self._side, partition, _offset(message), available)
+            del self._lost[partition]
+            yield Gap(self._side, partition, wanted, available)
 
     def ends(self) -> dict[int, int]:
         found = {}

@@ -108,6 +108,14 @@ class MemoryStore:
             storage.sequence, storage.checkpoint = sequence, checkpoint
             storage.divergences.update(divergences)
 
+    def clear(self) -> None:
+        """Forget everything that was saved."""
+        storage = self._reached()
+        if storage.owner not in (None, self._token):
+            raise Fenced("another process has taken this comparison over")
+        storage.sequence = storage.checkpoint = None
+        storage.divergences.clear()
+
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there."""
         storage = self._reached()

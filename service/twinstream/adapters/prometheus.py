@@ -111,7 +111,11 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     events = _counter("events", "Events consumed.", "side")
     matched = _counter("matched", "Pairs of events matched.")
     undecodable = _counter("undecodable", "Records that are no event of the comparison.", "side")
-    divergences = _counter("divergences", "Divergences found.", "kind")
+    divergences = _counter(
+        "divergences",
+        "Divergences found and finally classified; those of open scopes are not among them.",
+        "kind",
+    )
     unmatched = _gauge("unmatched", "Events without a partner so far.", "side")
     accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
     suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
@@ -120,8 +124,8 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
         name = status.name
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
-        holes.add_metric([name], len(status.holes))
-        for kind, count in status.divergences.by_kind.items():
+        holes.add_metric([name], status.hole_count)
+        for kind, count in status.closed_divergences.by_kind.items():
             divergences.add_metric([name, kind], count)
         for side in ("reference", "candidate"):
             account: Accounts = getattr(status.accounts, side)

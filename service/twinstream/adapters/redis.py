@@ -54,6 +54,13 @@ for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[5], ARGV[i], ARGV[i + 1]) end
 return 1
 """
 
+_CLEAR = """
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[4], KEYS[5])
+return 1
+"""
+
 _RENEW = """
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
@@ -90,8 +97,8 @@ class RedisStore:
         except ValueError as error:
             raise StoreError(f"redis address {url!r}: {error}") from None
         self._place = _without_secret(self._redis)
-        self._acquire, self._save, self._renew, self._release = (
-            self._redis.register_script(script) for script in (_ACQUIRE, _SAVE, _RENEW, _RELEASE)
+        self._acquire, self._save, self._clear, self._renew, self._release = (
+            self._redis.register_script(script) for script in (_ACQUIRE, _SAVE, _CLEAR, _RENEW, _RELEASE)
         )
         self._checked = False
 
@@ -113,6 +120,11 @@ class RedisStore:
         for key, report in divergences.items():
             arguments += (key, report)
         if not self._run(lambda: self._save(self._keys, arguments)):
+            raise Fenced("another process has taken this comparison over")
+
+    def clear(self) -> None:
+        """Forget everything that was saved. Raises Fenced."""
+        if not self._run(lambda: self._clear(self._keys, [self._token])):
             raise Fenced("another process has taken this comparison over")
 
     def renew(self, sequence: int) -> bool:

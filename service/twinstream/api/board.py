@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from twinstream.api import freshness as fresh
 from twinstream.api.divergences import DivergenceLog
@@ -144,6 +145,9 @@ class Board:
         """
         entry = self._entry(name)
         entry.lost = reason
+        # Its successor starts from the last checkpoint, and does not know what was shown since.
+        for key in entry.divergences.withdraw_provisional():
+            self._tell(partial(withdrawn_event, Withdrawn(id=key, comparison=name)))
         self._tell_state(entry)
 
     def tick(self) -> None:

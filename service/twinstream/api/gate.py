@@ -66,7 +66,7 @@ def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateA
         unmatched_candidate=status.unmatched.candidate,
         divergences=status.divergences.total,
         suspicions=status.suspicions,
-        holes=len(status.holes),
+        holes=status.hole_count,
         stale=not freshness.fresh,
         updated_at=utc_text(status.updated_at) if freshness.since else "",
         reference_version=status.reference.version or "",

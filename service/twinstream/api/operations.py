@@ -48,6 +48,8 @@ def _obstacles(view: View) -> list[str]:
     if not view.freshness.fresh:
         return [f"{view.name}: {view.freshness.reason}"]
     health = view.status.health
+    if health.standby:
+        return [f"{view.name}: {' '.join(health.reasons)}"]
     unreachable = " and ".join(service.capitalize() for service in health.unreachable)
     if not unreachable:
         return []

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import httpx
 
+from twinstream.cli.output import Unreachable
 from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
@@ -18,12 +19,6 @@ service_option = click.option(
     show_default=True,
     help="Address of the service; also TWINSTREAM_SERVICE.",
 )
-
-
-class Unreachable(click.ClickException):
-    """The service did not answer."""
-
-    exit_code = 4
 
 
 def ask(service: str, path: str) -> Any:

@@ -11,7 +11,8 @@ from importlib import import_module
 
 import click
 
-from twinstream.errors import SourceError, StoreError, TwinstreamError
+from twinstream.cli.output import Unreachable
+from twinstream.errors import TwinstreamError
 
 COMMANDS = {
     "check": "Compare two recorded outputs, or a trace of both.",
@@ -69,12 +70,12 @@ def main() -> None:
         sys.exit(cli.main(standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
-        sys.exit(2)
+        sys.exit(4 if isinstance(error, Unreachable) else 2)
     except click.Abort:
         sys.exit(130)
     except TwinstreamError as error:
         click.echo(f"twinstream: {error}", err=True)
-        sys.exit(4 if isinstance(error, (SourceError, StoreError)) else 2)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

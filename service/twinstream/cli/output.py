@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -14,6 +15,10 @@ COLOUR = {
     "INCONCLUSIVE": "yellow", "undecided": "yellow",
 }  # fmt: skip
 SHOWN = 10
+
+
+class Unreachable(click.ClickException):
+    """The service did not answer."""
 
 
 def print_answer(answer: dict[str, Any]) -> None:

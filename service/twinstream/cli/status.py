@@ -14,6 +14,9 @@ from rich.text import Text
 from twinstream.cli.client import ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT
 
+PIPE_WIDTH = 200
+"""Columns where nobody looks: enough for every heading."""
+
 
 @click.command(
     help="""Show what the service knows of its comparisons.
@@ -69,6 +72,8 @@ def _print(items: list[dict[str, Any]]) -> None:
             f"{item['divergences']['total']:,}",
         )
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
     console.print(table)
     for item in items:
         for reason in (item["reason"], *item["health"]["reasons"]):

@@ -37,7 +37,7 @@ class Rules:
 
     `canonical` maps contents to canonical form, `identity` a record to the thing it is about. `bag` tells
     that lanes are classes of equal events, so that no order between them can be spread over partitions.
-    Limits are in events.
+    Limits are in events but for `unmatched_bytes`.
     """
 
     canonical: Canonical
@@ -47,6 +47,7 @@ class Rules:
     proves: bool = False
     overdue_after_ms: int = 60_000
     unmatched_limit: int = 5_000_000
+    unmatched_bytes: int = 2 << 30
     scope_limit: int = 10_000
     recent_matches: int = 100_000
 
@@ -97,12 +98,14 @@ class Survey:
     """What one look at everything unmatched found.
 
     `first_open` is the smallest unmatched offset by side and partition, `oldest_ms` the smallest timestamp of
-    an unmatched event, `suspicions` the number of overdue events that are not proven to have no partner.
+    an unmatched event, `suspicions` the number of overdue events that are not proven to have no partner,
+    `held_bytes` the size of the records that wait, by side.
     """
 
     first_open: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
     oldest_ms: int | None = None
     suspicions: int = 0
+    held_bytes: list[int] = field(default_factory=lambda: [0, 0])
 
 
 class Comparison:
@@ -164,9 +167,13 @@ class Comparison:
         if self.ended[side.other] and self.unmatched(side):
             self._prove()
         if self.unmatched(Side.LEFT) + self.unmatched(Side.RIGHT) > self.rules.unmatched_limit:
-            self.overflowing = True
-            self.hole(Hole(f"limits.unmatched_events ({self.rules.unmatched_limit}) was reached", side))
+            self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
+
+    def _overflow(self, limit: str) -> None:
+        """Memory is full: from here on events are only counted."""
+        self.overflowing = True
+        self.hole(Hole(f"{limit} was reached: what came after was not compared"))
 
     def ignore(self, side: Side, count: int) -> None:
         """Count events that a declared rule leaves out."""
@@ -342,6 +349,8 @@ class Comparison:
             for side in Side:
                 for event in scope.pieces[side]:
                     self._note_open(side, event)
+        if sum(self.surveyed.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
+            self._overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return self.surveyed
 
     def _survey_side(self, side: Side, judge: bool, proven: list[Event]) -> None:
@@ -368,6 +377,7 @@ class Comparison:
             first[event[1]] = event[2]
         if survey.oldest_ms is None or event[3] < survey.oldest_ms:
             survey.oldest_ms = event[3]
+        survey.held_bytes[side] += len(event[0][3])
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> None:
         """Settle events without a partner, each with an unmatched one of its identity on the other side."""

@@ -50,7 +50,9 @@ def decode(data: bytes) -> dict[str, Any]:
         end = 8 + int.from_bytes(body[:8], "big")
         state: dict[str, Any] = _unpacked(orjson.loads(body[8:end]), memoryview(body)[end:])
     except (zlib.error, orjson.JSONDecodeError, KeyError, IndexError) as error:
-        raise CheckpointError(f"the stored state is damaged ({error}): reset the comparison") from None
+        raise CheckpointError(
+            f"the stored state is damaged ({error}): remove the comparison's keys in Redis to begin anew"
+        ) from None
     return state
 
 

@@ -111,7 +111,13 @@ class Intake:
             comparison.hole(Hole(reason, record.side, record.partition, record.offset))
 
     def _note_gap(self, gap: Gap) -> None:
-        lost = f"{gap.wanted} to {gap.available - 1}"
-        reason = f"Kafka does not have offsets {lost} any more; they were not compared"
+        if gap.available > gap.wanted:
+            lost = f"{gap.wanted} to {gap.available - 1}"
+            reason = f"Kafka does not have offsets {lost} any more; they were not compared"
+        else:
+            reason = (
+                f"offset {gap.wanted} was next, but the partition ends below it and begins at "
+                f"{gap.available}: the topic was created anew or cut off"
+            )
         self._comparison.hole(Hole(reason, gap.side, gap.partition, gap.wanted))
         self.positions[gap.side][gap.partition] = gap.available

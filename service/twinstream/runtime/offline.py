@@ -142,12 +142,12 @@ class Check:
             when = (
                 f"known at line {self._decided_at}" if self._decided_at else "known at the end of the input"
             )
-            return f"The outputs differ, {when}: the order declared is {self._spec.order_text}."
+            return f"The outputs differ, {when}; they are compared {self._spec.order_text}."
         if verdict is Verdict.INCONCLUSIVE:
             return f"Not decided: {'; '.join(doubts)}."
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
-        return f"All {self.comparison.matched} pairs match; the order declared is {self._spec.order_text}."
+        return f"All {self.comparison.matched} pairs match; they are compared {self._spec.order_text}."
 
 
 def check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TypeVar
 from twinstream import status
 from twinstream.core.comparison import KINDS, Comparison, Hole
 from twinstream.core.events import Side
+from twinstream.core.scopes import Kind
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake, Undecodable
@@ -33,6 +35,7 @@ class Situation:
     started_at: datetime
     troubles: list[str] = field(default_factory=list)
     unreachable: list[Dependency] = field(default_factory=list)
+    standby: bool = False
     waiting_for: str | None = None
     unsaved_divergence: bool = False
     verified_through: datetime | None = None
@@ -48,7 +51,7 @@ class Reporter:
         self._comparison, self._intake = comparison, intake
         self.verdict = Verdict.PENDING
         self.since: datetime | None = None
-        self._hole_times: list[datetime] = []
+        self.hole_times: list[datetime] = []
 
     def glance(self, situation: Situation, now: datetime) -> status.ComparisonStatus:
         """The comparison at a glance, as of now."""
@@ -69,6 +72,7 @@ class Reporter:
                 status="degraded" if situation.troubles else "ok",
                 reasons=situation.troubles,
                 unreachable=situation.unreachable,
+                standby=situation.standby,
             ),
             events=_sides(lambda side: comparison.accounts[side].consumed),
             matched=comparison.matched,
@@ -76,7 +80,9 @@ class Reporter:
             max_unmatched=self._intake.max_unmatched,
             accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
+            closed_divergences=_counts(comparison.closed_by_kind),
             suspicions=comparison.surveyed.suspicions,
+            hole_count=len(comparison.holes),
             holes=self._holes(now),
             undecodable=[self._undecodable(record) for record in self._intake.undecodable],
             coverage=self.coverage(),
@@ -91,8 +97,9 @@ class Reporter:
             updated_at=now,
         )
 
-    def resume(self, verdict: str, since: str | None) -> None:
-        """Go on with the verdict of a checkpoint."""
+    def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
+        """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
+        self.hole_times = [datetime.fromisoformat(moment) for moment in hole_times]
         self.verdict = Verdict(verdict)
         self.since = None if since is None else datetime.fromisoformat(since)
 
@@ -123,9 +130,9 @@ class Reporter:
             return self._diverged_reason()
         if verdict is Verdict.INCONCLUSIVE:
             more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
-            return f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}."
+            return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
         if verdict is Verdict.PENDING:
-            return f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}."
+            return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
         pairs = f"{self._comparison.matched:,} pairs"
         return f"{pairs} match, and nothing differs; the outputs are compared {self._spec.order_text}."
 
@@ -135,11 +142,9 @@ class Reporter:
         return f"The outputs differ: {named or 'one difference'}; they are compared {self._spec.order_text}."
 
     def _divergences(self) -> status.DivergenceCounts:
-        comparison = self._comparison
-        by_kind = {kind: comparison.closed_by_kind[kind] for kind in KINDS}
-        for divergence in comparison.provisional():
-            by_kind[divergence.finding.kind] += 1
-        return status.DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
+        """Those of closed scopes, and the best explanation of the open ones."""
+        open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
+        return _counts(self._comparison.closed_by_kind + open_kinds)
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -198,10 +203,9 @@ class Reporter:
 
     def _holes(self, now: datetime) -> list[status.Hole]:
         holes = self._comparison.holes
-        self._hole_times += [now] * (len(holes) - len(self._hole_times))
+        self.hole_times += [now] * (len(holes) - len(self.hole_times))
         return [
-            self._hole(hole, at)
-            for hole, at in list(zip(holes, self._hole_times, strict=False))[:HOLES_SHOWN]
+            self._hole(hole, at) for hole, at in list(zip(holes, self.hole_times, strict=False))[:HOLES_SHOWN]
         ]
 
     def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
@@ -226,6 +230,15 @@ class Reporter:
 
 def _sides(value_of: Callable[[Side], T]) -> status.Sides[T]:
     return status.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _counts(by_kind: Mapping[Kind, int]) -> status.DivergenceCounts:
+    counts = {kind: by_kind.get(kind, 0) for kind in KINDS}
+    return status.DivergenceCounts(total=sum(counts.values()), by_kind=counts)
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

@@ -18,10 +18,10 @@ import structlog
 
 from twinstream import status
 from twinstream.core import snapshot
-from twinstream.core.comparison import Comparison, Divergence
+from twinstream.core.comparison import Comparison, Divergence, Hole
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
-from twinstream.ports import Clock, Gap, Publisher, Source, Store, Stored
+from twinstream.ports import Clock, Gap, Positions, Publisher, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.reporting import Reporter, Situation
@@ -42,9 +42,13 @@ BEAT_SHARE = 0.05
 RETRY_SECONDS = 1.0
 LEAD_EVENTS = 20_000
 """A side that is ahead by so many events waits for the other, as long as the other has something."""
+HOLD_ABOVE, READ_ON_BELOW = 0.5, 0.25
+"""Shares of a limit between which a side that is ahead is left alone."""
 PROVISIONAL_SHOWN = 100
 STALLED_SHARE = 0.25
 """A side is called stalled when it is behind by this share of the time after which events are overdue."""
+
+STANDBY = "another process owns this comparison; this one stands by"
 
 log = structlog.get_logger()
 
@@ -61,7 +65,8 @@ class Worker:
         self._codec = Codec(spec)
         self._explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
         self._fresh()
-        self._sequence = 0
+        self._sequence = self._attempt = 0
+        self._resumed = False
         self._kept = 0
         self._unsaved: dict[str, bytes] = {}
         self._provisional: dict[str, status.DivergenceReport] = {}
@@ -100,7 +105,7 @@ class Worker:
         """
         try:
             if not self._store.acquire():
-                return self._wait_for("another process owns this comparison; this one stands by")
+                return self._wait_for(STANDBY, standby=True)
             self._resume(self._store.load())
         except CheckpointError:
             raise
@@ -108,9 +113,9 @@ class Worker:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
             return self._wait_for(str(error), unreachable="redis")
-        if self._sequence == 0 and (reason := self._unsafe_start()):
+        if not self._resumed and (reason := self._unsafe_start()):
             return self._wait_for(reason)
-        self._situation.waiting_for = None
+        self._situation.waiting_for, self._situation.standby = None, False
         self._source.assign(self.intake.positions)
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
         return True
@@ -148,8 +153,9 @@ class Worker:
                     )
         return None
 
-    def _wait_for(self, reason: str, unreachable: Dependency | None = None) -> bool:
+    def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
+        self._situation.standby = standby
         self._situation.waiting_for = reason
         self._situation.troubles = [reason]
         self._situation.unreachable = [unreachable] if unreachable else []
@@ -178,11 +184,15 @@ class Worker:
 
     def _hold_back(self, ahead: Side) -> None:
         """Stop reading a side that holds half of the limit, until it holds less than a quarter."""
-        limit = self._spec.limits.unmatched_events
-        if self._held_back is None and self.comparison.unmatched(ahead) > limit // 2:
+        if self._held_back is None and self._filled(ahead) > HOLD_ABOVE:
             self._held_back = ahead
-        elif self._held_back is not None and self.comparison.unmatched(self._held_back) < limit // 4:
+        elif self._held_back is not None and self._filled(self._held_back) < READ_ON_BELOW:
             self._held_back = None
+
+    def _filled(self, side: Side) -> float:
+        """The share of the limits that the unmatched events of a side take; bytes as of the last survey."""
+        limits, held = self._spec.limits, self.comparison.surveyed.held_bytes[side]
+        return max(self.comparison.unmatched(side) / limits.unmatched_events, held / limits.unmatched_bytes)
 
     def _read(self, side: Side) -> None:
         timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
@@ -264,16 +274,18 @@ class Worker:
 
     def _checkpoint(self) -> None:
         started = self._clock.monotonic()
+        # Each attempt has a number of its own: one whose answer was lost may have taken effect.
+        self._attempt += 1
         data = checkpoint.encode(self._state())
         try:
-            self._store.save(self._sequence + 1, data, self._unsaved)
+            self._store.save(self._attempt, data, self._unsaved)
         except Fenced:
             raise
         except StoreError as error:
             self._note_store_trouble(str(error))
             return
         self._note_store_back()
-        self._sequence += 1
+        self._sequence = self._attempt
         self._unsaved, self._dirty = {}, False
         self._saved_diverged = self.comparison.diverged
         self._situation.checkpoint = status.CheckpointInfo(
@@ -322,6 +334,7 @@ class Worker:
         shown = self.comparison.provisional()[:PROVISIONAL_SHOWN]
         reports = {report.id: report for report in (self._report(found, provisional=True) for found in shown)}
         for key in self._provisional.keys() - reports.keys():
+            self._first_seen.pop(key, None)
             self._publisher.publish(status.Withdrawn(id=key, comparison=self._spec.name))
         for key, report in reports.items():
             if self._provisional.get(key) != report:
@@ -332,7 +345,7 @@ class Worker:
         plain = self._explainer.report(divergence)
         first_seen = self._first_seen.setdefault(plain["id"], self._clock.now())
         if not provisional:
-            del self._first_seen[plain["id"]]
+            self._first_seen.pop(plain["id"], None)
         return status.DivergenceReport.model_validate(
             {**plain, "comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
         )
@@ -343,7 +356,7 @@ class Worker:
         intake, reporter = self.intake, self._reporter
         return {
             "spec_digest": self._digest,
-            "sequence": self._sequence + 1,
+            "sequence": self._attempt,
             "started_at": self._situation.started_at.isoformat(),
             "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
             "verdict": reporter.verdict.value,
@@ -352,6 +365,7 @@ class Worker:
             "first_ms": intake.first_ms,
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
+            "hole_times": [moment.isoformat() for moment in reporter.hole_times],
             "kept": self._kept,
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
             "comparison": snapshot.snapshot(self.comparison),
@@ -365,15 +379,26 @@ class Worker:
         if stored.checkpoint is None:
             return
         state = checkpoint.decode(stored.checkpoint)
-        self._sequence = state["sequence"]
+        self._sequence = self._attempt = state["sequence"]
         if state["spec_digest"] != self._digest:
             log.warning(
                 "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
             )
+            self._store.clear()
             return
         self._restore(state)
+        self._resumed = True
+        self._note_new_partitions(first, state)
         for report in stored.divergences.values():
             self._publisher.publish(status.DivergenceReport.model_validate_json(report))
+
+    def _note_new_partitions(self, first: Positions, state: dict[str, Any]) -> None:
+        """Partitions are fixed at the start: keys may have moved into one that came later."""
+        for side in Side:
+            known = dict(state["positions"][side])
+            for partition in first[side].keys() - known.keys():
+                reason = f"partition {partition} was added: events of one key may now stand in two partitions"
+                self.comparison.hole(Hole(reason, side, partition, first[side][partition]))
 
     def _restore(self, state: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter
@@ -384,7 +409,7 @@ class Worker:
         intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
-        reporter.resume(state["verdict"], state["verdict_since"])
+        reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._kept = state["kept"]
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
         self._saved_diverged = self.comparison.diverged
@@ -395,4 +420,4 @@ def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:
-    return {side.name.lower(): dict(offsets) for side, offsets in positions.items()}
+    return {NAMES[side]: dict(offsets) for side, offsets in positions.items()}

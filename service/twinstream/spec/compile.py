@@ -19,6 +19,7 @@ def rules_of(spec: Spec, codec: Codec) -> Rules:
         proves=spec.overdue.proves,
         overdue_after_ms=spec.overdue.after // timedelta(milliseconds=1),
         unmatched_limit=spec.limits.unmatched_events,
+        unmatched_bytes=int(spec.limits.unmatched_bytes),
         scope_limit=spec.limits.scope_events,
         recent_matches=spec.limits.recent_matches,
     )

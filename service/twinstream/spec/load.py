@@ -174,6 +174,7 @@ _WANTED = {
     "greater_than_equal": "must be {ge} or more",
     "too_short": "must name {min_length} or more",
     "string_too_short": "must not be empty",
+    "byte_size_unit": "must be a number of bytes, such as 500MB or 2GiB",
     "byte_size": "must be a number of bytes, such as 500MB or 2GiB",
 }
 
@@ -186,7 +187,8 @@ def _wanted(error: ErrorDetails, at: Location) -> str:
         return "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)"
     if at[1:] == ("topic",) and error["type"] == "string_pattern_mismatch":
         return "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)"
-    return _WANTED[error["type"]].format(**error.get("ctx", {}))
+    wanted = _WANTED.get(error["type"])
+    return wanted.format(**error.get("ctx", {})) if wanted else error["msg"][:1].lower() + error["msg"][1:]
 
 
 def _order_problem(error: ErrorDetails) -> str:
@@ -234,13 +236,17 @@ def _is_model(annotation: Any) -> bool:
 
 def _check_laws(spec: Spec, lines: dict[Location, int], file: str) -> None:
     """Equal events must have equal dependences: what decides kind, order or identity must be compared."""
-    for place, at, field in _deciding_fields(spec):
-        path = parse_path(field)
+    if spec.reference.topic == spec.candidate.topic:
+        problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
+        raise SpecError(file, _line(lines, ("candidate", "topic")), "candidate.topic", problem)
+    for place, at, field in (*_deciding_fields(spec), *_other_fields(spec)):
         if field.startswith("$"):
             problem = (
                 f"`{field}` reaches outside the value, which is not supported: name a field of the value"
             )
             raise SpecError(file, _line(lines, at), place, problem)
+    for place, _, field in _deciding_fields(spec):
+        path = parse_path(field)
         for ignored in spec.equality.ignore:
             if overlap(path, parse_path(ignored)):
                 problem = f"`{field}` decides the {place}, so `equality.ignore` may not name `{ignored}`"
@@ -250,6 +256,15 @@ def _check_laws(spec: Spec, lines: dict[Location, int], file: str) -> None:
             problem = f"`{field}` decides the {place}, so `equality.compare_only` must name it"
             raise SpecError(file, _line(lines, ("equality", "compare_only")), place, problem)
     _check_kinds(spec, lines, file)
+
+
+def _other_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:
+    equality = spec.equality
+    for name, fields in (("ignore", equality.ignore), ("compare_only", equality.compare_only or ())):
+        for field in fields:
+            yield f"equality.{name}", ("equality", name), field
+    for field in spec.show:
+        yield "show", ("show",), field
 
 
 def _deciding_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:

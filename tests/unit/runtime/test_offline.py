@@ -32,7 +32,7 @@ def test_equivalent_outputs_are_equivalent_and_say_in_which_order() -> None:
         2,
         2,
     )
-    assert found["reason"] == "All 2 pairs match; the order declared is in any order."
+    assert found["reason"] == "All 2 pairs match; they are compared in any order."
     assert found["divergences"] == {
         "total": 0, "by_kind": {"missing": 0, "extra": 0, "changed": 0, "reordered": 0, "duplicate": 0},
     }  # fmt: skip
@@ -42,7 +42,7 @@ def test_equivalent_outputs_are_equivalent_and_say_in_which_order() -> None:
 def test_the_line_that_decided_is_named() -> None:
     found = answer("total", "L:a1 R:a1 L:b1 R:c1 L:c1")
     assert (found["verdict"], found["decided_at"]) == ("DIVERGED", 4)
-    assert found["reason"] == "The outputs differ, known at line 4: the order declared is in one order."
+    assert found["reason"] == "The outputs differ, known at line 4; they are compared in one order."
 
 
 @pytest.mark.parametrize("text", ["L:a1", "L:a1 R:.", "L:. R:a1 R:."])
@@ -111,7 +111,10 @@ def test_halt_counts_what_came_before_it() -> None:
 def test_a_limit_that_is_reached_is_inconclusive() -> None:
     found = answer("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}")
     assert found["verdict"] == "INCONCLUSIVE"
-    assert found["reason"] == "Not decided: limits.unmatched_events (2) was reached."
+    assert (
+        found["reason"]
+        == "Not decided: limits.unmatched_events (2) was reached: what came after was not compared."
+    )
 
 
 def test_an_event_after_the_end_of_its_side_is_bad_input() -> None:
