@@ -71,6 +71,7 @@ def produce(brokers: str, topic: str, events: int, side: str, equality: str) -> 
             "linger.ms": 50,
             "batch.size": 500_000,
             "queue.buffering.max.messages": 1_000_000,
+            "enable.idempotence": True,
         }
     )
     size = 0
@@ -136,6 +137,7 @@ def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[
     assert worker.start(), "the comparison starts on an empty store"
     while worker.comparison.matched * 2 < events:
         worker.step()
+        assert not worker.comparison.diverged, "the two topics are equal"
     elapsed = time.perf_counter() - started
     peak_unmatched = worker.intake.max_unmatched
     worker.stop()

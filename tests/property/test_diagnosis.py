@@ -109,7 +109,7 @@ def found(driver: Driver) -> list[tuple[str, int, int]]:
     for finding, _, _ in driver.findings():
         event = finding.left or finding.right
         assert event is not None
-        value = json.loads(event[0].record)
+        value = json.loads(event[0][3])
         names.append((finding.kind, value["k"], value["n"] % 1000))
     return sorted(names)
 

@@ -47,7 +47,7 @@ class Bench:
         return worker
 
     def restarted(self) -> Worker:
-        """A worker after a crash of the one before, whose lease is over and whose provisional word is void."""
+        """A worker after a crash of the one before, whose lease and provisional word are void."""
         self.storage.lease = None
         for report in self.reports().values():
             if report.provisional:

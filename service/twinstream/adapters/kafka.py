@@ -39,7 +39,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 50,
     "fetch.error.backoff.ms": 100,
-    "queued.min.messages": 20_000,
+    "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 65_536,
     "reconnect.backoff.max.ms": 1_000,
     "socket.keepalive.enable": True,

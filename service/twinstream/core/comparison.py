@@ -214,7 +214,11 @@ class Comparison:
 
     def _count_matched(self, side: Side, partners: list[Event], newest_ms: int) -> None:
         self.matched += len(partners)
-        self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
+        kinds = set(map(_KIND, map(_FORM, partners)))
+        if len(kinds) == 1:
+            self.matched_by_kind[kinds.pop()] += len(partners)
+        else:
+            self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
         self.recent.note(map(_CONTENT, map(_FORM, partners)))
         self._advance(side, newest_ms)
         self._advance(side.other, max(map(_TIMESTAMP, partners)))

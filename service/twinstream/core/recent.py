@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from zlib import crc32
 
 from twinstream.core.events import Canonical
@@ -58,7 +58,7 @@ class RecentMatches:
 
     def snapshot(self) -> list[int]:
         """Checksums of the latest matches."""
-        newest_first = (*reversed(self._noted), *(content for content, _ in reversed(self._known)))
+        newest_first = chain(reversed(self._noted), (content for content, _ in reversed(self._known)))
         sums = list(map(crc32, islice(newest_first, SNAPSHOT_LIMIT)))
         return sums + list(islice(self._restored, SNAPSHOT_LIMIT - len(sums)))
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from itertools import repeat
+from typing import Any, cast
 
 from twinstream.core.comparison import Comparison, Hole
 from twinstream.core.events import Event, Form, Side
@@ -84,7 +85,7 @@ def _scope(scope: Scope) -> dict[str, Any]:
 
 
 def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
-    lane: Hashable = form_of(state["records"][0]).lane
+    lane: Hashable = form_of(state["records"][0])[0]
     scope = Scope(lane, comparison.rules.canonical, tainted=state["tainted"])
     comparison.adopt(scope)
     for side in Side:
@@ -106,14 +107,15 @@ def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
 
 
 def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> Iterable[Event]:
-    return map(
-        Event,
+    rows = zip(
         map(form_of, columns["records"]),
         columns["partitions"],
         columns["offsets"],
         columns["timestamps_ms"],
-        [read_at] * len(columns["records"]),
+        repeat(read_at),
+        strict=False,
     )
+    return cast("Iterable[Event]", rows)
 
 
 def _pairs(mapping: dict[int, int]) -> list[list[int]]:

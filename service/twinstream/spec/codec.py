@@ -23,6 +23,7 @@ from twinstream.core.events import Canonical, Form
 from twinstream.errors import DecodeError
 from twinstream.spec.model import PerKey, Spec
 from twinstream.spec.paths import ABSENT, Path, only, parse_path, read, without
+from twinstream.spec.reading import KIND, SIMPLE, lossless, reader_of, sorted_text
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: bounds the memory to the records of a few batches."""
@@ -38,8 +39,7 @@ class Refused(NamedTuple):
     reason: str | None
 
 
-_SIMPLE = frozenset((str, int, bool, type(None)))
-_loads, _dumps, _SORTED = orjson.loads, orjson.dumps, orjson.OPT_SORT_KEYS
+_loads, _dumps = orjson.loads, orjson.dumps
 
 
 def decode(record: bytes) -> Any:
@@ -52,19 +52,15 @@ def decode(record: bytes) -> Any:
         written = _dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return exact.parse(record)
-    if record.count(b"{") + record.count(b"[") > exact.DEPTH_LIMIT:
-        return exact.parse(record)
-    if written == record or written == record.replace(b'": ', b'":').replace(b", ", b","):
-        return value
-    return exact.parse(record)
+    return value if lossless(record, written) else exact.parse(record)
 
 
 def canonical_value(value: Any) -> bytes:
     """The canonical form of a value read by `decode`; agrees with `core.canonical` on every value."""
-    if type(value) is dict and _SIMPLE.issuperset(map(type, value.values())):
-        return _dumps(value, option=_SORTED)
+    if type(value) is dict and SIMPLE.issuperset(map(type, value.values())):
+        return sorted_text(value)
     try:
-        return _dumps(_plain(value), option=_SORTED)
+        return sorted_text(_plain(value))
     except (OverflowError, orjson.JSONEncodeError):
         return exact.canonical(_exact(value))
 
@@ -75,7 +71,7 @@ def _plain(value: Any) -> Any:
     Raises OverflowError for numbers that orjson would write in another way.
     """
     kind = type(value)
-    if kind in _SIMPLE:
+    if kind in SIMPLE:
         return value
     if kind is dict:
         return {name: _plain(member) for name, member in value.items()}
@@ -113,36 +109,51 @@ class Codec:
         self.identity = _identity_of(spec)
         self._order_fields = [(field, parse_path(field)) for field in spec.order_fields]
         self._twins: dict[bytes, Form] = {}
+        self._has_twins = self._reduce is None
+        self._read = reader_of(spec, self._exactly, self._twins)
 
     def forms(self, records: Sequence[bytes | None]) -> tuple[list[Form], list[Refused]]:
         """The forms of the events among some records, and those records that are not to be matched.
 
         The form of a refused record is `IGNORED`, so that the forms stay in line with the records.
 
-        Complexity: about 0.2 µs for a record whose twin was read lately, 1 µs for another.
+        Complexity: about 0.15 µs for a record whose twin was read lately, 0.7 µs for a plain one, several µs
+        for one that must be read the exact way.
         """
-        twins, keeps, read_form = self._twins, self._reduce is None, self.form
-        twin = twins.pop
-        found: list[Form] = []
-        refused: list[Refused] = []
-        add = found.append
-        for record in records:
-            form = twin(record, None)  # type: ignore[arg-type]
-            if form is None:
-                try:
-                    form = read_form(record)
-                except DecodeError as error:
-                    form = IGNORED
-                    refused.append(Refused(len(found), str(error)))
-                else:
-                    if form is IGNORED:
-                        refused.append(Refused(len(found), None))
-                    elif keeps:
-                        twins[form[3]] = form
-            add(form)
-        if len(twins) > TWINS_LIMIT:
-            twins.clear()
-        return found, refused
+        read = self._read
+        if self._has_twins:
+            twin: Callable[[bytes | None, None], Form | None] = self._twins.pop  # type: ignore[assignment]
+            found = [twin(record, None) or read(record) for record in records]
+            if len(self._twins) > TWINS_LIMIT:
+                self._twins.clear()
+        else:
+            found = list(map(read, records))
+        return found, self._refused(records, found) if IGNORED in found else []
+
+    def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
+        """Why each record without a form has none: they are few, and read again for it."""
+        return [
+            Refused(place, self._reason(record))
+            for place, (record, form) in enumerate(zip(records, found, strict=True))
+            if form is IGNORED
+        ]
+
+    def _reason(self, record: bytes | None) -> str | None:
+        try:
+            self.form(record)
+        except DecodeError as error:
+            return str(error)
+        return None
+
+    def _exactly(self, record: bytes | None) -> Form:
+        """The form of a record that no fast reader takes, `IGNORED` where it has none."""
+        try:
+            form = self.form(record)
+        except DecodeError:
+            return IGNORED
+        if self._has_twins and form is not IGNORED:
+            self._twins[form[3]] = form
+        return form
 
     def form(self, record: bytes | None) -> Form:
         """The form of one record, `IGNORED` for an event that is left out. Raises DecodeError."""
@@ -174,7 +185,7 @@ class Codec:
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
     """The kind of a value, None for one that is left out; raises DecodeError where no kind fits."""
     if not spec.kinds:
-        return lambda _value: "event"
+        return lambda _value: KIND
     rules = [
         (
             None if kind.ignore else name,
