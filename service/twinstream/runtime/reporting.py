@@ -137,9 +137,11 @@ class Reporter:
         return f"{pairs} match, and nothing differs; the outputs are compared {self._spec.order_text}."
 
     def _diverged_reason(self) -> str:
-        counts = self._divergences()
-        named = ", ".join(f"{count:,} {kind}" for kind, count in counts.by_kind.items() if count)
-        return f"The outputs differ: {named or 'one difference'}; they are compared {self._spec.order_text}."
+        closed, provisional = self._comparison.closed_by_kind, len(self._comparison.provisional())
+        named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
+        if provisional:
+            named.append(f"{provisional:,} not yet classified for good")
+        return f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}."
 
     def _divergences(self) -> status.DivergenceCounts:
         """Those of closed scopes, and the best explanation of the open ones."""
