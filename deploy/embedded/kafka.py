@@ -8,7 +8,6 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -17,10 +16,9 @@ from confluent_kafka.cimpl import NewTopic
 from deploy.embedded import jars, prerequisites
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.processes import LOOPBACK, Process, free_port, listens
+from deploy.embedded.server import Server
 
-_START_SECONDS = 90.0
 _STOP_SECONDS = 10.0
-_PORT_TRIES = 3
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -62,72 +60,36 @@ _JAVA_OPTIONS = (
 )
 
 
-class Kafka:
-    """One broker whose data lie in a folder; a context manager that starts it and stops it.
+class Kafka(Server):
+    """One broker; see `Server`."""
 
-    `kill`, `pause`, `resume` and `restart` are for tests of what a client does then; data and port stay the
-    same.
-
-    Args:
-        folder: where configuration, log and data go; created if missing. A folder used before is taken up
-            again.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.process: Process | None = None
-        self._port: int | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
+    name = "Kafka"
+    start_seconds = 90.0
 
     @property
     def brokers(self) -> str:
         """The address for clients, `host:port`."""
-        if self._port is None:
-            raise EmbeddedError("Kafka has not been started")
-        return f"{LOOPBACK}:{self._port}"
+        return f"{LOOPBACK}:{self.port}"
 
-    def start(self) -> None:
-        """Start the broker and return when it answers clients.
-
-        Raises:
-            EmbeddedError: Java or the jars are missing, or the broker does not come up.
-        """
+    def _java(self) -> list[str]:
+        """Java with Kafka's jars, both made sure of."""
         java = prerequisites.ensure(prerequisites.JAVA)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        classpath = os.pathsep.join(map(str, jars.ensure(jars.KAFKA)))
-        for tries_left in reversed(range(_PORT_TRIES)):
-            if self._port is None:
-                self._configure(free_port(), free_port(), [java, "-cp", classpath])
-            self.process = self._program([java, *_JAVA_OPTIONS, "-cp", classpath])
-            try:
-                self.process.start()
-                self.process.wait_until_ready(self._answers, seconds=_START_SECONDS)
-                return
-            except EmbeddedError as error:
-                if "Address already in use" not in str(error) or tries_left == 0:
-                    raise
-                self._port = None  # somebody else was quicker: try others
+        return [java, "-cp", os.pathsep.join(map(str, jars.ensure(jars.KAFKA)))]
 
-    def _program(self, java: list[str]) -> Process:
-        command = [*java, "kafka.Kafka", str(self.folder / "server.properties")]
+    def _program(self) -> Process:
+        java, *classpath = self._java()
+        command = [java, *_JAVA_OPTIONS, *classpath, "kafka.Kafka", str(self.folder / "server.properties")]
         return Process("Kafka", command, log=self.folder / "kafka.log", grace_seconds=_STOP_SECONDS)
 
-    def _configure(self, port: int, controller_port: int, java: list[str]) -> None:
-        properties = self.folder / "server.properties"
-        data = self.folder / "data"
+    def _configure(self) -> int:
+        port, properties, data = free_port(), self.folder / "server.properties", self.folder / "data"
         properties.write_text(
-            _PROPERTIES.format(host=LOOPBACK, port=port, controller_port=controller_port, data=data),
+            _PROPERTIES.format(host=LOOPBACK, port=port, controller_port=free_port(), data=data),
             encoding="utf-8",
         )
         if not (data / "meta.properties").exists():
-            self._format(properties, java)
-        self._port = port
+            self._format(properties, self._java())
+        return port
 
     def _format(self, properties: Path, java: list[str]) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -142,8 +104,7 @@ class Kafka:
             raise EmbeddedError(f"Kafka's storage in {self.folder} cannot be formatted: {said}")
 
     def _answers(self) -> bool:
-        assert self._port is not None
-        if not listens(self._port):
+        if not listens(self.port):
             return False
         try:
             return bool(self._admin().list_topics(timeout=2.0).brokers)
@@ -173,30 +134,3 @@ class Kafka:
                 created.result(timeout=30.0)
             except KafkaException as error:
                 raise EmbeddedError(f"topic {name!r} cannot be created: {error.args[0].str()}") from error
-
-    def stop(self) -> None:
-        """Stop the broker; its data stay."""
-        if self.process is not None:
-            self.process.stop()
-
-    def kill(self) -> None:
-        """Kill the broker with -9."""
-        self._started().kill()
-
-    def pause(self) -> None:
-        """Freeze the broker: connections stay open and nothing is answered."""
-        self._started().pause()
-
-    def resume(self) -> None:
-        """Let a frozen broker go on."""
-        self._started().resume()
-
-    def restart(self) -> None:
-        """Stop the broker if it runs, and start it again with its data on its port."""
-        self.stop()
-        self.start()
-
-    def _started(self) -> Process:
-        if self.process is None:
-            raise EmbeddedError("Kafka has not been started")
-        return self.process

@@ -9,14 +9,12 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.processes import LOOPBACK, Process, free_port
+from deploy.embedded.server import Server
 
-_START_SECONDS = 20.0
 _STOP_SECONDS = 10.0
-_PORT_TRIES = 3
 
 _CONFIG = {
     "bind": LOOPBACK,
@@ -45,61 +43,31 @@ def find_server() -> str:
     return found
 
 
-class RedisServer:
-    """One server whose data lie in a folder; a context manager that starts it and stops it.
+class RedisServer(Server):
+    """One Redis or Valkey; see `Server`.
 
     Args:
-        folder: where log and data go; created if missing. A folder used before is taken up again.
+        folder: where log and data go.
         config: settings of redis.conf on top of ours, such as `{"maxmemory": "10mb"}`.
     """
 
+    name = "Redis"
+    start_seconds = 20.0
+
     def __init__(self, folder: Path, *, config: Mapping[str, str] | None = None) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.config = {**_CONFIG, **(config or {})}
-        self.process: Process | None = None
-        self._port: int | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
-    @property
-    def port(self) -> int:
-        """The port for clients."""
-        if self._port is None:
-            raise EmbeddedError("Redis has not been started")
-        return self._port
 
     @property
     def url(self) -> str:
         """The address for clients, with database 0."""
         return f"redis://{LOOPBACK}:{self.port}/0"
 
-    def start(self) -> None:
-        """Start the server and return when it answers clients.
+    def _configure(self) -> int:
+        return free_port()
 
-        Raises:
-            EmbeddedError: there is no server program, or it does not come up.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for tries_left in reversed(range(_PORT_TRIES)):
-            if self._port is None:
-                self._port = free_port()
-            self.process = self._program(self._port)
-            try:
-                self.process.start()
-                self.process.wait_until_ready(self._answers, seconds=_START_SECONDS)
-                return
-            except EmbeddedError as error:
-                if "Address already in use" not in str(error) or tries_left == 0:
-                    raise
-                self._port = None  # somebody else was quicker: try another
-
-    def _program(self, port: int) -> Process:
-        settings = {**self.config, "port": str(port), "dir": str(self.folder.absolute())}
+    def _program(self) -> Process:
+        settings = {**self.config, "port": str(self.port), "dir": str(self.folder.absolute())}
         arguments = [word for key, value in settings.items() for word in (f"--{key}", value)]
         log = self.folder / "redis.log"
         return Process("Redis", [find_server(), *arguments], log=log, grace_seconds=_STOP_SECONDS)
@@ -112,30 +80,3 @@ class RedisServer:
                 return connection.recv(64).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
-
-    def stop(self) -> None:
-        """Stop the server; its data stay."""
-        if self.process is not None:
-            self.process.stop()
-
-    def kill(self) -> None:
-        """Kill the server with -9."""
-        self._started().kill()
-
-    def pause(self) -> None:
-        """Freeze the server: connections stay open and nothing is answered."""
-        self._started().pause()
-
-    def resume(self) -> None:
-        """Let a frozen server go on."""
-        self._started().resume()
-
-    def restart(self) -> None:
-        """Stop the server if it runs, and start it again with its data on its port."""
-        self.stop()
-        self.start()
-
-    def _started(self) -> Process:
-        if self.process is None:
-            raise EmbeddedError("Redis has not been started")
-        return self.process
