@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import types
-import typing
 from collections.abc import Iterator
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -13,14 +11,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
-from twinstream.spec.model import PerKey, Spec
+from twinstream.spec.model import Spec
+from twinstream.spec.orders import TAG
 from twinstream.spec.paths import overlap, parse_path
-
-Location = tuple[str | int, ...]
+from twinstream.spec.values import Location, given
 
 
 def load(file: str | FilePath) -> Spec:
@@ -130,33 +128,35 @@ def _line(lines: dict[Location, int], at: Location) -> int | None:
 
 def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
     """A misspelt key explains a missing one, so it is named first; then the order, which has no default."""
-    return error["type"] != "extra_forbidden", error["loc"][:1] != ("order",)
+    return error.get("ctx", {}).get("key") is None, error["loc"][:1] != ("order",)
 
 
 def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> SpecError:
-    at = _location(error["loc"])
+    context = error.get("ctx", {})
+    at = _location((*error["loc"], context["key"]) if context.get("key") is not None else error["loc"])
     key = ".".join(map(str, at))
     line = _line(lines, at)
-    if at[:1] == ("order",):
-        return SpecError(file, line, key, _order_problem(error))
     kind = error["type"]
-    if kind in {"extra_forbidden", "invalid_key"}:
-        return SpecError(file, line, key, _unknown_key(at))
+    if kind == "problem":
+        return SpecError(file, line, key, context["problem"])
+    if kind == "missing" and at == ("order",):
+        return SpecError(file, line, key, _NO_ORDER)
     if kind == "missing":
         return SpecError(file, line, key, "is required and missing")
     if kind == "value_error":
         return SpecError(file, line, key, error["msg"].removeprefix("Value error, "))
-    given = json.dumps(error["input"], default=str, ensure_ascii=False)
-    return SpecError(file, line, key, f"{_wanted(error, at)}, but {given} was given")
+    return SpecError(file, line, key, f"{_wanted(error, at)}, but {given(error['input'])} was given")
 
 
 def _location(found: Location) -> Location:
-    """The place in the file: pydantic adds parts that name a key, or a member of a union."""
-    if found[:1] == ("kinds",):
-        return tuple(part for part in found[:4] if part != "[key]")
-    return tuple(part for part in found if part != "PerKey" and "[" not in str(part))
+    """The place in the file: pydantic adds the form that was chosen, and `[key]` where a key is wrong."""
+    return tuple(part for part in found if part != "[key]" and not str(part).startswith(TAG))
 
 
+_NO_ORDER = (
+    "is required and missing: there is no safe default; write `order: unordered`, `order: total` or "
+    "`order: {per_key: [FIELD]}`"
+)
 _WANTED = {
     "string_type": "must be a text",
     "int_type": "must be a whole number",
@@ -172,6 +172,8 @@ _WANTED = {
     "model_type": "must be a mapping",
     "literal_error": "must be {expected}",
     "greater_than_equal": "must be {ge} or more",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be {le} or less",
     "too_short": "must name {min_length} or more",
     "string_too_short": "must not be empty",
     "byte_size_unit": "must be a number of bytes, such as 500MB or 2GiB",
@@ -181,54 +183,12 @@ _WANTED = {
 
 def _wanted(error: ErrorDetails, at: Location) -> str:
     """What should stand there instead."""
-    if at[:1] == ("kinds",) and at[2:3] == ("where",) and len(at) > 3:
-        return "must be a text, a number, true, false, null, or a list of these"
     if at == ("name",) and error["type"] == "string_pattern_mismatch":
         return "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)"
     if at[1:] == ("topic",) and error["type"] == "string_pattern_mismatch":
         return "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)"
     wanted = _WANTED.get(error["type"])
     return wanted.format(**error.get("ctx", {})) if wanted else error["msg"][:1].lower() + error["msg"][1:]
-
-
-def _order_problem(error: ErrorDetails) -> str:
-    if error["type"] == "missing" and error["loc"] == ("order",):
-        return (
-            "is required and missing: there is no safe default; write `order: unordered`, `order: total` or "
-            "`order: {per_key: [FIELD]}`"
-        )
-    return "must be `unordered`, `total` or `{per_key: [FIELD, …]}`"
-
-
-def _unknown_key(at: Location) -> str:
-    known = sorted(_keys_at(at[:-1]))
-    near = get_close_matches(str(at[-1]), known, n=1, cutoff=0.5)
-    if near:
-        return f"is not a key of this mapping; did you mean `{near[0]}`?"
-    return f"is not a key of this mapping; known are {', '.join(known)}"
-
-
-def _keys_at(at: Location) -> set[str]:
-    model: Any = Spec
-    for part in at:
-        annotation = (
-            model.model_fields[part].annotation if _is_model(model) and part in model.model_fields else model
-        )
-        model = next(_models(annotation), model)
-    return set(model.model_fields) if _is_model(model) else set()
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The model classes inside an annotation."""
-    if _is_model(annotation):
-        yield annotation
-    elif typing.get_origin(annotation) in (typing.Union, types.UnionType, dict, list, typing.Annotated):
-        for argument in typing.get_args(annotation):
-            yield from _models(argument)
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 # -- laws --------------------------------------------------------------------------------------------------
@@ -239,13 +199,13 @@ def _check_laws(spec: Spec, lines: dict[Location, int], file: str) -> None:
     if spec.reference.topic == spec.candidate.topic:
         problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
         raise SpecError(file, _line(lines, ("candidate", "topic")), "candidate.topic", problem)
-    for place, at, field in (*_deciding_fields(spec), *_other_fields(spec)):
+    for place, at, field in _other_fields(spec):
         if field.startswith("$"):
             problem = (
                 f"`{field}` reaches outside the value, which is not supported: name a field of the value"
             )
             raise SpecError(file, _line(lines, at), place, problem)
-    for place, _, field in _deciding_fields(spec):
+    for place, _, field in spec.deciding_fields:
         path = parse_path(field)
         for ignored in spec.equality.ignore:
             if overlap(path, parse_path(ignored)):
@@ -265,17 +225,6 @@ def _other_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:
             yield f"equality.{name}", ("equality", name), field
     for field in spec.show:
         yield "show", ("show",), field
-
-
-def _deciding_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:
-    if isinstance(spec.order, PerKey):
-        for field in spec.order.per_key:
-            yield "order.per_key", ("order", "per_key"), field
-    for field in spec.identity or ():
-        yield "identity", ("identity",), field
-    for name, kind in spec.kinds.items():
-        for field in kind.where:
-            yield f"kinds.{name}.where", ("kinds", name, "where"), field
 
 
 def _check_kinds(spec: Spec, lines: dict[Location, int], file: str) -> None:

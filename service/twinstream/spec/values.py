@@ -1,0 +1,127 @@
+r"""What stands at the keys of a comparison file: field paths, exact numbers, durations, names.
+
+Each type checks itself and says in one sentence what must be written instead. `Strict` is the base of all
+mappings. Where pydantic's own report would be about the inside of a union, a check comes first and raises a
+`problem`, whose text is the whole message; its `key`, if any, is the member of the mapping that it is about.
+
+A field path that begins with ``$`` reaches outside the value: ``$key``, ``$timestamp``, ``$partition``,
+``$headers.NAME``. A member of the value whose name begins with it is written with a backslash: ``\$oid``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
+from decimal import Context, Decimal
+from difflib import get_close_matches
+from math import inf, isfinite
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+Location = tuple[str | int, ...]
+"""The place of a value in a file: the keys and indexes that lead to it."""
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 100 * 365 * 86400
+_NAME = r"(?:[^.\\]|\\.)+"
+
+
+def problem(text: str, key: Any = None) -> PydanticCustomError:
+    """An error of validation whose message is `text`; `key` is the member of the mapping that is wrong."""
+    return PydanticCustomError("problem", "{problem}", {"problem": text, "key": key})
+
+
+def given(value: Any) -> str:
+    """A value of the file, as a message shows it."""
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
+class Strict(BaseModel):
+    """A mapping of the file: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if unknown:
+            near = nearest(unknown[0], cls.model_fields)
+            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(cls.model_fields))}"
+            raise problem(f"is not a key of this mapping; {hint}", unknown[0])
+        return data
+
+
+def _field_path(text: str) -> str:
+    if not re.fullmatch(rf"{_NAME}(?:\.{_NAME})*", text, re.DOTALL):
+        raise ValueError(
+            f"{text!r} is no field path: write names joined by single dots, and `\\.` for a dot inside a name"
+        )
+    return text
+
+
+def _duration(value: Any) -> Any:
+    """A duration as a number of seconds, or with a unit: 500ms, 60s, 5m, 2h, 1d."""
+    if isinstance(value, timedelta):
+        return value
+    text = f"{value}s" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", text) if isinstance(text, str) else None
+    seconds = float(match[1]) * _UNITS[match[2]] if match else inf
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError(f"{value!r} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
+    return timedelta(seconds=seconds)
+
+
+def _exact(value: Any) -> Any:
+    """The decimal as it is written (0.01 is a hundredth), with one spelling for each number."""
+    text = "" if isinstance(value, bool) else str(value)
+    if not re.fullmatch(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?", text):
+        raise ValueError(f"{given(value)} is not a number; write it like 0.01 or 1e-6")
+    number = Decimal(text)
+    number = number.normalize(Context(prec=len(number.as_tuple().digits)))
+    return Decimal(f"{number:f}")
+
+
+def _date(value: Any) -> Any:
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    elif type(value) is date:
+        return value
+    raise ValueError(f"{given(value)} is not a date; write it like 2026-12-31")
+
+
+def _wanted(value: Any) -> Any:
+    """One value, or a list of values, that a field is compared with."""
+    if all(_is_scalar(item) for item in (value if isinstance(value, list) else [value])):
+        return value
+    wanted = "must be a text, a number, true, false, null, or a list of these"
+    raise problem(f"{wanted}, but {given(value)} was given")
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int)) or (isinstance(value, float) and isfinite(value))
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+FieldPath = Annotated[str, Field(min_length=1), AfterValidator(_field_path)]
+KindName = Annotated[str, Field(min_length=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Exact = Annotated[Decimal, BeforeValidator(_exact)]
+Date = Annotated[date, BeforeValidator(_date)]
+Scalar = str | int | Finite | bool | None
+Wanted = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]
