@@ -1,10 +1,18 @@
-"""The canonical form of a JSON value: two values are equal when these bytes are.
+"""The canonical form of a value: two values are equal when these bytes are.
 
-Values are typed: a boolean is not a number, null is not an absent member. Numbers compare by value, exactly:
-1, 1.0 and 1e0 are one number, 0.1 and 0.10000000000000000001 are two. The order of members never matters,
-the order of an array does.
+A value is what any record format decodes to: null, boolean, number, text, bytes, array, or object with texts
+for names. Rules of equality:
 
-This is the definition: slow, exact, on the standard library. `twinstream.spec.codec` has a fast path that
+- Values are typed: a boolean is not a number, bytes are not a text, null is not an absent member.
+- Numbers compare by value, exactly: 1, 1.0 and 1e0 are one number, 0.1 and 0.10000000000000000001 are two.
+- A binary float stands for the shortest decimal that is read back as it, as every JSON writer has it; so the
+  double 0.1 of a binary format is the 0.1 of a JSON text. NaN is equal to itself, and so are the infinities.
+- The order of members never matters, the order of an array does.
+
+The form is a JSON text wherever the value has one. What JSON lacks has words that are none of its own:
+``NaN``, ``Infinity``, ``-Infinity``, and ``x"00ff"`` for bytes.
+
+This is the definition: slow, exact, on the standard library. `twinstream.spec.canonical` has a fast path that
 must agree with it.
 """
 
@@ -12,6 +20,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any
 
 from twinstream.errors import DecodeError
@@ -35,7 +44,7 @@ def parse(record: bytes) -> Any:
             parse_constant=_refuse_constant,
             object_pairs_hook=_members,
         )
-        _check(value, 0)
+        check(value)
     except UnicodeDecodeError as error:
         raise DecodeError(f"not UTF-8 at byte {error.start}") from None
     except UnicodeEncodeError:
@@ -48,7 +57,11 @@ def parse(record: bytes) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """The canonical bytes of a value read by `parse`. Complexity: O(n log n) in its size."""
+    r"""The canonical bytes of a value. Complexity: O(n log n) in its size.
+
+    >>> canonical({"b": Decimal("1.0"), "a": [1e-7, b"\x00", float("inf"), None, True]})
+    b'{"a":[1e-7,x"00",Infinity,null,true],"b":1}'
+    """
     return _text(value).encode("utf-8")
 
 
@@ -61,7 +74,7 @@ def number_text(number: int | Decimal) -> str:
     if isinstance(number, int):
         number = Decimal(number)
     sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int), "NaN and infinities are refused when a value is read"
+    assert isinstance(exponent, int), "no reader makes a decimal that is not finite"
     text = "".join(map(str, digits)).lstrip("0")
     stripped = text.rstrip("0")
     if not stripped:
@@ -81,17 +94,26 @@ def _positional(digits: str, exponent: int) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quote(name)}:{_text(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_text, value))}]"
+    return _quote(value) if isinstance(value, str) else _scalar_text(value)
+
+
+def _scalar_text(value: bool | int | Decimal | float | bytes | None) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, Decimal)):
-        return number_text(value)
-    if isinstance(value, str):
-        return _quote(value)
-    if isinstance(value, list):
-        return f"[{','.join(map(_text, value))}]"
-    return "{" + ",".join(f"{_quote(name)}:{_text(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, bytes):
+        return f'x"{value.hex()}"'
+    if isinstance(value, float):
+        return number_text(Decimal(repr(value))) if isfinite(value) else _NOT_FINITE[str(value)]
+    return number_text(value)
+
+
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 _quote = json.encoder.encode_basestring
@@ -120,16 +142,19 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _check(value: Any, depth: int) -> None:
-    """Refuse what no text may hold; `depth` counts the arrays and objects around the value."""
+def check(value: Any, depth: int = 0) -> None:
+    """Refuse nesting deeper than 128, and texts that UTF-8 cannot write; `depth` is what is around the value.
+
+    Raises DecodeError for the one, UnicodeEncodeError for the other.
+    """
     if depth == DEPTH_LIMIT and isinstance(value, (list, dict)):
         raise DecodeError(f"nested deeper than {DEPTH_LIMIT}")
     if isinstance(value, str):
         value.encode("utf-8")
     elif isinstance(value, list):
         for item in value:
-            _check(item, depth + 1)
+            check(item, depth + 1)
     elif isinstance(value, dict):
         for name, member in value.items():
             name.encode("utf-8")
-            _check(member, depth + 1)
+            check(member, depth + 1)
