@@ -1,28 +1,31 @@
-"""Reading a comparison file: every violation becomes one sentence with file, line, key and what to write."""
+"""Reading a comparison file: every violation becomes one sentence with file, line, key and what to write.
+
+The text becomes data with a line for each place (`twinstream.spec.source`), the data a `Spec`, which checks
+each mapping by itself (`twinstream.spec.model`), and the spec is held against the laws that relate one key to
+another (`twinstream.spec.laws`). The first violation that is worth telling is raised.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path as FilePath
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
-from twinstream.spec.model import Spec
+from twinstream.spec.laws import breaches
+from twinstream.spec.model import Decode, Spec
 from twinstream.spec.orders import TAG
-from twinstream.spec.paths import overlap, parse_path
-from twinstream.spec.values import Location, given
+from twinstream.spec.source import Source, read_source
+from twinstream.spec.values import Location, dotted, given
 
 
 def load(file: str | FilePath) -> Spec:
-    """Read and check a comparison file.
+    """Read and check a comparison file. The paths in it become absolute: they are relative to the file.
 
     Raises SpecError with file, line, key, the rule broken and what to write instead.
     """
@@ -32,95 +35,73 @@ def load(file: str | FilePath) -> Spec:
         raise SpecError(str(file), None, "", f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
-    return loads(text, str(file))
+    source = read_source(text, str(file))
+    return _resolved(_checked(source), source, FilePath(file).parent)
 
 
 def loads(text: str, file: str = "<spec>") -> Spec:
-    """Like `load`, for the text of a file. `file` is the name used in messages."""
-    lines, data = _read(text, file)
-    try:
-        spec = Spec.model_validate(data)
-    except ValidationError as error:
-        worst = min(error.errors(), key=_urgency)
-        raise _violation(worst, lines, file) from None
-    _check_laws(spec, lines, file)
-    return spec
+    """Like `load`, for the text of a file; paths in it stay as they are. `file` is the name in messages."""
+    return _checked(read_source(text, file))
 
 
 def digest(spec: Spec) -> str:
-    """A short name of the spec's meaning: the same for two files that say the same."""
-    meaning = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
-    return blake2b(meaning.encode(), digest_size=8).hexdigest()
+    """A short name of the spec's meaning: the same for two files that say the same.
+
+    A schema counts by its content, wherever it is kept. Raises SpecError where it cannot be read.
+    """
+    meaning = spec.model_dump(mode="json")
+    meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
+    for place in (meaning, meaning["reference"], meaning["candidate"]):
+        if place["decode"] and place["decode"]["schema_file"]:
+            place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])
+    return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-# -- YAML --------------------------------------------------------------------------------------------------
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as its version 1.2 has it, where `NO` and `2026-01-01` and `12:30` are texts, as in a record."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] in {"null", "merge"}]
-    for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-for _tag, _form, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
-    (
-        "float",
-        r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan",
-        "-+.0123456789",
-    ),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})\\Z"), list(_first))
-
-
-def _read(text: str, file: str) -> tuple[dict[Location, int], Any]:
-    """The data of a YAML text, and the line of every place in it."""
+def _content_of(schema_file: str) -> str:
     try:
-        node = yaml.compose(text, Loader=_Loader)
-        if not isinstance(node, yaml.MappingNode):
-            raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
-        return dict(_lines(node, (), file)), yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise SpecError(file, None, "", f"is not YAML: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise SpecError(file, None, "", "is nested too deep, or refers to itself") from None
+        return blake2b(FilePath(schema_file).read_bytes(), digest_size=8).hexdigest()
+    except OSError as error:
+        raise SpecError(schema_file, None, "", f"cannot be read: {error.strerror}") from None
 
 
-# -- lines -------------------------------------------------------------------------------------------------
+def _checked(source: Source) -> Spec:
+    try:
+        spec = Spec.model_validate(source.data)
+    except ValidationError as error:
+        raise _violation(min(error.errors(), key=_urgency), source) from None
+    for breach in breaches(spec):
+        raise source.error(breach.at, breach.key, breach.problem)
+    return spec
 
 
-def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
-    """The line of every key; a key that stands twice is refused here, since YAML would keep the last."""
-    yield at, node.start_mark.line + 1
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise SpecError(file, key.start_mark.line + 1, "", "a key must be a text")
-            if key.value in seen:
-                raise SpecError(file, key.start_mark.line + 1, key.value, "stands twice in one mapping")
-            seen.add(key.value)
-            yield from _lines(value, (*at, key.value), file)
-            yield (*at, key.value), key.start_mark.line + 1
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _lines(item, (*at, index), file)
+# -- schema files ------------------------------------------------------------------------------------------
 
 
-def _line(lines: dict[Location, int], at: Location) -> int | None:
-    """The line of a location, or of the nearest place around it that the file has."""
-    while at:
-        for place in (at, (*at[:-1], str(at[-1]))):
-            if place in lines:
-                return lines[place]
-        at = at[:-1]
-    return lines.get(())
+def _resolved(spec: Spec, source: Source, folder: FilePath) -> Spec:
+    """The spec with absolute paths to its schema files, all of which are there."""
+    found: dict[Location, Any] = {}
+    for at, decode in _decodes(spec):
+        if decode.schema_file is not None:
+            path = (folder / decode.schema_file).absolute()
+            if not path.is_file():
+                problem = (
+                    f"there is no file `{decode.schema_file}`; the path is relative to the comparison file"
+                )
+                raise source.error((*at, "schema_file"), dotted((*at, "schema_file")), problem)
+            found[at] = decode.model_copy(update={"schema_file": str(path)})
+    sides = {
+        side: getattr(spec, side).model_copy(update={"decode": found[side, "decode"]})
+        for side in ("reference", "candidate")
+        if (side, "decode") in found
+    }
+    return spec.model_copy(update={"decode": found.get(("decode",), spec.decode), **sides})
+
+
+def _decodes(spec: Spec) -> Iterator[tuple[Location, Decode]]:
+    yield ("decode",), spec.decode
+    for name, side in (("reference", spec.reference), ("candidate", spec.candidate)):
+        if side.decode is not None:
+            yield (name, "decode"), side.decode
 
 
 # -- violations of the shape -------------------------------------------------------------------------------
@@ -131,21 +112,19 @@ def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
     return error.get("ctx", {}).get("key") is None, error["loc"][:1] != ("order",)
 
 
-def _violation(error: ErrorDetails, lines: dict[Location, int], file: str) -> SpecError:
-    context = error.get("ctx", {})
-    at = _location((*error["loc"], context["key"]) if context.get("key") is not None else error["loc"])
-    key = ".".join(map(str, at))
-    line = _line(lines, at)
-    kind = error["type"]
+def _violation(error: ErrorDetails, source: Source) -> SpecError:
+    context, kind = error.get("ctx", {}), error["type"]
+    member = () if context.get("key") is None else (context["key"],)
+    at = _location((*error["loc"], *member))
     if kind == "problem":
-        return SpecError(file, line, key, context["problem"])
-    if kind == "missing" and at == ("order",):
-        return SpecError(file, line, key, _NO_ORDER)
-    if kind == "missing":
-        return SpecError(file, line, key, "is required and missing")
-    if kind == "value_error":
-        return SpecError(file, line, key, error["msg"].removeprefix("Value error, "))
-    return SpecError(file, line, key, f"{_wanted(error, at)}, but {given(error['input'])} was given")
+        text = context["problem"]
+    elif kind == "missing":
+        text = _NO_ORDER if at == ("order",) else "is required and missing"
+    elif kind == "value_error":
+        text = error["msg"].removeprefix("Value error, ")
+    else:
+        text = f"{_wanted(error, at)}, but {given(error['input'])} was given"
+    return source.error(at, dotted(at), text)
 
 
 def _location(found: Location) -> Location:
@@ -157,6 +136,7 @@ _NO_ORDER = (
     "is required and missing: there is no safe default; write `order: unordered`, `order: total` or "
     "`order: {per_key: [FIELD]}`"
 )
+
 _WANTED = {
     "string_type": "must be a text",
     "int_type": "must be a whole number",
@@ -171,68 +151,25 @@ _WANTED = {
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
     "literal_error": "must be {expected}",
-    "greater_than_equal": "must be {ge} or more",
-    "greater_than": "must be more than {gt}",
-    "less_than_equal": "must be {le} or less",
+    "greater_than_equal": "must be {ge:g} or more",
+    "greater_than": "must be more than {gt:g}",
+    "less_than_equal": "must be {le:g} or less",
     "too_short": "must name {min_length} or more",
     "string_too_short": "must not be empty",
     "byte_size_unit": "must be a number of bytes, such as 500MB or 2GiB",
     "byte_size": "must be a number of bytes, such as 500MB or 2GiB",
 }
 
+_PATTERNS = {
+    "name": "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)",
+    "topic": "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)",
+    "registry": "must be the address of a schema registry, such as https://registry:8081",
+}
+
 
 def _wanted(error: ErrorDetails, at: Location) -> str:
     """What should stand there instead."""
-    if at == ("name",) and error["type"] == "string_pattern_mismatch":
-        return "must be a DNS label (lower-case letters, digits and inner hyphens, 1 to 63)"
-    if at[1:] == ("topic",) and error["type"] == "string_pattern_mismatch":
-        return "must be the name of a Kafka topic (letters, digits, `.`, `_` and `-`, 1 to 249)"
+    if error["type"] == "string_pattern_mismatch":
+        return _PATTERNS[str(at[-1])]
     wanted = _WANTED.get(error["type"])
     return wanted.format(**error.get("ctx", {})) if wanted else error["msg"][:1].lower() + error["msg"][1:]
-
-
-# -- laws --------------------------------------------------------------------------------------------------
-
-
-def _check_laws(spec: Spec, lines: dict[Location, int], file: str) -> None:
-    """Equal events must have equal dependences: what decides kind, order or identity must be compared."""
-    if spec.reference.topic == spec.candidate.topic:
-        problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
-        raise SpecError(file, _line(lines, ("candidate", "topic")), "candidate.topic", problem)
-    for place, at, field in _other_fields(spec):
-        if field.startswith("$"):
-            problem = (
-                f"`{field}` reaches outside the value, which is not supported: name a field of the value"
-            )
-            raise SpecError(file, _line(lines, at), place, problem)
-    for place, _, field in spec.deciding_fields:
-        path = parse_path(field)
-        for ignored in spec.equality.ignore:
-            if overlap(path, parse_path(ignored)):
-                problem = f"`{field}` decides the {place}, so `equality.ignore` may not name `{ignored}`"
-                raise SpecError(file, _line(lines, ("equality", "ignore")), place, problem)
-        compared = spec.equality.compare_only
-        if compared is not None and not any(path[: len(parse_path(c))] == parse_path(c) for c in compared):
-            problem = f"`{field}` decides the {place}, so `equality.compare_only` must name it"
-            raise SpecError(file, _line(lines, ("equality", "compare_only")), place, problem)
-    _check_kinds(spec, lines, file)
-
-
-def _other_fields(spec: Spec) -> Iterator[tuple[str, Location, str]]:
-    equality = spec.equality
-    for name, fields in (("ignore", equality.ignore), ("compare_only", equality.compare_only or ())):
-        for field in fields:
-            yield f"equality.{name}", ("equality", name), field
-    for field in spec.show:
-        yield "show", ("show",), field
-
-
-def _check_kinds(spec: Spec, lines: dict[Location, int], file: str) -> None:
-    for name in spec.evidence.may_be_absent:
-        if name not in spec.kinds:
-            near = get_close_matches(name, list(spec.kinds), n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            problem = f"`{name}` is not a declared kind{hint}"
-            raise SpecError(
-                file, _line(lines, ("evidence", "may_be_absent")), "evidence.may_be_absent", problem
-            )

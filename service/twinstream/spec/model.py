@@ -1,9 +1,10 @@
 """The comparison file (spec version 1) as one typed model.
 
 Each class is one mapping of the file; unknown keys are refused. The order is in `twinstream.spec.orders`, the
-plain values in `twinstream.spec.values`; all of them can be imported from here. `twinstream.spec.load` reads
-a file into the model, checks the laws that relate one key to another (`twinstream.spec.laws`) and turns every
-violation into a sentence with file, line and key. The file itself is described in ``docs/spec.md``.
+equality in `twinstream.spec.equality`, plain values in `twinstream.spec.values`; all can be imported from
+here. `twinstream.spec.load` reads a file into the model, checks the laws that relate one key to another
+(`twinstream.spec.laws`) and turns every violation into a sentence with file, line and key. The file itself is
+described in ``docs/spec.md``.
 """
 
 # ruff: noqa: RUF012 - pydantic gives each instance a default of its own
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ByteSize, Field, field_validator, model_validator
 
 from twinstream.core.events import Side
+from twinstream.spec.equality import Equality, SpecEquality, Tolerance
+from twinstream.spec.known_differences import Ceiling, KnownDifference, When
 from twinstream.spec.orders import (
     EVERY,
     Barrier,
@@ -38,9 +40,7 @@ from twinstream.spec.orders import (
 )
 from twinstream.spec.paths import Path, parse_path
 from twinstream.spec.values import (
-    Date,
     Duration,
-    Exact,
     FieldPath,
     Finite,
     KindName,
@@ -50,6 +50,7 @@ from twinstream.spec.values import (
     Strict,
     Topic,
     Wanted,
+    dotted,
 )
 
 __all__ = [
@@ -108,13 +109,9 @@ class Decode(Strict):
             if sources:
                 raise ValueError(f"`{sources[0]}` is for avro and protobuf; {self.format} has no schema")
         elif (self.schema_file is None) == (self.registry is None):
-            raise ValueError(
-                f"{self.format} needs a schema: write exactly one of `schema_file` and `registry`"
-            )
+            raise ValueError(f"{self.format} needs exactly one of `schema_file` and `registry`")
         elif (self.message is not None) != (self.format == "protobuf" and self.schema_file is not None):
-            raise ValueError(
-                "`message` names the type in a protobuf `schema_file`: write it there, and only there"
-            )
+            raise ValueError("`message` names the type in a protobuf `schema_file`, and belongs nowhere else")
         return self
 
 
@@ -131,43 +128,6 @@ class EventKind(Strict):
 
     where: dict[FieldPath, Wanted] = {}
     ignore: bool = False
-
-
-class Tolerance(Strict):
-    """Two numbers match when they differ by at most `abs`, or by `rel` times the larger of the two."""
-
-    abs: Annotated[Exact, Field(ge=0)] = Decimal(0)
-    rel: Annotated[Exact, Field(ge=0)] = Decimal(0)
-
-    @model_validator(mode="after")
-    def _some(self) -> Tolerance:
-        if not (self.abs or self.rel):
-            raise ValueError("tolerates nothing; give `abs` or `rel` a value above 0")
-        return self
-
-
-class Equality(Strict):
-    """Which fields are compared (all, all but `ignore`, or `compare_only`), and how."""
-
-    ignore: list[FieldPath] = []
-    compare_only: list[FieldPath] | None = None
-    quantum: dict[FieldPath, Annotated[Exact, Field(gt=0)]] = {}
-    tolerance: dict[FieldPath, Tolerance] = {}
-    unordered: list[FieldPath] = []
-    sets: list[FieldPath] = []
-    absent_is_null: bool = False
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Equality:
-        if self.ignore and self.compare_only is not None:
-            raise ValueError("`ignore` and `compare_only` exclude each other; keep one of them")
-        return self
-
-
-class SpecEquality(Equality):
-    """The equality of all kinds; that of a kind in `per_kind` takes the place of the whole of it."""
-
-    per_kind: dict[KindName, Equality] = {}
 
 
 class Start(Strict):
@@ -228,44 +188,19 @@ class Limits(Strict):
     recent_matches: Annotated[int, Field(ge=0)] = 100_000
 
 
-class When(Strict):
-    """Which divergences a known difference is about."""
+class Decision(NamedTuple):
+    """A field that decides something of an event: its place in the file, and of which kinds it is read."""
 
-    divergences: Annotated[
-        list[Literal["missing", "extra", "changed", "reordered", "duplicate"]], Field(min_length=1)
-    ]
-    where: dict[FieldPath, Wanted] = {}
-    fields: list[FieldPath] = []
+    field: str
+    at: Location
+    kinds: tuple[str, ...]
+    what: Literal["kind", "order", "identity"]
 
-    @model_validator(mode="after")
-    def _fields_of_changed(self) -> When:
-        if self.fields and "changed" not in self.divergences:
-            raise ValueError("`fields` may differ in a changed event only; add `changed` to `divergences`")
-        return self
-
-
-class Ceiling(Strict):
-    """How many divergences a known difference covers: a number, or a share of the events."""
-
-    count: Annotated[int, Field(ge=1)] | None = None
-    share: Annotated[Finite, Field(gt=0, le=1)] | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Ceiling:
-        if (self.count is None) == (self.share is None):
-            raise ValueError("must have exactly one of `count` and `share`")
-        return self
-
-
-class KnownDifference(Strict):
-    """A difference that its owner knows of: until it expires and up to its ceiling it is explained."""
-
-    id: Annotated[str, Field(min_length=1)]
-    when: When
-    owner: Annotated[str, Field(min_length=1)]
-    expires: Date
-    ceiling: Ceiling
-    ticket: str | None = None
+    @property
+    def place(self) -> str:
+        """The key of the file that names the field."""
+        in_list = self.what == "kind" or isinstance(self.at[-1], int)
+        return dotted(self.at[:-1] if in_list else self.at)
 
 
 class Spec(Strict):
@@ -332,16 +267,21 @@ class Spec(Strict):
         )
 
     @property
+    def decisions(self) -> Iterator[Decision]:
+        """Every field that kinds, order or identity read, in that order."""
+        names = self.kind_names
+        for place, (name, kind) in enumerate(self.kinds.items()):
+            for field in kind.where:
+                yield Decision(field, ("kinds", name, "where", field), names[place:], "kind")
+        for node in nodes(self.order, self.compared_kinds):
+            yield from (Decision(*read, "order") for read in reads(node))
+        for index, field in enumerate(self.identity or ()):
+            yield Decision(field, ("identity", index), self.compared_kinds, "identity")
+
+    @property
     def deciding_fields(self) -> Iterator[tuple[str, Location, str]]:
         """Every field that kinds, order or identity read: (key that names it, place in the file, field)."""
-        for name, kind in self.kinds.items():
-            for field in kind.where:
-                yield f"kinds.{name}.where", ("kinds", name, "where", field), field
-        for node in nodes(self.order, self.compared_kinds):
-            for field, at, _ in reads(node):
-                yield ".".join(str(part) for part in _without_index(at)), at, field
-        for index, field in enumerate(self.identity or ()):
-            yield "identity", ("identity", index), field
+        return ((decision.place, decision.at, decision.field) for decision in self.decisions)
 
     @property
     def whole(self) -> bool:
@@ -363,7 +303,3 @@ class Spec(Strict):
     def order_text(self) -> str:
         """The order in words, for people."""
         return text_of(self.order)
-
-
-def _without_index(at: Location) -> Location:
-    return at[:-1] if isinstance(at[-1], int) else at

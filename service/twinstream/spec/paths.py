@@ -3,6 +3,7 @@ r"""Field paths: dotted names that reach into a value. A backslash escapes a dot
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 Path = tuple[str, ...]
@@ -33,6 +34,18 @@ def overlap(one: Path, another: Path) -> bool:
     """Whether one path is the other, an ancestor or a descendant of it."""
     shorter = min(len(one), len(another))
     return one[:shorter] == another[:shorter]
+
+
+def nested(fields: Sequence[str]) -> tuple[int, str] | None:
+    """The first field that an earlier one is, holds or lies in: its index, and the earlier one."""
+    paths = [
+        parse_path(field) if field.startswith("$") else ("$value", *parse_path(field)) for field in fields
+    ]
+    for place, path in enumerate(paths):
+        for earlier in range(place):
+            if overlap(path, paths[earlier]):
+                return place, fields[earlier]
+    return None
 
 
 def read(value: Any, path: Path) -> Any:

@@ -17,7 +17,7 @@ from datetime import date, timedelta
 from decimal import Context, Decimal
 from difflib import get_close_matches
 from math import inf, isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -35,6 +35,28 @@ def problem(text: str, key: Any = None) -> PydanticCustomError:
     return PydanticCustomError("problem", "{problem}", {"problem": text, "key": key})
 
 
+def dotted(at: Location) -> str:
+    """A place as messages name it."""
+    return ".".join(map(str, at))
+
+
+class Breach(NamedTuple):
+    """A law that a file breaks: the place of what is wrong, the key that names it, the sentence about it."""
+
+    at: Location
+    key: str
+    problem: str
+
+
+def breach(at: Location, problem: str) -> Breach:
+    """A breach whose key is that of its place; an index at the end, of one of a list, is left out.
+
+    >>> breach(("order", "dependent", 0, "pair", 1), "…").key
+    'order.dependent.0.pair'
+    """
+    return Breach(at, dotted(at[:-1] if isinstance(at[-1], int) else at), problem)
+
+
 def given(value: Any) -> str:
     """A value of the file, as a message shows it."""
     return json.dumps(value, default=str, ensure_ascii=False)
@@ -42,7 +64,7 @@ def given(value: Any) -> str:
 
 def nearest(name: Any, known: Iterable[str]) -> str | None:
     """The known name that was probably meant."""
-    near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    near = get_close_matches(str(name), list(known), n=1)
     return near[0] if near else None
 
 

@@ -1,0 +1,131 @@
+"""The laws that relate one key of a comparison file to another.
+
+Equal events must have equal dependences: it holds by construction where kind, order and identity are read
+from what the canonical form preserves. So a field that decides one of them, what holds it and what lies in
+it must be compared as it is. The laws of the order alone are in `twinstream.spec.order_laws`, those of the
+equality in `twinstream.spec.equality_laws`.
+
+Rules of this file: a law is a generator of breaches, pure and independent of the others; `breaches` gives
+them in the order in which they are worth telling. A law may rely on the model, never on another law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from twinstream.core.events import Side
+from twinstream.spec.equality_laws import equality_laws, equality_paths
+from twinstream.spec.model import Spec
+from twinstream.spec.order_laws import order_laws
+from twinstream.spec.orders import EVERY, nodes, reads
+from twinstream.spec.paths import nested, parse_path
+from twinstream.spec.values import Breach, Location, breach, dotted, nearest
+
+_PARTS = "$key, $timestamp, $partition and $headers.NAME"
+
+
+def breaches(spec: Spec) -> Iterator[Breach]:
+    """Every breach of a law, the most telling first."""
+    laws = (_topics, _kinds, order_laws, _parts, _fields_of_values, _lists, equality_laws, _known_differences)
+    return chain.from_iterable(law(spec) for law in laws)
+
+
+def _topics(spec: Spec) -> Iterator[Breach]:
+    if spec.reference.topic == spec.candidate.topic:
+        problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
+        yield breach(("candidate", "topic"), problem)
+
+
+def _kinds(spec: Spec) -> Iterator[Breach]:
+    """The kinds that are named outside the order are declared, and are compared where that matters."""
+    if EVERY in spec.kinds:
+        yield breach(
+            ("kinds", EVERY), f"`{EVERY}` stands for every kind in rules, so no kind may have this name"
+        )
+    named: list[tuple[str, Location]] = [
+        *((name, ("evidence", "may_be_absent", n)) for n, name in enumerate(spec.evidence.may_be_absent)),
+        *((name, ("equality", "per_kind", name)) for name in spec.equality.per_kind),
+    ]
+    for name, at in named:
+        if name not in spec.kind_names:
+            near = nearest(name, spec.kinds)
+            yield breach(at, f"`{name}` is not a declared kind{f'; did you mean `{near}`?' if near else ''}")
+    for name in spec.equality.per_kind:
+        if name in spec.kinds and spec.kinds[name].ignore:
+            problem = f"`{name}` is left out of the comparison by `kinds.{name}.ignore`; keep one of them"
+            yield breach(("equality", "per_kind", name), problem)
+
+
+def _parts(spec: Spec) -> Iterator[Breach]:
+    """A path that begins with `$` names a part of a record, and only what decides may name one."""
+    for decision in spec.decisions:
+        if decision.field.startswith("$") and not _is_part(decision.field):
+            problem = (
+                f"`{decision.field}` is no part of a record; beside fields of the value there are {_PARTS}"
+            )
+            yield Breach(decision.at, decision.place, f"{problem}; {_escape(decision.field)}")
+    for at, fields in _value_fields(spec).items():
+        for n, field in enumerate(fields):
+            if field.startswith("$"):
+                problem = f"`{field}` is not in the value, and only a field of the value can be named here"
+                yield Breach((*at, n), dotted(at), f"{problem}; {_escape(field)}")
+
+
+def _is_part(field: str) -> bool:
+    if field in {"$key", "$timestamp", "$partition"}:
+        return True
+    path = parse_path(field)
+    return path[0] == "$headers" and len(path) == 2
+
+
+def _escape(field: str) -> str:
+    if field.startswith("$headers."):
+        return "a dot in the name of a header is written `\\.`"
+    return f"a field of the value with this name is written `\\{field}`"
+
+
+def _value_fields(spec: Spec) -> dict[Location, list[str]]:
+    """The fields that must be of the value (all that decide nothing), by the list that names them."""
+    fields: dict[Location, list[str]] = {}
+    for path in equality_paths(spec):
+        fields.setdefault(path.at[:-1], []).append(path.field)
+    fields["show",] = spec.show
+    for n, known in enumerate(spec.known_differences):
+        at = ("known_differences", n, "when")
+        fields |= {(*at, "where"): list(known.when.where), (*at, "fields"): known.when.fields}
+    return fields
+
+
+def _fields_of_values(spec: Spec) -> Iterator[Breach]:
+    """Only values of some formats have fields."""
+    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
+    for decision in spec.decisions if plain else ():
+        if not decision.field.startswith("$"):
+            problem = f"`{decision.field}` cannot be there: a value in the format {min(plain)} has no fields"
+            yield Breach(decision.at, decision.place, f"{problem}; name one of {_PARTS}")
+
+
+def _lists(spec: Spec) -> Iterator[Breach]:
+    """No list names a field twice, or one inside another."""
+    lists = _value_fields(spec)
+    lists["identity",] = spec.identity or []
+    for node in nodes(spec.order, spec.compared_kinds):
+        for read in reads(node):
+            if isinstance(read.at[-1], int):
+                lists.setdefault(read.at[:-1], []).append(read.field)
+    for at, fields in lists.items():
+        if at[-1] != "where" and (found := nested(fields)):
+            n, earlier = found
+            same = parse_path(fields[n]) == parse_path(earlier)
+            problem = f"names `{fields[n]}` twice" if same else f"names `{fields[n]}` beside `{earlier}`"
+            more = "" if same else ", and one of them holds the other; keep one"
+            yield Breach((*at, n), dotted(at), problem + more)
+
+
+def _known_differences(spec: Spec) -> Iterator[Breach]:
+    seen: set[str] = set()
+    for n, known in enumerate(spec.known_differences):
+        if known.id in seen:
+            yield breach(("known_differences", n, "id"), f"`{known.id}` names two known differences")
+        seen.add(known.id)
