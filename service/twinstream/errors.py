@@ -5,6 +5,7 @@
     ├── SpecError          the owner of the comparison: the comparison file (file, line, key, rule)
     ├── InputError         the user of `check`: a file or a line of it
     ├── DecodeError        the producer of a record: it is not an event of this comparison
+    ├── RelationError      the user's code: a function that tells what is dependent failed, or broke a law
     ├── SourceError        infrastructure: Kafka
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
@@ -43,6 +44,10 @@ class InputError(TwinstreamError):
 
 class DecodeError(TwinstreamError):
     """A record is not an event of this comparison; the text says why."""
+
+
+class RelationError(TwinstreamError):
+    """A function of the user failed or broke a law; the text names it, the two events and what happened."""
 
 
 class SourceError(TwinstreamError):

@@ -106,7 +106,7 @@ def restart(driver: Driver) -> None:
 def found(driver: Driver) -> list[tuple[str, int, int]]:
     """The kind of each difference, with its lane and the number of its event."""
     names = []
-    for finding, _, _ in driver.findings():
+    for finding, *_ in driver.findings():
         event = finding.left or finding.right
         assert event is not None
         value = json.loads(event[0][3])

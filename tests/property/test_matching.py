@@ -162,7 +162,7 @@ def outcome(driver: Driver) -> dict[str, Any]:
                 -1 if finding.left is None else finding.left[2],
                 -1 if finding.right is None else finding.right[2],
             )
-            for finding, _, _ in found
+            for finding, *_ in found
         ),
         "survey": comparison.survey((True, True)),
         "verified": [comparison.verified_up_to(side, {0: driver.offsets[side]}) for side in Side],
@@ -257,7 +257,7 @@ def test_undoing_the_differences_makes_the_streams_equivalent(streams: Streams) 
     driver.take(one_by_one(streams.steps), review=True)
     driver.end()
     gone: tuple[set[int], set[int]] = (set(), set())
-    for finding, _, _ in driver.findings():
+    for finding, *_ in driver.findings():
         for side, event in ((LEFT, finding.left), (RIGHT, finding.right)):
             if event is not None:
                 assert event[2] not in gone[side], "an event is in one difference only"
@@ -331,7 +331,7 @@ def test_accounts_hold_where_the_clock_proves(streams: Streams, cuts: list[bool]
     check_accounts(driver.comparison)
     ids = [
         (side, event[2])
-        for finding, _, _ in driver.findings()
+        for finding, *_ in driver.findings()
         for side, event in ((LEFT, finding.left), (RIGHT, finding.right))
         if event is not None
     ]

@@ -31,8 +31,12 @@ def record(value: Any, style: int = 0) -> bytes:
     if style == 2:
         return json.dumps(dict(reversed(value.items())), separators=(",", ":")).encode()
     if style == 3:
-        return json.dumps({name: float(member) for name, member in value.items()}, indent=1).encode()
+        return json.dumps({name: _in_floats(member) for name, member in value.items()}, indent=1).encode()
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _in_floats(member: Any) -> Any:
+    return float(member) if type(member) is int else member
 
 
 class Batch(NamedTuple):
@@ -51,7 +55,7 @@ class Driver:
     comparison: Comparison = field(init=False)
     codec: Codec = field(init=False)
     offsets: list[int] = field(default_factory=lambda: [0, 0])
-    closed: list[Divergence] = field(default_factory=list)
+    closed: dict[int, Divergence] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.codec = Codec(self.spec)
@@ -86,9 +90,9 @@ class Driver:
                 self.comparison.end(side)
 
     def findings(self) -> list[Divergence]:
-        """The divergences of closed scopes so far."""
-        self.closed += self.comparison.take_closed()
-        return self.closed
+        """The divergences of closed scopes so far, each as it was found last."""
+        self.closed.update((found.number, found) for found in self.comparison.take_closed())
+        return list(self.closed.values())
 
     def kinds(self) -> list[str]:
         return sorted(divergence.finding.kind for divergence in self.findings())

@@ -2,47 +2,54 @@
 
 How to drive it: `feed` runs of events of either side as they come; after each batch `review`, which explains
 open scopes; once in a while `survey`, which looks at everything that waits. `end` a side when nothing more
-will come. Then read `verdict`, `accounts` and `take_closed` at any time. `snapshot` and `restore` carry all
+will come. Then read `diverged`, `accounts` and `take_closed` at any time. `snapshot` and `restore` carry all
 of it over a crash.
-
-Every consumed event is in exactly one account:
-consumed = matched + ignored + undecodable + divergent + unmatched.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
+from twinstream.core.accounts import Account, Hole
 from twinstream.core.events import Canonical, Event, Form, Side, events_of
-from twinstream.core.lanes import Lanes
+from twinstream.core.findings import Finding, Identity, Kind, explain_partnerless
+from twinstream.core.index import Hooks, Index
+from twinstream.core.indexes import index_of
+from twinstream.core.known import Known, KnownDifference
+from twinstream.core.orders import Order, dependent, ordered_class
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.recent import RecentMatches
-from twinstream.core.scopes import Explanation, Finding, Identity, Kind, Scope, explain_partnerless
+from twinstream.core.scopes import Explanation, Scope
+from twinstream.core.strays import Strays
+from twinstream.core.surveys import Judge, Survey
+from twinstream.errors import RelationError
 
-KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 PARTITION_SAMPLE = 16
-"""One event in so many is checked for the partition of its lane: a stray key shows soon, at no cost."""
+"""One event in so many is checked for the partition of its class: a stray key shows soon, at no cost."""
 HOMES_LIMIT = 100_000
 HOLES_LIMIT = 100
+NEVER = 1 << 62
+"""The moment of what only an end decided, later than any other."""
 
 
 @dataclass(frozen=True)
 class Rules:
     """What the comparison file fixes for matching.
 
-    `canonical` maps contents to canonical form, `identity` a record to the thing it is about. `bag` tells
-    that lanes are classes of equal events, so that no order between them can be spread over partitions.
-    Limits are in events but for `unmatched_bytes`.
+    `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
+    records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
+    about. Limits are in events but for `unmatched_bytes`.
     """
 
     canonical: Canonical
+    order: Order
+    close: Callable[[bytes, bytes], bool] | None = None
     identity: Identity | None = None
-    bag: bool = False
+    known: tuple[KnownDifference, ...] = ()
     halt: bool = False
     proves: bool = False
     overdue_after_ms: int = 60_000
@@ -62,57 +69,28 @@ class Run(NamedTuple):
     read_at: float
 
 
-class Hole(NamedTuple):
-    """A stretch of input that was not checked: why, and where if it is known."""
-
-    reason: str
-    side: Side | None = None
-    partition: int | None = None
-    offset: int | None = None
-
-
 class Divergence(NamedTuple):
-    """A finding with the lane it was found in. A tainted one lies behind a hole and decides nothing."""
+    """A finding, numbered from 0 in the order in which they were found.
 
-    finding: Finding
-    lane: Hashable
-    tainted: bool
-
-
-@dataclass
-class Account:
-    """The counts of one side; `unmatched` is what is left of `consumed`."""
-
-    consumed: int = 0
-    ignored: int = 0
-    undecodable: int = 0
-    divergent: int = 0
-
-    def unmatched(self, matched: int) -> int:
-        """The events that are not settled, given the number of pairs."""
-        return self.consumed - matched - self.ignored - self.undecodable - self.divergent
-
-
-@dataclass
-class Survey:
-    """What one look at everything unmatched found.
-
-    `first_open` is the smallest unmatched offset by side and partition, `oldest_ms` the smallest timestamp of
-    an unmatched event, `suspicions` the number of overdue events that are not proven to have no partner,
-    `held_bytes` the size of the records that wait, by side.
+    `first` is how it was found at first: an event that was missing and turned up elsewhere is found again
+    under its number, as an event that changed places. A tainted one lies behind a hole and decides nothing.
     """
 
-    first_open: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
-    oldest_ms: int | None = None
-    suspicions: int = 0
-    held_bytes: list[int] = field(default_factory=lambda: [0, 0])
+    finding: Finding
+    tainted: bool
+    number: int = -1
+    first: Finding | None = None
 
 
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
+    `moment` is the driver's count of what it has fed; it is remembered for what is proven then, and
+    `diverged_at` is the earliest moment of a proven difference.
+
+    >>> from twinstream.core.orders import Lanes
     >>> forms = [Form("lane", content, "event", content) for content in (b"1", b"2")]
-    >>> comparison = Comparison(Rules(canonical=bytes))
+    >>> comparison = Comparison(Rules(canonical=bytes, order=Lanes()))
     >>> _ = comparison.feed(Side.LEFT, Run(forms, 0, [0, 1], [0, 0], 0.0))
     >>> _ = comparison.feed(Side.RIGHT, Run(forms[1:], 0, [0], [0], 0.0))
     >>> comparison.diverged
@@ -121,33 +99,55 @@ class Comparison:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.lanes = Lanes(rules.canonical, self._set_aside)
-        self.scopes: dict[Hashable, Scope] = {}
+        hooks = Hooks(
+            rules.canonical,
+            self._equal,
+            self._open_scope,
+            self._finish_scope,
+            self._absorb_scope,
+            rules.scope_limit,
+        )
+        self.index: Index = index_of(rules.order, hooks)
+        self.scopes: dict[Scope, None] = {}
         self.recent = RecentMatches(rules.recent_matches, rules.canonical)
         self.clock = ArrivalClock(rules.overdue_after_ms)
+        self.known = Known(rules.known)
         self.accounts = (Account(), Account())
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
         self.ended = [False, False]
-        self.diverged = False
+        self.moment = 0
+        self.diverged_at: int | None = None
+        self.disputed_at: int | None = None
         self.halted = False
+        self.overflowing = False
         self.holes: list[Hole] = []
         self.closed_by_kind: Counter[Kind] = Counter()
+        self.found_by_kind: Counter[Kind] = Counter()
+        self.strays: Strays[Divergence] = Strays()
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.newest_matched_ms: list[int | None] = [None, None]
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
-        self._arriving: Iterator[Event] = iter(())
         self._closed: list[Divergence] = []
         self._homes: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
-        self.overflowing = False
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a difference is proven that no hole lies before."""
+        return self.diverged_at is not None
+
+    @property
+    def in_dispute(self) -> bool:
+        """Whether something differs that may turn out to be a known difference."""
+        return self.disputed_at is not None or any(scope.disputed for scope in self.scopes)
 
     # -- feeding ------------------------------------------------------------------------------------------
 
     def feed(self, side: Side, run: Run) -> list[Event]:
         """Take a run of one side; return the events of the other side that were paired with some of it.
 
-        Complexity: O(1) an event.
+        Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
         account = self.accounts[side]
         account.consumed += len(run.forms)
@@ -157,17 +157,33 @@ class Comparison:
         if self.overflowing:
             self._give_up(side, run.partition, run.offsets[0])
             return []
-        if not self.rules.bag:
-            self._watch_partition(side, run)
+        self._watch_partition(side, run)
         self.clock.saw(side, run.timestamps_ms)
-        self._arriving = events_of(*run)
-        partners = self.lanes.feed(side, self._arriving)
+        partners = self._match(side, events_of(*run))
         if partners:
-            self._count_matched(side, partners, min(run.timestamps_ms))
+            self._count_matched(partners)
+            self._advance(side, min(run.timestamps_ms))
+            self._advance(side.other, max(map(_TIMESTAMP, partners)))
         if self.ended[side.other] and self.unmatched(side):
             self._prove()
         if self.unmatched(Side.LEFT) + self.unmatched(Side.RIGHT) > self.rules.unmatched_limit:
             self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
+        return partners
+
+    def _match(self, side: Side, events: Iterator[Event]) -> list[Event]:
+        try:
+            return self._match_until_halt(side, events) if self.rules.halt else self.index.feed(side, events)
+        except RelationError as error:
+            self.overflowing = True
+            self.hole(Hole(f"{error}; from there on nothing was compared", side))
+            return []
+
+    def _match_until_halt(self, side: Side, events: Iterator[Event]) -> list[Event]:
+        partners: list[Event] = []
+        for event in events:
+            partners += self.index.feed(side, (event,))
+            if self.halted:
+                self.accounts[side].ignored += sum(1 for _ in events)
         return partners
 
     def _overflow(self, limit: str) -> None:
@@ -194,25 +210,23 @@ class Comparison:
             self.holes.append(hole)
 
     def _watch_partition(self, side: Side, run: Run) -> None:
-        homes = self._homes[side]
+        homes, order = self._homes[side], self.rules.order
         if len(homes) > HOMES_LIMIT:
             homes.clear()
         for index in range(0, len(run.forms), PARTITION_SAMPLE):
-            lane = run.forms[index][0]
-            home = homes.setdefault(lane, run.partition)
+            place = ordered_class(order, run.forms[index][0])
+            if place is None:
+                continue
+            home = homes.setdefault(place, run.partition)
             if home != run.partition:
-                homes[lane] = run.partition
-                self.hole(
-                    Hole(
-                        f"events whose order counts stand in two partitions ({home} and {run.partition}), "
-                        "where Kafka keeps no order between them",
-                        side,
-                        run.partition,
-                        run.offsets[index],
-                    )
+                homes[place] = run.partition
+                reason = (
+                    f"events whose order counts stand in two partitions ({home} and {run.partition}), "
+                    "where Kafka keeps no order between them"
                 )
+                self.hole(Hole(reason, side, run.partition, run.offsets[index]))
 
-    def _count_matched(self, side: Side, partners: list[Event], newest_ms: int) -> None:
+    def _count_matched(self, partners: list[Event]) -> None:
         self.matched += len(partners)
         kinds = set(map(_KIND, map(_FORM, partners)))
         if len(kinds) == 1:
@@ -220,73 +234,133 @@ class Comparison:
         else:
             self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
         self.recent.note(map(_CONTENT, map(_FORM, partners)))
-        self._advance(side, newest_ms)
-        self._advance(side.other, max(map(_TIMESTAMP, partners)))
 
     def _advance(self, side: Side, moment_ms: int) -> None:
         newest = self.newest_matched_ms[side]
         if newest is None or moment_ms > newest:
             self.newest_matched_ms[side] = moment_ms
 
+    def _equal(self, one: Event, another: Event) -> bool:
+        """Whether two events whose contents differ are equal all the same."""
+        canonical, close = self.rules.canonical, self.rules.close
+        if canonical(one[0][1]) != canonical(another[0][1]):
+            return False
+        return close is None or close(one[0][3], another[0][3])
+
+    def _dependent(self, one: Event, another: Event) -> bool:
+        return dependent(self.rules.order, one[0], another[0])
+
+    # -- a difference is certain --------------------------------------------------------------------------
+
     def _prove(self) -> None:
-        """A difference is certain: it counts unless a hole lies before it."""
-        if not self.holes:
-            self.diverged = True
+        """A difference is certain now: it counts unless a hole lies before it, or it may be a known one."""
         if self.rules.halt:
             self.halted = True
+        if self.known.open(self.matched):
+            self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
+        elif not self.holes:
+            self._diverge(self.moment)
 
-    def _set_aside(self, side: Side, event: Event, lane: Hashable) -> None:
-        scope = Scope(lane, self.rules.canonical, tainted=bool(self.holes))
-        self.adopt(scope)
-        scope.add(side, event)
-        self._prove()
-        if self.halted:
-            self.accounts[side].ignored += sum(1 for _ in self._arriving)
+    def _diverge(self, moment: int) -> None:
+        self.diverged_at = moment if self.diverged_at is None else min(self.diverged_at, moment)
 
-    def adopt(self, scope: Scope) -> None:
-        """Set a lane aside: what it holds and what will come to it goes to `scope`."""
-        self.lanes.set_aside(scope)
-        self.scopes[scope.lane] = scope
+    def _open_scope(self, owner: Index, order: Order, depth: int) -> Scope:
+        scope = Scope(owner, order, depth, self.rules.canonical)
+        scope.tainted, scope.moment = bool(self.holes), self.moment
+        self.scopes[scope] = None
+        if self.rules.halt:
+            self.halted = True
+        if self.known.open(self.matched):
+            scope.disputed = True
+        elif not scope.tainted:
+            self._diverge(self.moment)
+        return scope
+
+    def _absorb_scope(self, scope: Scope) -> None:
+        self.scopes.pop(scope, None)
+
+    def _finish_scope(self, scope: Scope) -> None:
+        """Nothing more will come to a scope."""
+        if scope.lost:
+            del self.scopes[scope]
+            scope.owner.resume(scope, ((), ()))
+        else:
+            self._close(scope, self._explain(scope, whole=True), scope.owner)
 
     # -- after a difference -------------------------------------------------------------------------------
 
     def review(self) -> None:
         """Explain the open scopes that have grown, and close those whose sides have met again.
 
-        Complexity: O(1) an open scope, plus an alignment for each that has grown.
+        Complexity: O(1) an open scope, plus a pairing for each that has grown.
         """
-        for scope in tuple(self.scopes.values()):
-            if scope.lost or not scope.due():
+        for scope in tuple(self.scopes):
+            if scope not in self.scopes or scope.lost or not scope.due():
                 continue
-            explanation = self._explain(scope)
+            explanation = self._explain(scope, whole=all(self.ended))
             if explanation.met:
-                self._close(scope, explanation)
+                self._close(scope, explanation, self.index)
             elif len(scope) > self.rules.scope_limit:
                 self._lose(scope)
 
-    def _explain(self, scope: Scope) -> Explanation:
-        return scope.explain(ended=all(self.ended), identity=self.rules.identity, recent=self.recent.has)
+    def _explain(self, scope: Scope, *, whole: bool) -> Explanation:
+        return scope.explain(
+            whole=whole, dependent=self._dependent, identity=self.rules.identity, recent=self.recent.has
+        )
 
-    def _close(self, scope: Scope, explanation: Explanation) -> None:
-        tails = scope.tails(explanation)
-        del self.scopes[scope.lane]
-        self.lanes.reopen(scope)
+    def _close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
+        """Settle what a scope found, and feed again what it did not settle."""
+        del self.scopes[scope]
         for finding in explanation.findings:
-            self._settle(finding, scope.lane, tainted=scope.tainted)
+            self._settle(finding, scope.moment, tainted=scope.tainted)
         if explanation.matched:
-            newest_ms = max(left[3] for left, _ in explanation.matched)
-            self._count_matched(Side.LEFT, [right for _, right in explanation.matched], newest_ms)
-        for side in Side:
-            if partners := self.lanes.feed(side, tails[side]):
-                self._count_matched(side, partners, min(event[3] for event in tails[side]))
+            self._count_matched([right for _, right in explanation.matched])
+            for side in Side:
+                self._advance(side, max(pair[side][3] for pair in explanation.matched))
+        partners = owner.resume(scope, explanation.tails)
+        if partners:
+            self._count_matched(partners)
 
-    def _settle(self, finding: Finding, lane: Hashable, *, tainted: bool) -> None:
-        self.closed_by_kind[finding.kind] += 1
-        self._closed.append(Divergence(finding, lane, tainted))
-        for side, event in ((Side.LEFT, finding.left), (Side.RIGHT, finding.right)):
+    def _settle(self, finding: Finding, moment: int, *, tainted: bool) -> None:
+        """Count a difference for good: as a known one, as one with an earlier stray, or as a new one."""
+        events = {Side.LEFT: finding.left, Side.RIGHT: finding.right}
+        sides = [side for side, event in events.items() if event is not None]
+        for side, event in events.items():
             if event is not None:
-                self.accounts[side].divergent += 1
                 self._give_up(side, event[1], event[2])
+        if self.known.explain(finding, self.matched) is not None:
+            for side in sides:
+                self.accounts[side].explained += 1
+            return
+        for side in sides:
+            self.accounts[side].divergent += 1
+        if not tainted:
+            self._diverge(moment)
+        if len(sides) == 1 and self._complete_stray(finding, sides[0]):
+            return
+        divergence = Divergence(finding, tainted, self.found_by_kind.total(), finding)
+        self.closed_by_kind[finding.kind] += 1
+        self.found_by_kind[finding.kind] += 1
+        self._closed.append(divergence)
+        if len(sides) == 1 and ordered_class(self.rules.order, finding.event[0][0]) is not None:
+            self.strays.note(sides[0], self._letter(finding.event), divergence)
+
+    def _complete_stray(self, finding: Finding, side: Side) -> bool:
+        """Whether a leftover is the other half of an event that changed places."""
+        stray = self.strays.claim(side.other, self._letter(finding.event))
+        if stray is None:
+            return False
+        left, right = (
+            (finding.left, stray.finding.right) if side is Side.LEFT else (stray.finding.left, finding.right)
+        )
+        moved = Finding("reordered", left, right, stray.finding.witness or finding.witness)
+        self.closed_by_kind[stray.finding.kind] -= 1
+        self.closed_by_kind["reordered"] += 1
+        self._closed.append(stray._replace(finding=moved))
+        return True
+
+    def _letter(self, event: Event) -> bytes:
+        return self.rules.canonical(event[0][1])
 
     def _give_up(self, side: Side, partition: int, offset: int) -> None:
         """Nothing from here on will ever be verified in a partition."""
@@ -300,6 +374,8 @@ class Comparison:
         self.hole(Hole(f"a difference spread over more than limits.scope_events ({self.rules.scope_limit})"))
         scope.lose()
 
+    # -- the end ------------------------------------------------------------------------------------------
+
     def end(self, side: Side) -> None:
         """Nothing more will come from a side. With both at their end, everything left is a difference."""
         self.ended[side] = True
@@ -311,20 +387,22 @@ class Comparison:
             self._settle_leftovers()
 
     def _settle_leftovers(self) -> None:
+        moment = self.moment if self.disputed_at is None else self.disputed_at
         if self.unmatched(Side.LEFT):
             self._prove()
-        for scope in tuple(self.scopes.values()):
-            if not scope.lost:
-                explanation = self._explain(scope)
+        for scope in tuple(self.scopes):
+            if not scope.lost and scope in self.scopes:
+                explanation = self._explain(scope, whole=True)
                 self._count_leftover(explanation.findings)
-                self._close(scope, explanation)
-        left, right = ([event for event, _ in self.lanes.unmatched(side)] for side in Side)
+                self._close(scope, explanation, self.index)
+        left, right = ([event for event, _ in self.index.unmatched(side)] for side in Side)
         findings = explain_partnerless(left, right, self.rules.identity, self.recent.has)
         self._count_leftover(findings)
-        self.lanes.remove(Side.LEFT, left)
-        self.lanes.remove(Side.RIGHT, right)
+        self.index.remove(Side.LEFT, left)
+        self.index.remove(Side.RIGHT, right)
         for finding in findings:
-            self._settle(finding, _lane(finding), tainted=bool(self.holes))
+            self._settle(finding, moment, tainted=bool(self.holes))
+        self.disputed_at = None
 
     def _count_leftover(self, findings: list[Finding]) -> None:
         for finding in findings:
@@ -342,57 +420,45 @@ class Comparison:
 
         Complexity: O(n) in the unmatched events of both sides.
         """
-        proven: tuple[list[Event], list[Event]] = ([], [])
-        self.surveyed = Survey()
-        for side in Side:
-            self._survey_side(side, all(at_end) and not self.halted, proven[side])
+        self.surveyed = survey = Survey()
+        judging = all(at_end) and not self.halted
+        proven = [
+            self._survey_side(side, survey) if judging else self._note_all(side, survey) for side in Side
+        ]
         if any(proven):
-            self._settle_proven(proven)
+            self._settle_proven((proven[0], proven[1]))
             return self.survey(at_end)
-        for scope in self.scopes.values():
+        for scope in self.scopes:
             for side in Side:
                 for event in scope.pieces[side]:
-                    self._note_open(side, event)
-        if sum(self.surveyed.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
+                    survey.note(side, event)
+        if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self._overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
-        return self.surveyed
+        return survey
 
-    def _survey_side(self, side: Side, judge: bool, proven: list[Event]) -> None:
-        survey, stalls = self.surveyed, self.clock.stalls(side)
-        limit = self.rules.overdue_after_ms
-        newest = self.newest_matched_ms[side]
-        for event, since_ms in self.lanes.unmatched(side):
-            self._note_open(side, event)
-            if not judge:
-                continue
-            if stalls.age_ms(event[3]) >= limit:
-                certain = self.rules.proves and newest is not None and newest >= event[3] + limit
-                if certain:
-                    proven.append(event)
-                else:
-                    survey.suspicions += 1
-            elif self.rules.bag and since_ms < event[3] and stalls.age_ms(since_ms) >= limit:
-                survey.suspicions += 1
+    def _note_all(self, side: Side, survey: Survey) -> list[Event]:
+        for event, _ in self.index.unmatched(side):
+            survey.note(side, event)
+        return []
 
-    def _note_open(self, side: Side, event: Event) -> None:
-        survey = self.surveyed
-        first = survey.first_open[side]
-        if event[2] < first.get(event[1], event[2] + 1):
-            first[event[1]] = event[2]
-        if survey.oldest_ms is None or event[3] < survey.oldest_ms:
-            survey.oldest_ms = event[3]
-        survey.held_bytes[side] += len(event[0][3])
+    def _survey_side(self, side: Side, survey: Survey) -> list[Event]:
+        self._note_all(side, survey)
+        limit, newest = self.rules.overdue_after_ms, self.newest_matched_ms[side]
+        proven_before = newest - limit if self.rules.proves and newest is not None else None
+        judge = Judge(self.clock.stalls(side), limit, proven_before)
+        return judge.overdue(self.index.unmatched(side), survey)
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> None:
         """Settle events without a partner, each with an unmatched one of its identity on the other side."""
         identity = self.rules.identity
         gone = proven if identity is None else self._with_partners_in_identity(proven, identity)
         tainted = bool(self.holes)
-        self._prove()
         for side in Side:
-            self.lanes.remove(side, gone[side])
+            self.index.remove(side, gone[side])
         for finding in explain_partnerless(*gone, identity, self.recent.has):
-            self._settle(finding, _lane(finding), tainted=tainted)
+            self._settle(finding, self.moment, tainted=tainted)
+        if self.rules.halt:
+            self.halted = True
 
     def _with_partners_in_identity(
         self, proven: tuple[list[Event], list[Event]], identity: Identity
@@ -402,7 +468,7 @@ class Comparison:
             wanted = Counter(identity(event[0][3]) for event in proven[side.other])
             wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
             taken = {id(event) for event in proven[side]}
-            for event in self.lanes.heads(side) if +wanted else ():
+            for event, _ in self.index.unmatched(side) if +wanted else ():
                 name = identity(event[0][3])
                 if wanted[name] > 0 and id(event) not in taken:
                     wanted[name] -= 1
@@ -416,15 +482,15 @@ class Comparison:
         return self.accounts[side].unmatched(self.matched)
 
     def take_closed(self) -> list[Divergence]:
-        """The divergences of closed scopes since the last call."""
+        """The divergences of closed scopes since the last call; one found again has its number."""
         closed, self._closed = self._closed, []
         return closed
 
     def provisional(self) -> list[Divergence]:
         """The best explanations of the scopes that are still open, and what faces a side that has ended."""
         open_findings = [
-            Divergence(finding, scope.lane, scope.tainted)
-            for scope in self.scopes.values()
+            Divergence(finding, scope.tainted, first=finding)
+            for scope in self.scopes
             for finding in scope.findings
         ]
         return open_findings + self._facing_an_end()
@@ -433,10 +499,10 @@ class Comparison:
         if all(self.ended) or not any(self.ended):
             return []
         waiting = Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT
-        events = [event for event, _ in self.lanes.unmatched(waiting)]
+        events = [event for event, _ in self.index.unmatched(waiting)]
         sides = (events, []) if waiting is Side.LEFT else ([], events)
         findings = explain_partnerless(*sides, None, self.recent.has)
-        return [Divergence(finding, _lane(finding), bool(self.holes)) for finding in findings]
+        return [Divergence(finding, bool(self.holes), first=finding) for finding in findings]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.
@@ -454,14 +520,10 @@ class Comparison:
 
     def waiting_events(self, side: Side) -> list[Event]:
         """Every unmatched event that is held, in matching or set aside."""
-        aside = (scope.pieces[side] for scope in self.scopes.values())
-        return [*(event for event, _ in self.lanes.unmatched(side)), *chain.from_iterable(aside)]
-
-
-def _lane(finding: Finding) -> Hashable:
-    event = finding.left or finding.right
-    assert event is not None, "a finding has an event on at least one side"
-    return event[0][0]
+        waiting = [event for event, _ in self.index.unmatched(side)]
+        for scope in self.scopes:
+            waiting += scope.pieces[side]
+        return waiting
 
 
 _FORM = itemgetter(0)

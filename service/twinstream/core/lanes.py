@@ -1,17 +1,19 @@
-"""Matching: the unmatched events of both sides, and the step that pairs an arriving event.
+"""Lanes: the index of sequences side by side, and the fastest one.
 
-The orders of this version (a bag, a sequence, a sequence per key) divide events into *lanes*: dependent
-within, independent across. A bag has a lane for each canonical form, a sequence has one lane, a keyed order
-one for each key. For an event x of side i, with j the other side, the three steps of the paper become:
+Bags, sequences, and both by key or branch divide events into *lanes*: dependent within, independent across.
+A bag has a lane for each canonical form. For an event x of side i, with j the other side, the three steps
+become:
 
 1. no unmatched event of i depends on x   ⇔  the lane of x holds nothing of i;
    a minimal y of j equals x              ⇔  the oldest event of j in that lane equals x: both are matched;
 2. else an event of j depends on x        ⇔  the lane holds something of j: the streams differ, known now;
 3. else x waits in its lane.
 
-A lane therefore never holds events of both sides, unless it is set aside (see `scopes`).
+A lane therefore never holds events of both sides, unless it is set aside. (One exception: where equality has
+a tolerance, events of one lane of a bag may be unequal; they wait side by side.)
 
-A lane with one event holds the event itself, since a queue of one costs 760 bytes; with more, a `Queue`.
+A lane with one event holds the event itself, since a queue of one costs 760 bytes; with more, a `Queue`. The
+lane of an event is its whole route, also where these lanes are part of another index.
 
 Source: DiffStream, section 4.2 (the algorithm), 4.3 (its optimality).
 """
@@ -19,10 +21,12 @@ Source: DiffStream, section 4.2 (the algorithm), 4.3 (its optimality).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import cast
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, cast
 
-from twinstream.core.events import Canonical, Event, Side
+from twinstream.core import orders
+from twinstream.core.events import Event, Side
+from twinstream.core.index import UNANSWERED, Hooks, Index
 from twinstream.core.scopes import Scope
 
 
@@ -46,21 +50,19 @@ def queue_of(events: Iterable[Event], since_ms: int) -> Queue:
 
 Held = tuple[object, ...] | Queue | Scope
 """What a side has in a lane: one event alone (a tuple of the shape of `Event`), several, or a scope."""
-Conflict = Callable[[Side, Event, Hashable], None]
 
 
-class Lanes:
-    """The unmatched sets U[LEFT] and U[RIGHT], by lane.
+class LanesIndex(Index):
+    """The unmatched events of both sides, by lane; `depth` is that of its node in the routes."""
 
-    `conflict(side, event, lane)` is called when step 2 proves a difference; it must set the lane aside.
-    """
+    __slots__ = ("_depth", "_hooks", "_order", "_scopes", "held")
 
-    def __init__(self, canonical: Canonical, conflict: Conflict) -> None:
-        self._canonical = canonical
-        self._conflict = conflict
+    def __init__(self, order: orders.Lanes, hooks: Hooks, depth: int) -> None:
+        self._order, self._hooks, self._depth = order, hooks, depth
+        self._scopes: dict[Hashable, Scope] = {}
         self.held: tuple[dict[Hashable, Held], dict[Hashable, Held]] = ({}, {})
 
-    def feed(self, side: Side, events: Iterable[Event]) -> list[Event]:  # noqa: PLR0912 - the hot loop
+    def feed(self, side: Side, events: Iterable[Event]) -> list[Event]:  # noqa: C901, PLR0912 - the hot loop
         """Take events of one side in their order; return the events of the other side they were paired with.
 
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
@@ -81,44 +83,111 @@ class Lanes:
                     else:
                         mine[lane] = queue_of((cast("Event", ours), event), cast("Event", ours)[3])
             elif type(held) is Queue:
-                if held[0][0][1] == form[1] or self._equal(held[0], event):
+                if held[0][0][1] == form[1]:
                     matched(held.popleft())
                     if not held:
                         del theirs[lane]
-                else:
-                    self._conflict(side, event, lane)
+                elif (partner := self._unlike(side, event, held)) is not None:
+                    matched(partner)
             elif type(held) is Scope:
                 held.add(side, event)
             else:
                 alone = cast("Event", held)
-                if alone[0][1] == form[1] or self._equal(alone, event):
+                if alone[0][1] == form[1]:
                     del theirs[lane]
                     matched(alone)
-                else:
-                    self._conflict(side, event, lane)
+                elif (partner := self._unlike(side, event, held)) is not None:
+                    matched(partner)
         return partners
 
-    def _equal(self, one: Event, another: Event) -> bool:
-        """Whether two events whose contents differ are equal all the same."""
-        return self._canonical(one[0][1]) == self._canonical(another[0][1])
+    def take(self, side: Side, event: Event, route: Any) -> Event | None:
+        partners = self.feed(side, (event,))
+        return partners[0] if partners else None
 
-    def set_aside(self, scope: Scope) -> None:
-        """Move what the lane of `scope` holds into it; later events of the lane go there, too."""
-        for side in Side:
-            for event in waiting(self.held[side].get(scope.lane)):
-                scope.add(side, event)
-            self.held[side][scope.lane] = scope
+    def answer(self, side: Side, event: Event, route: Any) -> Event | None:
+        if event[0][0] not in self.held[side.other]:
+            return UNANSWERED
+        partner = self.take(side, event, route)
+        if partner is None and type(event[0][0]) is bytes and event[0][0] in self.held[side]:
+            self.remove(side, (event,))
+            return UNANSWERED
+        return partner
 
-    def reopen(self, scope: Scope) -> None:
-        """Give the lane of a closed scope back to matching, empty."""
+    def answers(self, side: Side, events: Iterator[Event], partners: list[Event]) -> Event | None:
+        """`answer` for events in their order; the first that has no answer ends it and is returned.
+
+        Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
+        """
+        theirs = self.held[side.other]
+        lookup = theirs.get
+        matched = partners.append
+        for event in events:
+            form = event[0]
+            held: Any = lookup(form[0])
+            if type(held) is tuple and held[0][1] == form[1]:
+                del theirs[form[0]]
+                matched(cast("Event", held))
+                continue
+            partner = self.answer(side, event, form[0])
+            if partner is UNANSWERED:
+                return event
+            if partner is not None:
+                matched(partner)
+        return None
+
+    def _unlike(self, side: Side, event: Event, held: Held) -> Event | None:
+        """The partner among events whose contents differ, if any; else the event waits or is in conflict."""
+        lane, equal = event[0][0], self._hooks.equal
+        candidates = waiting(held) if type(lane) is bytes else (_oldest(held),)
+        partner = next((other for other in candidates if equal(other, event)), None)
+        if partner is not None:
+            self._drop(side.other, lane, partner)
+        elif type(lane) is bytes:
+            self.restore(side, event, lane, event[3])
+        else:
+            self._set_aside(side, event, lane)
+        return partner
+
+    def _drop(self, side: Side, lane: Hashable, event: Event) -> None:
+        held = self.held[side][lane]
+        if type(held) is Queue:
+            held.remove(event)
+            if held:
+                return
+        del self.held[side][lane]
+
+    def _set_aside(self, side: Side, event: Event, lane: Hashable) -> None:
+        scope = self._hooks.open(self, self._order, self._depth)
+        for owner in Side:
+            for held in waiting(self.held[owner].get(lane)):
+                scope.add(owner, held)
+        self._place(scope, lane)
+        scope.add(side, event)
+
+    def _place(self, scope: Scope, lane: Hashable) -> None:
+        self._scopes[lane] = scope
         for side in Side:
-            del self.held[side][scope.lane]
+            self.held[side][lane] = scope
+
+    def adopt(self, scope: Scope, route: Any) -> None:
+        assert scope.example is not None, "a scope is adopted by an event of it"
+        scope.owner = self
+        self._place(scope, scope.example[0][0])
+
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+        lane = next(lane for lane, other in self._scopes.items() if other is scope)
+        del self._scopes[lane]
+        for side in Side:
+            del self.held[side][lane]
+        return [partner for side in Side for partner in self.feed(side, tails[side])]
+
+    def scopes(self) -> Iterator[Scope]:
+        return iter(tuple(self._scopes.values()))
+
+    def empty(self, side: Side) -> bool:
+        return len(self.held[side]) == len(self._scopes)
 
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
-        """The waiting events of a side, each with the timestamp since which its lane has not been empty.
-
-        Events that are set aside are not among them. Those of a lane come oldest first.
-        """
         for held in self.held[side].values():
             if type(held) is Queue:
                 since_ms = held.since_ms
@@ -128,19 +197,8 @@ class Lanes:
                 event = cast("Event", held)
                 yield event, event[3]
 
-    def heads(self, side: Side) -> Iterator[Event]:
-        """The oldest waiting event of each lane of a side."""
-        for held in self.held[side].values():
-            if type(held) is Queue:
-                yield held[0]
-            elif type(held) is not Scope:
-                yield cast("Event", held)
-
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        """Drop waiting events of a side: they are settled without a partner.
-
-        Complexity: O(n) in the events that wait in their lanes.
-        """
+        """Drop waiting events of a side. Complexity: O(n) in the events that wait in their lanes."""
         gone = set(map(id, events))
         for lane in {event[0][0] for event in events}:
             held = self.held[side][lane]
@@ -152,8 +210,7 @@ class Lanes:
             else:
                 del self.held[side][lane]
 
-    def restore(self, side: Side, event: Event, since_ms: int) -> None:
-        """Put back an event that waited when a snapshot was taken; those of a lane oldest first."""
+    def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
         lane = event[0][0]
         ours = self.held[side].get(lane)
         if type(ours) is Queue:
@@ -164,8 +221,12 @@ class Lanes:
             self.held[side][lane] = event
 
 
+def _oldest(held: Held) -> Event:
+    return held[0] if type(held) is Queue else cast("Event", held)
+
+
 def waiting(held: Held | None) -> Iterable[Event]:
     """The events of a lane, oldest first."""
     if held is None:
         return ()
-    return held if type(held) is Queue else (cast("Event", held),)
+    return tuple(held) if type(held) is Queue else (cast("Event", held),)

@@ -1,95 +1,97 @@
 """After a difference: set aside, meet again, compare, go on.
 
-When step 2 of matching proves a difference in a lane, the lane is set aside as a `Scope`: its events of both
-sides are collected and take no part in matching, all other lanes go on. The two collected pieces are
-aligned, and what is in no pair is the difference:
+When step 2 of matching proves a difference, the part of the order that it touches is set aside as a `Scope`:
+a lane, the open epoch, else a whole node. Its events of both sides are collected and take no part in
+matching, everything else goes on. The two collected pieces are paired under their order (see `pairing`), and
+what is in no pair is the difference (see `findings`).
 
-- an event left over on both sides has changed places (`reordered`): alignment leaves the fewest such events;
-- two leftovers with one identity are one event that `changed`;
-- a leftover of the left only is `missing`, of the right only `extra`, or `duplicate` when it is a surplus
-  copy of an event that matched.
+The scope closes where the sides *meet again*: behind the last difference after a run of `MEETING_RUN` equal
+events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. What it did not
+settle is fed to matching again. Until it closes its explanation is provisional.
 
-The scope closes where the sides *meet again*: at a run of `MEETING_RUN` equal events, or at the end of both.
-What lies behind is fed to matching again. Until it closes its explanation is provisional.
+A scope that outgrows its limit is *lost*: it collects nothing any more and explains nothing.
 
 Source: DiffStream stops at the first difference (section 4.2); going on is ours.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from twinstream.core.alignment import Alignment, align
 from twinstream.core.events import Canonical, Event, Side
+from twinstream.core.findings import Finding, Identity, Recent, name_findings
+from twinstream.core.orders import Order
+from twinstream.core.pairing import Item, Pairing, pair
+
+if TYPE_CHECKING:
+    from twinstream.core.index import Index
 
 MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
 
-ALIGNMENT_BUDGET = 200
-"""Differences looked for in one scope: bounds an alignment of 10,000 events to about a second."""
-
-Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
-Identity = Callable[[bytes], Hashable]
-Recent = Callable[[bytes], bool]
-
-
-class Finding(NamedTuple):
-    """One difference: its kind, its event on either side, and the events that prove it."""
-
-    kind: Kind
-    left: Event | None
-    right: Event | None
-    witness: tuple[tuple[Side, Event], ...]
+Dependent = Callable[[Event, Event], bool]
 
 
 class Explanation(NamedTuple):
     """What two pieces have in common and where they differ.
 
-    `matched` are the pairs of equal events. The pieces are explained up to `left_end` and `right_end`. `met`
-    tells that they end in a run of equal events.
+    `matched` are the pairs of equal events, `tails` what is neither paired nor a difference yet, by side.
+    `met` tells that enough equal events follow the last difference.
     """
 
     findings: list[Finding]
     matched: list[tuple[Event, Event]]
-    left_end: int
-    right_end: int
+    tails: tuple[list[Event], list[Event]]
     met: bool
 
 
 class Scope:
-    """A lane that is set aside: the two pieces collected so far, and their explanation.
+    """A part of the order that is set aside: the two pieces collected so far, and their explanation.
 
-    `tainted` tells that it was opened behind a hole. A `lost` scope outgrew its limit: it collects nothing
-    any more, and its events stay unmatched. `example` is the record of one event of the lane.
+    `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
+    `tainted` tells that it was opened behind a hole, `disputed` that it may hold known differences only;
+    `moment` is when its difference was proven. `example` is one of its events.
     """
 
-    def __init__(self, lane: Hashable, canonical: Canonical, *, tainted: bool) -> None:
-        self.lane = lane
-        self.tainted = tainted
+    def __init__(self, owner: Index, order: Order, depth: int, canonical: Canonical) -> None:
+        self.owner, self.order, self.depth = owner, order, depth
+        self.tainted = False
+        self.disputed = False
+        self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.lost = False
-        self.example = b""
+        self.example: Event | None = None
         self.findings: list[Finding] = []
         self._canonical = canonical
-        self._contents: tuple[list[bytes], list[bytes]] = ([], [])
+        self._items: tuple[list[Item], list[Item]] = ([], [])
         self._explained_at = 0
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
 
     def add(self, side: Side, event: Event) -> None:
-        """Collect one more event of the lane."""
+        """Collect one more event."""
         if not self.lost:
             self.pieces[side].append(event)
-            self.example = event[0][3]
+            self.example = event
+
+    def absorb(self, part: Scope) -> None:
+        """Take over a scope that lies within this one; nothing was added to this one yet."""
+        self.tainted = self.tainted and part.tainted
+        self.disputed = self.disputed or part.disputed
+        self.moment = min(self.moment, part.moment)
+        self.example = part.example
+        for side in Side:
+            self.pieces[side].extend(part.pieces[side])
+        if part.lost:
+            self.lose()
 
     def lose(self) -> None:
         """Give up: drop the pieces, keep the explanation found so far."""
         self.lost = True
         self.pieces = ([], [])
-        self._contents = ([], [])
+        self._items = ([], [])
 
     def due(self) -> bool:
         """Whether enough has come since the last explanation to make another one worth its cost.
@@ -100,118 +102,45 @@ class Scope:
         grown = len(self) - self._explained_at
         return grown > 0 and grown * 8 >= len(self) - 512
 
-    def explain(self, *, ended: bool, identity: Identity | None, recent: Recent) -> Explanation:
-        """Align the pieces and name the differences.
+    def route(self, event: Event) -> Any:
+        """The route of an event at the depth of this scope."""
+        route: Any = event[0][0]
+        for _ in range(self.depth):
+            route = route[1]
+        return route
 
-        `ended`: no more will come, so the tails are differences, too. `recent` tells whether a content
-        matched lately.
+    def explain(
+        self, *, whole: bool, dependent: Dependent, identity: Identity | None, recent: Recent
+    ) -> Explanation:
+        """Pair the pieces and name the differences.
+
+        `whole`: no more will come to this scope, so what has no partner is a difference. `recent` tells
+        whether a content matched lately.
         """
         self._explained_at = len(self)
-        left, right = (self._contents_of(side) for side in Side)
-        alignment = align(left, right, ALIGNMENT_BUDGET, whole=ended)
-        naming = _Naming(self.pieces, (left, right), alignment, recent)
-        self.findings = naming.findings(identity)
-        matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in alignment.pairs]
-        return Explanation(self.findings, matched, alignment.left_end, alignment.right_end, _meets(alignment))
+        left, right = (self._items_of(side) for side in Side)
+        related = self._related(dependent)
+        pairing = pair(self.order, left, right, related, whole=whole)
+        contents = [item.letter for item in left], [item.letter for item in right]
+        self.findings = name_findings(self.pieces, contents, pairing, dependent, identity, recent)
+        matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
+        tails = (
+            [self.pieces[0][i] for i in pairing.left_tail],
+            [self.pieces[1][j] for j in pairing.right_tail],
+        )
+        return Explanation(self.findings, matched, tails, _meets(pairing))
 
-    def tails(self, explanation: Explanation) -> tuple[list[Event], list[Event]]:
-        """What lies behind the explained part, by side."""
-        return self.pieces[0][explanation.left_end :], self.pieces[1][explanation.right_end :]
+    def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
+        pieces = self.pieces
+        return lambda side, one, other, another: dependent(pieces[side][one], pieces[other][another])
 
-    def _contents_of(self, side: Side) -> list[bytes]:
-        contents = self._contents[side]
-        contents.extend(self._canonical(event[0][1]) for event in self.pieces[side][len(contents) :])
-        return contents
-
-
-def _meets(alignment: Alignment) -> bool:
-    """Whether the explained pieces end in a run of equal events that is long enough."""
-    run = alignment.pairs[-MEETING_RUN:]
-    if len(run) < MEETING_RUN:
-        return False
-    at_end = run[-1] == (alignment.left_end - 1, alignment.right_end - 1)
-    return at_end and run[-1][0] - run[0][0] == run[-1][1] - run[0][1] == MEETING_RUN - 1
+    def _items_of(self, side: Side) -> list[Item]:
+        items, piece = self._items[side], self.pieces[side]
+        for place in range(len(items), len(piece)):
+            event = piece[place]
+            items.append(Item(place, self._canonical(event[0][1]), self.route(event)))
+        return items
 
 
-class _Naming:
-    """Gives each leftover of an alignment its kind and witness."""
-
-    def __init__(
-        self,
-        pieces: tuple[Sequence[Event], Sequence[Event]],
-        contents: tuple[Sequence[bytes], Sequence[bytes]],
-        alignment: Alignment,
-        recent: Recent,
-    ) -> None:
-        self._left, self._right = pieces
-        self._contents = contents
-        self._pairs = alignment.pairs
-        self._recent = recent
-        self._copies = {contents[1][r] for _, r in alignment.pairs}
-        self._leftover_left = _gaps((left for left, _ in alignment.pairs), alignment.left_end)
-        self._leftover_right = _gaps((right for _, right in alignment.pairs), alignment.right_end)
-
-    def findings(self, identity: Identity | None) -> list[Finding]:
-        moved = self._partners(lambda side, index: self._contents[side][index])
-        found = [((left, right), self._finding("reordered", left, right)) for left, right in moved]
-        if identity is not None:
-            record = (self._left, self._right)
-            changed = self._partners(lambda side, index: identity(record[side][index][0][3]))
-            found += [((left, right), self._finding("changed", left, right)) for left, right in changed]
-        found += [((left, left), self._finding("missing", left, None)) for left in self._leftover_left]
-        found += [
-            ((right, right), self._finding(self._surplus(right), None, right))
-            for right in self._leftover_right
-        ]
-        return [finding for _, finding in sorted(found, key=lambda entry: entry[0])]
-
-    def _partners(self, key: Callable[[Side, int], Hashable]) -> list[tuple[int, int]]:
-        """Pair leftovers of both sides that have one key, oldest first; they are no leftovers any more."""
-        waiting: dict[Hashable, deque[int]] = {}
-        for index in self._leftover_left:
-            waiting.setdefault(key(Side.LEFT, index), deque()).append(index)
-        partners = [
-            (queue.popleft(), index)
-            for index in self._leftover_right
-            if (queue := waiting.get(key(Side.RIGHT, index)))
-        ]
-        paired_left, paired_right = {left for left, _ in partners}, {right for _, right in partners}
-        self._leftover_left = [index for index in self._leftover_left if index not in paired_left]
-        self._leftover_right = [index for index in self._leftover_right if index not in paired_right]
-        return partners
-
-    def _surplus(self, right: int) -> Kind:
-        content = self._contents[Side.RIGHT][right]
-        if content in self._copies or self._recent(self._right[right][0][1]):
-            return "duplicate"
-        return "extra"
-
-    def _finding(self, kind: Kind, left: int | None, right: int | None) -> Finding:
-        here = None if left is None else self._left[left]
-        there = None if right is None else self._right[right]
-        return Finding(kind, here, there, self._witness(left, right))
-
-    def _witness(self, left: int | None, right: int | None) -> tuple[tuple[Side, Event], ...]:
-        """The pair whose order to the leftover proves the difference; none where only the end proves it."""
-        for other_left, other_right in self._pairs:
-            if left is not None and right is not None:
-                proves = (other_left < left) != (other_right < right)
-            else:
-                proves = other_left > left if left is not None else other_right > (right or 0)
-            if proves:
-                return (Side.LEFT, self._left[other_left]), (Side.RIGHT, self._right[other_right])
-        return ()
-
-
-def _gaps(taken: Iterable[int], end: int) -> list[int]:
-    """The positions below `end` that are not taken."""
-    return sorted(set(range(end)).difference(taken))
-
-
-def explain_partnerless(
-    left: Sequence[Event], right: Sequence[Event], identity: Identity | None, recent: Recent
-) -> list[Finding]:
-    """Name events that are proven to have no partner; no two of them are equal, nor in an order."""
-    contents = ([event[0][1] for event in left], [event[0][1] for event in right])
-    nothing = Alignment([], len(left), len(right), exhausted=False)
-    return _Naming((left, right), contents, nothing, recent).findings(identity)
+def _meets(pairing: Pairing) -> bool:
+    return pairing.clean >= MEETING_RUN or pairing.epochs > 0

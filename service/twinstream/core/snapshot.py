@@ -9,12 +9,15 @@ but for the clock reading at which waiting events were read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any, cast
 
-from twinstream.core.comparison import Comparison, Hole
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison, Divergence
 from twinstream.core.events import Event, Form, Side
+from twinstream.core.findings import Finding
+from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
 
 FormOf = Callable[[bytes], Form]
@@ -27,17 +30,20 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
         "matched": comparison.matched,
         "matched_by_kind": dict(comparison.matched_by_kind),
         "ended": list(comparison.ended),
-        "diverged": comparison.diverged,
+        "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
+        "known_hits": comparison.known.hits,
         "halted": comparison.halted,
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
         "closed_by_kind": dict(comparison.closed_by_kind),
+        "found_by_kind": dict(comparison.found_by_kind),
+        "strays": [_strays(comparison, side) for side in Side],
         "first_unverifiable": [_pairs(first) for first in comparison.first_unverifiable],
         "newest_matched_ms": list(comparison.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
         "recent": comparison.recent.snapshot(),
         "waiting": [_waiting(comparison, side) for side in Side],
-        "scopes": [_scope(scope) for scope in comparison.scopes.values()],
+        "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
     }
 
 
@@ -51,10 +57,12 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.matched = state["matched"]
     comparison.matched_by_kind = Counter(state["matched_by_kind"])
     comparison.ended = list(state["ended"])
-    comparison.diverged, comparison.halted = state["diverged"], state["halted"]
-    comparison.overflowing = state["overflowing"]
+    comparison.moment, comparison.diverged_at, comparison.disputed_at = state["moments"]
+    comparison.known.hits.update(state["known_hits"])
+    comparison.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.holes = [_hole(*hole) for hole in state["holes"]]
     comparison.closed_by_kind = Counter(state["closed_by_kind"])
+    comparison.found_by_kind = Counter(state["found_by_kind"])
     comparison.first_unverifiable = (
         dict(state["first_unverifiable"][0]),
         dict(state["first_unverifiable"][1]),
@@ -65,35 +73,75 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     for side in Side:
         columns = state["waiting"][side]
         for event, since_ms in zip(_events(columns, form_of, read_at), columns["since_ms"], strict=True):
-            comparison.lanes.restore(side, event, since_ms)
+            comparison.index.restore(side, event, event[0][0], since_ms)
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, form_of, read_at)
+    for side in Side:
+        _restore_strays(comparison, side, state["strays"][side], form_of, read_at)
 
 
 def _waiting(comparison: Comparison, side: Side) -> dict[str, list[Any]]:
-    held = list(comparison.lanes.unmatched(side))
+    held = list(comparison.index.unmatched(side))
     return {**_columns(event for event, _ in held), "since_ms": [since_ms for _, since_ms in held]}
 
 
-def _scope(scope: Scope) -> dict[str, Any]:
+def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:
+    order = next(n for n, node in enumerate(nodes(comparison.rules.order)) if node.order is scope.order)
     return {
+        "order": order,
         "pieces": [_columns(piece) for piece in scope.pieces],
         "tainted": scope.tainted,
+        "disputed": scope.disputed,
+        "moment": scope.moment,
         "lost": scope.lost,
-        "records": [scope.example],
+        "example": _columns([scope.example] if scope.example is not None else []),
     }
 
 
 def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
-    lane: Hashable = form_of(state["records"][0])[0]
-    scope = Scope(lane, comparison.rules.canonical, tainted=state["tainted"])
-    comparison.adopt(scope)
+    order, depth = nodes(comparison.rules.order)[state["order"]]
+    scope = Scope(comparison.index, order, depth, comparison.rules.canonical)
+    scope.tainted, scope.disputed, scope.moment = state["tainted"], state["disputed"], state["moment"]
+    (scope.example,) = _events(state["example"], form_of, read_at)
+    comparison.scopes[scope] = None
+    comparison.index.adopt(scope, scope.example[0][0])
     for side in Side:
         for event in _events(state["pieces"][side], form_of, read_at):
             scope.add(side, event)
-    scope.example = state["records"][0]
+    (scope.example,) = _events(state["example"], form_of, read_at)
     if state["lost"]:
         scope.lose()
+
+
+def _strays(comparison: Comparison, side: Side) -> dict[str, Any]:
+    strays = list(comparison.strays.all(side))
+    return {
+        **_columns(stray.finding.event for stray in strays),
+        "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in strays],
+        "kinds": [stray.finding.kind for stray in strays],
+        "tainted": [stray.tainted for stray in strays],
+        "numbers": [stray.number for stray in strays],
+    }
+
+
+def _restore_strays(
+    comparison: Comparison, side: Side, state: dict[str, Any], form_of: FormOf, read_at: float
+) -> None:
+    rows = zip(
+        _events(state, form_of, read_at),
+        state["witnesses"],
+        state["kinds"],
+        state["tainted"],
+        state["numbers"],
+        strict=True,
+    )
+    for event, witness, kind, tainted, number in rows:
+        proof = tuple(zip(Side, _events(witness, form_of, read_at), strict=False))
+        finding = Finding(
+            kind, event if side is Side.LEFT else None, event if side is Side.RIGHT else None, proof
+        )
+        letter = comparison.rules.canonical(event[0][1])
+        comparison.strays.note(side, letter, Divergence(finding, tainted, number, finding))
 
 
 def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:

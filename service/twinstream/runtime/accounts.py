@@ -16,7 +16,7 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
         "before_start": 0,
         "replayed": 0,
         "undecodable": account.undecodable,
-        "explained": 0,
+        "explained": account.explained,
         "divergent": account.divergent,
         "unmatched": comparison.unmatched(side),
     }

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
-from twinstream.core.comparison import Comparison, Hole, Run
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison, Run
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.histogram import Buckets

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from twinstream.core.comparison import KINDS, Comparison, Run
+from twinstream.core.comparison import NEVER, Comparison, Divergence, Run
 from twinstream.core.events import Side
+from twinstream.core.findings import KINDS
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
@@ -32,8 +33,6 @@ class Check:
         self._codec = Codec(spec)
         self.comparison = Comparison(rules_of(spec, self._codec))
         self._lines = 0
-        self._decided = False
-        self._decided_at: int | None = None
         self._max_unmatched = 0
         self._undecodable = 0
 
@@ -42,13 +41,14 @@ class Check:
         self._lines += 1
         if self.comparison.ended[line.side]:
             raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
+        self.comparison.moment = NEVER if line.record is None else line.position
         if line.record is None:
             self.comparison.end(line.side)
         else:
             self._feed_event(line, line.record)
         if self._lines % REVIEW_EVERY == 0:
             self.comparison.review()
-        self._note(line)
+        self._note()
 
     def _feed_event(self, line: Line, record: bytes) -> None:
         forms, refused = self._codec.forms((record,))
@@ -66,14 +66,11 @@ class Check:
             raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
         self.comparison.undecodable(line.side)
 
-    def _note(self, line: Line) -> None:
-        """Keep the largest count of unmatched events, and the line that decided; an end is no such line."""
+    def _note(self) -> None:
+        """Keep the largest count of unmatched events."""
         comparison = self.comparison
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
         self._max_unmatched = max(self._max_unmatched, unmatched)
-        if comparison.diverged and not self._decided:
-            self._decided = True
-            self._decided_at = None if line.record is None else line.position
 
     def finish(
         self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False
@@ -83,6 +80,7 @@ class Check:
         `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an
         event be equivalent. `evidence` asks for the evidence of the spec.
         """
+        self.comparison.moment = NEVER
         if not open_ended:
             for side in Side:
                 if not self.comparison.ended[side]:
@@ -93,13 +91,12 @@ class Check:
     def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:
         comparison = self.comparison
         verdict, reason = self._verdict(allow_empty, evidence)
-        provisional, closed = comparison.provisional(), comparison.take_closed()
-        found = closed + provisional
+        found = self._found()
         explainer = Explainer(self._spec, digest(self._spec), self._codec, plain)
         kinds = [divergence.finding.kind for divergence in found]
         return {
             "verdict": verdict.value,
-            "decided_at": self._decided_at,
+            "decided_at": self._decided_at(),
             "reason": reason,
             "events": {NAMES[side]: comparison.accounts[side].consumed for side in Side},
             "matched": comparison.matched,
@@ -111,6 +108,16 @@ class Check:
             "spec_digest": digest(self._spec),
         }
 
+    def _found(self) -> list[Divergence]:
+        """Every divergence, as it was found last."""
+        closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
+        return [*closed.values(), *self.comparison.provisional()]
+
+    def _decided_at(self) -> int | None:
+        """The line that decided; an end is no such line."""
+        moment = self.comparison.diverged_at
+        return None if moment == NEVER else moment
+
     def _unmatched(self, side: Side) -> int:
         return self.comparison.unmatched(side) + self.comparison.leftover_at_end[side]
 
@@ -118,6 +125,8 @@ class Check:
         comparison = self.comparison
         consumed = sum(account.consumed for account in comparison.accounts)
         doubts = [hole.reason for hole in comparison.holes]
+        if comparison.in_dispute:
+            doubts.append("a difference was found that may be a known one, and is not classified yet")
         if not consumed and not allow_empty:
             doubts.append("neither side has an event, so nothing was compared")
         lacking = self._lacking(evidence)
@@ -139,9 +148,8 @@ class Check:
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
         if verdict is Verdict.DIVERGED:
-            when = (
-                f"known at line {self._decided_at}" if self._decided_at else "known at the end of the input"
-            )
+            decided_at = self._decided_at()
+            when = f"known at line {decided_at}" if decided_at else "known at the end of the input"
             return f"The outputs differ, {when}; they are compared {self._spec.order_text}."
         if verdict is Verdict.INCONCLUSIVE:
             return f"Not decided: {'; '.join(doubts)}."

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from twinstream import status
-from twinstream.core.comparison import KINDS, Comparison, Hole
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.scopes import Kind
+from twinstream.core.findings import KINDS, Kind
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake, Undecodable
@@ -80,7 +81,7 @@ class Reporter:
             max_unmatched=self._intake.max_unmatched,
             accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
-            closed_divergences=_counts(comparison.closed_by_kind),
+            closed_divergences=_counts(comparison.found_by_kind),
             suspicions=comparison.surveyed.suspicions,
             hole_count=len(comparison.holes),
             holes=self._holes(now),
@@ -118,6 +119,8 @@ class Reporter:
         doubts = [hole.reason for hole in comparison.holes]
         if situation.unsaved_divergence:
             doubts.insert(0, "a difference was found, and is announced as soon as it is saved")
+        if comparison.in_dispute:
+            doubts.append("a difference was found that may be a known one, and is not classified yet")
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(
                 f"{suspicions} unmatched events are overdue: the other side went on for "

@@ -18,7 +18,8 @@ import structlog
 
 from twinstream import status
 from twinstream.core import snapshot
-from twinstream.core.comparison import Comparison, Divergence, Hole
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison, Divergence
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
 from twinstream.ports import Clock, Gap, Positions, Publisher, Source, Store, Stored

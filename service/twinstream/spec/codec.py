@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
-from twinstream.core import canonical as exact
 from twinstream.core.events import Canonical, Form
 from twinstream.errors import DecodeError
-from twinstream.spec.model import PerKey, Spec
+from twinstream.spec.json_values import canonical_value, decode
+from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path, only, parse_path, read, without
-from twinstream.spec.reading import KIND, SIMPLE, lossless, reader_of, sorted_text
+from twinstream.spec.reading import KIND, reader_of
+from twinstream.spec.routes import Routing, routing_of
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: bounds the memory to the records of a few batches."""
@@ -39,72 +38,19 @@ class Refused(NamedTuple):
     reason: str | None
 
 
-_loads, _dumps = orjson.loads, orjson.dumps
-
-
-def decode(record: bytes) -> Any:
-    """Read a JSON value without losing anything: numbers are int, float or Decimal, and exact.
-
-    Raises DecodeError.
-    """
-    try:
-        value = _loads(record)
-        written = _dumps(value)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return exact.parse(record)
-    return value if lossless(record, written) else exact.parse(record)
-
-
-def canonical_value(value: Any) -> bytes:
-    """The canonical form of a value read by `decode`; agrees with `core.canonical` on every value."""
-    if type(value) is dict and SIMPLE.issuperset(map(type, value.values())):
-        return sorted_text(value)
-    try:
-        return sorted_text(_plain(value))
-    except (OverflowError, orjson.JSONEncodeError):
-        return exact.canonical(_exact(value))
-
-
-def _plain(value: Any) -> Any:
-    """The value with each number in the form that has its canonical text when orjson writes it.
-
-    Raises OverflowError for numbers that orjson would write in another way.
-    """
-    kind = type(value)
-    if kind in SIMPLE:
-        return value
-    if kind is dict:
-        return {name: _plain(member) for name, member in value.items()}
-    if kind is list:
-        return [_plain(item) for item in value]
-    if kind is float and (value == 0 or 1e-3 <= abs(value) < 1e15):
-        return int(value) if value.is_integer() else value
-    raise OverflowError
-
-
-def _exact(value: Any) -> Any:
-    """The same value with floats as the decimals that they were read from."""
-    if isinstance(value, float):
-        return exact.parse(_dumps(value))
-    if isinstance(value, list):
-        return [_exact(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _exact(member) for name, member in value.items()}
-    return value
-
-
 class Codec:
     """What one spec makes of a record.
 
     `canonical` maps the contents of its forms to canonical form, `identity` a record to what it is about.
     """
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, routing: Routing | None = None) -> None:
+        routing = routing or routing_of(spec)
         self.bag = spec.order == "unordered"
         self._kinds = _kind_of(spec)
         self._reduce = _reduction(spec)
-        self._lane = _lane_of(spec)
-        self._keeps_record = self._reduce is None and not self.bag
+        self._route = routing.route
+        self._keeps_record = self._reduce is None and routing.flat and not routing.letters
         self.canonical: Canonical = self._canonical_record if self._keeps_record else bytes
         self.identity = _identity_of(spec)
         self._order_fields = [(field, parse_path(field)) for field in spec.order_fields]
@@ -164,9 +110,9 @@ class Codec:
         if kind is None:
             return IGNORED
         if self._keeps_record:
-            return Form(self._lane(value), record, kind, record)
+            return Form(self._route(kind, value, b""), record, kind, record)
         content = canonical_value(value if self._reduce is None else self._reduce(value))
-        return Form(content if self.bag else self._lane(value), content, kind, record)
+        return Form(self._route(kind, value, content), content, kind, record)
 
     def compared(self, record: bytes) -> Any:
         """What is compared of a record's value."""
@@ -230,42 +176,6 @@ def _without_all(value: Any, paths: list[Path]) -> Any:
     for path in paths:
         value = without(value, path)
     return value
-
-
-def _lane_of(spec: Spec) -> Callable[[Any], Hashable]:
-    if not isinstance(spec.order, PerKey):
-        return lambda _value: b""
-    if len(spec.order.per_key) == 1 and len(parse_path(spec.order.per_key[0])) == 1:
-        return _one_field(spec.order.per_key[0], parse_path(spec.order.per_key[0])[0])
-    return _projection(spec.order.per_key, "that the order needs")
-
-
-def _one_field(field: str, name: str) -> Callable[[Any], Hashable]:
-    """The lane of a single top-level field, the most common order."""
-
-    def lane(value: Any) -> Hashable:
-        try:
-            key = value[name]
-        except (KeyError, TypeError):
-            raise DecodeError(f"field `{field}`, that the order needs, is missing") from None
-        return key if type(key) is str or type(key) is int else _typed(key)
-
-    return lane
-
-
-def _projection(fields: Sequence[str], purpose: str) -> Callable[[Any], Hashable]:
-    paths = [(field, parse_path(field)) for field in fields]
-
-    def project(value: Any) -> Hashable:
-        key = []
-        for field, path in paths:
-            member = read(value, path)
-            if member is ABSENT:
-                raise DecodeError(f"field `{field}`, {purpose}, is missing")
-            key.append(member)
-        return canonical_value(key)
-
-    return project
 
 
 def _identity_of(spec: Spec) -> Callable[[bytes], Hashable] | None:

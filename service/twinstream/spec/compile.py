@@ -7,14 +7,15 @@ from datetime import timedelta
 from twinstream.core.comparison import Rules
 from twinstream.spec.codec import Codec
 from twinstream.spec.model import Spec
+from twinstream.spec.routes import Routing, routing_of
 
 
-def rules_of(spec: Spec, codec: Codec) -> Rules:
+def rules_of(spec: Spec, codec: Codec, routing: Routing | None = None) -> Rules:
     """The rules of matching that a spec fixes, with its codec's view of a record."""
     return Rules(
+        order=(routing or routing_of(spec)).order,
         canonical=codec.canonical,
         identity=codec.identity,
-        bag=codec.bag,
         halt=spec.on_divergence == "halt",
         proves=spec.overdue.proves,
         overdue_after_ms=spec.overdue.after // timedelta(milliseconds=1),

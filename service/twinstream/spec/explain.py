@@ -14,7 +14,7 @@ import orjson
 
 from twinstream.core.comparison import Divergence
 from twinstream.core.events import Event, Side
-from twinstream.core.scopes import Finding
+from twinstream.core.findings import Finding
 from twinstream.spec.codec import Codec, canonical_value, decode
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, parse_path, path_text
@@ -72,7 +72,7 @@ class Explainer:
         scope = self._codec.scope(_record(finding.left or finding.right))
         positions = {NAMES[side]: self._position(side, event) for side, event in events.items()}
         return {
-            "id": self._id(scope, positions),
+            "id": self._id(scope, divergence),
             "kind": finding.kind,
             "scope": dict(self._shown_scope(scope)),
             **{NAMES[side]: None if event is None else self._value(event) for side, event in events.items()},
@@ -86,9 +86,12 @@ class Explainer:
             "tainted": divergence.tainted,
         }
 
-    def _id(self, scope: dict[str, Any], positions: dict[str, Any]) -> str:
-        """The same divergence found again after a replay has the same id."""
-        parts = [self._spec.name, self._digest, {k: str(v) for k, v in scope.items()}, positions]
+    def _id(self, scope: dict[str, Any], divergence: Divergence) -> str:
+        """The same divergence found again, after a replay or with its other half, has the same id."""
+        first = divergence.first or divergence.finding
+        side = Side.RIGHT if first.left is None else Side.LEFT
+        position = self._position(side, first.event)
+        parts = [self._spec.name, self._digest, {k: str(v) for k, v in scope.items()}, NAMES[side], position]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
     def _position(self, side: Side, event: Event | None) -> dict[str, Any] | None:

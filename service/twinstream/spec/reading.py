@@ -65,9 +65,9 @@ def reader_of(spec: Spec, exactly: Reader, twins: Twins) -> Reader:
 
 
 def _key_of(spec: Spec) -> str | None:
-    """The one field of a keyed order, "" for an order without a key, None for any other."""
+    """The one field of a keyed order, "" for an order without any, None for all others."""
     if not isinstance(spec.order, PerKey):
-        return ""
+        return "" if isinstance(spec.order, str) else None
     paths = [parse_path(field) for field in spec.order.per_key]
     return paths[0][0] if len(paths) == len(paths[0]) == 1 else None
 
@@ -78,7 +78,7 @@ def _sequence(field: str, exactly: Reader, twins: Twins) -> Reader:
             value = _loads(record)
             written = _dumps(value)
             if (written == record and len(record) <= _SHORT) or lossless(record, written):
-                key = value[field] if field else b""
+                key = value[field] if field else ()
                 if type(key) is str or type(key) is int or not field:
                     form = twins[record] = (key, record, KIND, record)
                     return form
@@ -113,7 +113,7 @@ def _without(fields: list[str], key: str, exactly: Reader, *, bag: bool) -> Read
                 for field in fields:
                     value.pop(field, None)
                 content = _content(value)
-                lane = content if bag else value[key] if key else b""
+                lane = content if bag else value[key] if key else ()
                 if content is not None and type(lane) in _LANES:
                     return lane, content, KIND, record
         except _DECLINE:
@@ -123,7 +123,7 @@ def _without(fields: list[str], key: str, exactly: Reader, *, bag: bool) -> Read
     return read
 
 
-_LANES = frozenset((str, int, bytes))
+_LANES = frozenset((str, int, bytes, tuple))
 """The types of lanes that need no canonical form: booleans, numbers with a point and the like do."""
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core import comparison as module
-from twinstream.core.comparison import HOLES_LIMIT, Hole
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import HOLES_LIMIT
 from twinstream.core.events import Side
 from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot

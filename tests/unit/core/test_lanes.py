@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Hashable
-
-from twinstream.core.events import Event, Form, Side
-from twinstream.core.lanes import Lanes, Queue
+from twinstream.core.events import Canonical, Event, Form, Side
+from twinstream.core.index import UNANSWERED, Hooks, Index
+from twinstream.core.lanes import LanesIndex, Queue
+from twinstream.core.orders import Lanes, Order
 from twinstream.core.scopes import Scope
 
 LEFT, RIGHT = Side
@@ -13,12 +13,27 @@ def event(lane: str, content: bytes = b"x", offset: int = 0, at_ms: int = 0) -> 
     return Event(Form(lane, content, "event", content), 0, offset, at_ms, 0.0)
 
 
-def conflict(side: Side, event: Event, lane: Hashable) -> None:
-    raise AssertionError(f"no difference in {lane!r} was expected: {side} {event}")
+class Opened(list[Scope]):
+    """The scopes that an index opened."""
+
+    def open(self, owner: Index, order: Order, depth: int) -> Scope:
+        self.append(Scope(owner, order, depth, bytes))
+        return self[-1]
+
+
+def lanes_over(opened: Opened, canonical: Canonical = bytes) -> LanesIndex:
+    def equal(one: Event, another: Event) -> bool:
+        return canonical(one[0][1]) == canonical(another[0][1])
+
+    return LanesIndex(Lanes(), Hooks(canonical, equal, opened.open, opened.remove, opened.remove, 100), 0)
+
+
+def empty_lanes() -> LanesIndex:
+    return lanes_over(Opened())
 
 
 def test_equal_events_pair_oldest_first() -> None:
-    lanes = Lanes(bytes, conflict)
+    lanes = empty_lanes()
     first, second = event("a", offset=0), event("a", offset=1)
     lanes.feed(LEFT, [first, second])
     assert lanes.feed(RIGHT, [event("a")]) == [first]
@@ -26,35 +41,36 @@ def test_equal_events_pair_oldest_first() -> None:
 
 
 def test_contents_that_differ_are_compared_in_canonical_form() -> None:
-    lanes = Lanes(bytes.lower, conflict)
+    lanes = lanes_over(Opened(), bytes.lower)
     lanes.feed(LEFT, [event("a", b"X"), event("a", b"Y")])
     assert len(lanes.feed(RIGHT, [event("a", b"x"), event("a", b"y")])) == 2
 
 
 def test_an_unequal_event_of_a_lane_is_a_conflict_and_of_another_lane_is_none() -> None:
-    conflicts = []
-    lanes = Lanes(bytes, lambda side, _, lane: conflicts.append((side, lane)))
+    opened = Opened()
+    lanes = lanes_over(opened)
     lanes.feed(LEFT, [event("a", b"1"), event("b", b"1")])
     lanes.feed(RIGHT, [event("c", b"2"), event("b", b"2")])
-    assert conflicts == [(RIGHT, "b")]
+    assert [[len(piece) for piece in scope.pieces] for scope in opened] == [[1, 1]]
+    assert set(lanes.held[LEFT]) == {"a", "b"}
 
 
 def test_a_single_waiting_event_is_held_without_a_queue() -> None:
-    lanes = Lanes(bytes, conflict)
+    lanes = empty_lanes()
     lanes.feed(LEFT, [event("a")])
     assert isinstance(lanes.held[LEFT]["a"], Event)
 
 
 def test_a_lane_remembers_since_when_it_was_not_empty_though_its_first_event_is_gone() -> None:
-    lanes = Lanes(bytes, conflict)
+    lanes = empty_lanes()
     lanes.feed(LEFT, [event("a", at_ms=10), event("a", at_ms=50)])
     lanes.feed(RIGHT, [event("a")])
     assert [since for _, since in lanes.unmatched(LEFT)] == [10]
 
 
 def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
-    lanes = Lanes(bytes, conflict)
-    lanes.restore(LEFT, event("a", at_ms=50), 10)
+    lanes = empty_lanes()
+    lanes.restore(LEFT, event("a", at_ms=50), "a", 10)
     assert [since for _, since in lanes.unmatched(LEFT)] == [10]
     lanes.feed(LEFT, [event("a", at_ms=60)])
     lanes.feed(RIGHT, [event("a")])
@@ -62,7 +78,7 @@ def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
 
 
 def test_an_emptied_lane_begins_anew() -> None:
-    lanes = Lanes(bytes, conflict)
+    lanes = empty_lanes()
     lanes.feed(LEFT, [event("a", at_ms=10)])
     lanes.feed(RIGHT, [event("a")])
     lanes.feed(LEFT, [event("a", at_ms=50)])
@@ -70,7 +86,7 @@ def test_an_emptied_lane_begins_anew() -> None:
 
 
 def test_exactly_the_events_named_are_removed_wherever_they_wait_in_their_lane() -> None:
-    lanes = Lanes(bytes, conflict)
+    lanes = empty_lanes()
     events = [event("a", offset=offset, at_ms=offset) for offset in range(4)]
     lanes.feed(LEFT, [*events, event("b", offset=9)])
     lanes.remove(LEFT, [events[1], events[3]])
@@ -80,20 +96,26 @@ def test_exactly_the_events_named_are_removed_wherever_they_wait_in_their_lane()
 
 
 def test_what_is_set_aside_waits_no_more_and_collects_what_comes() -> None:
-    lanes = Lanes(bytes, conflict)
+    opened = Opened()
+    lanes = lanes_over(opened)
     lanes.feed(LEFT, [event("a", b"1"), event("a", b"2")])
-    scope = Scope("a", bytes, tainted=False)
-    lanes.set_aside(scope)
-    lanes.feed(RIGHT, [event("a", b"3")])
+    lanes.feed(RIGHT, [event("a", b"3"), event("a", b"4")])
+    (scope,) = opened
     assert list(lanes.unmatched(LEFT)) == []
-    assert list(lanes.heads(LEFT)) == []
-    assert [len(piece) for piece in scope.pieces] == [2, 1]
-    lanes.reopen(scope)
+    assert lanes.empty(LEFT)
+    assert [len(piece) for piece in scope.pieces] == [2, 2]
+    lanes.resume(scope, ((), ()))
     assert lanes.held == ({}, {})
 
 
-def test_heads_are_the_oldest_of_each_lane() -> None:
-    lanes = Lanes(bytes, conflict)
+def test_a_queue_is_held_where_several_wait() -> None:
+    lanes = empty_lanes()
     lanes.feed(LEFT, [event("a", offset=0), event("b", offset=1), event("a", offset=2)])
-    assert [head[2] for head in lanes.heads(LEFT)] == [0, 1]
     assert isinstance(lanes.held[LEFT]["a"], Queue)
+
+
+def test_an_event_that_may_not_wait_is_unanswered_where_its_lane_is_empty() -> None:
+    lanes = empty_lanes()
+    lanes.feed(LEFT, [event("a", b"1")])
+    assert lanes.answer(RIGHT, event("b"), "b") is UNANSWERED
+    assert lanes.answer(RIGHT, event("a", b"1"), "a") == event("a", b"1")

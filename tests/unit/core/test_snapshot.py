@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, spec
-from twinstream.core.comparison import Hole
+from twinstream.core.accounts import Hole
 from twinstream.core.snapshot import restore, snapshot
 
 

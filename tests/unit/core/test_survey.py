@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.comparison import Survey
+from twinstream.core.surveys import Survey
 from twinstream.core.snapshot import restore, snapshot
 
 SECOND = 1000

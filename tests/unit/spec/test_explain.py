@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, spec
-from twinstream.core.comparison import Hole
+from twinstream.core.accounts import Hole
 from twinstream.spec.explain import Explainer, masked, plain
 from twinstream.spec.load import digest
 

@@ -1,0 +1,37 @@
+"""What became of each event of a side, and what was not checked.
+
+Every consumed event is in exactly one account:
+consumed = matched + ignored + undecodable + explained + divergent + unmatched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from twinstream.core.events import Side
+
+
+@dataclass
+class Account:
+    """The counts of one side; `unmatched` is what is left of `consumed`."""
+
+    consumed: int = 0
+    ignored: int = 0
+    undecodable: int = 0
+    explained: int = 0
+    divergent: int = 0
+
+    def unmatched(self, matched: int) -> int:
+        """The events that are not settled, given the number of pairs."""
+        settled = matched + self.ignored + self.undecodable + self.explained + self.divergent
+        return self.consumed - settled
+
+
+class Hole(NamedTuple):
+    """A stretch of input that was not checked: why, and where if it is known."""
+
+    reason: str
+    side: Side | None = None
+    partition: int | None = None
+    offset: int | None = None

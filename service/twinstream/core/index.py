@@ -1,0 +1,107 @@
+"""What every index of unmatched events can do: the small interface behind which structures differ.
+
+An index holds the unmatched events U[LEFT] and U[RIGHT] of one node of the order and carries out the three
+steps of matching for an event x of side i, with j the other side (DiffStream, section 4.2):
+
+1. if no event of U[i] depends on x, and some minimal y of U[j] equals x: both are matched;
+2. else if an event of U[j] depends on x: the streams differ, known now;
+3. else x waits in U[i].
+
+Why no index looks at more than a few events: equal events have equal dependences. So of equal events of a
+side only the oldest can be minimal; and where an equal y is there, step 1's first condition holds by itself,
+since an event of U[i] that depends on x depends on y, and step 2 would have found that pair before.
+
+In step 2 an index *sets aside* the smallest part of itself that the difference touches, as a `Scope`: events
+of that part go to the scope until it is resumed. See `scopes`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from twinstream.core.events import Canonical, Event, Side
+from twinstream.core.orders import Order
+from twinstream.core.scopes import Scope
+
+UNANSWERED: Final = cast("Event", object())
+"""What `Index.answer` returns for an event that found no partner and may not wait."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What an index asks of the comparison that it belongs to.
+
+    `canonical` maps contents to canonical form; `equal` tells whether two events whose contents differ are
+    equal all the same. `open(owner, order, depth)` makes the scope of a part that is set aside, `finish` is
+    called when nothing more can come to a scope, `absorb` when a scope became part of a larger one. `limit`
+    is the number of events that may be kept for a scope.
+    """
+
+    canonical: Canonical
+    equal: Callable[[Event, Event], bool]
+    open: Callable[[Index, Order, int], Scope]
+    finish: Callable[[Scope], None]
+    absorb: Callable[[Scope], None]
+    limit: int
+
+
+class Index(ABC):
+    """The unmatched events of one node of the order. Routes are those of this node."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def take(self, side: Side, event: Event, route: Any) -> Event | None:
+        """The three steps for one event: its partner, or None where it waits or belongs to a scope."""
+
+    @abstractmethod
+    def answer(self, side: Side, event: Event, route: Any) -> Event | None:
+        """Like `take` where the event may not wait, since the other side is past it: `UNANSWERED` then."""
+
+    @abstractmethod
+    def empty(self, side: Side) -> bool:
+        """Whether nothing of a side waits here; what belongs to a scope does not count."""
+
+    @abstractmethod
+    def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
+        """The waiting events of a side, each with the timestamp since which equal ones have been waiting.
+
+        Events that are set aside are not among them. The order is one in which they could have come.
+        """
+
+    @abstractmethod
+    def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
+        """Let an event wait as it did; called for the events of `unmatched` in their order."""
+
+    @abstractmethod
+    def remove(self, side: Side, events: Sequence[Event]) -> None:
+        """Drop waiting events of a side, which are settled without a partner."""
+
+    @abstractmethod
+    def scopes(self) -> Iterator[Scope]:
+        """What is set aside here, and in the parts of this."""
+
+    @abstractmethod
+    def adopt(self, scope: Scope, route: Any) -> None:
+        """Set aside again what `scope`, of which an event has this route, was set aside from. It is empty."""
+
+    @abstractmethod
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+        """Take back what a scope stands for, and feed the events that it did not settle.
+
+        Returns the partners that were found among them, of the left and the right side.
+        """
+
+    def feed(self, side: Side, events: Iterable[Event]) -> list[Event]:
+        """`take` for events of one side in their order; their routes are those of this node. The partners."""
+        take = self.take
+        return [partner for event in events if (partner := take(side, event, event[0][0])) is not None]
+
+
+def without(events: Iterable[tuple[Event, int]], gone: Iterable[Event]) -> list[tuple[Event, int]]:
+    """The waiting events that are not among those `gone`; those left count as waiting by themselves."""
+    lost = set(map(id, gone))
+    return [(event, event[3]) for event, _ in events if id(event) not in lost]

@@ -1,0 +1,51 @@
+"""Known differences: what the owner has declared to be expected, within a ceiling.
+
+A rule covers single findings. It never hides one without counting it, and past its ceiling it covers nothing:
+what was expected ten times and comes a thousand times is not what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from twinstream.core.findings import Finding
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """A declared difference.
+
+    `covers` tells whether it is one of these; where `share` is given, the ceiling is that share of the pairs
+    matched so far, else it is `count`.
+    """
+
+    id: str
+    covers: Callable[[Finding], bool]
+    count: int = 0
+    share: float | None = None
+
+    def allows(self, hits: int, matched: int) -> bool:
+        """Whether one more finding is within the ceiling."""
+        return hits < (self.count if self.share is None else self.share * matched)
+
+
+@dataclass
+class Known:
+    """The rules of one comparison, and how often each has covered a finding."""
+
+    rules: Sequence[KnownDifference]
+    hits: dict[str, int] = field(default_factory=dict)
+
+    def open(self, matched: int) -> bool:
+        """Whether any rule may still cover something."""
+        return any(rule.allows(self.hits.get(rule.id, 0), matched) for rule in self.rules)
+
+    def explain(self, finding: Finding, matched: int) -> str | None:
+        """The first rule that covers a finding, which is then counted; None where none does."""
+        for rule in self.rules:
+            hits = self.hits.get(rule.id, 0)
+            if rule.allows(hits, matched) and rule.covers(finding):
+                self.hits[rule.id] = hits + 1
+                return rule.id
+        return None

@@ -1,0 +1,185 @@
+"""Which events of two finite pieces belong together, under an order: the comparison behind every explanation.
+
+Each piece is what one side put out in a part of the order, as it came. Pairing removes as few events as it
+can find so that the rest of both pieces is one trace; what it removed is the difference. By the order of the
+pieces:
+
+- a bag is paired by counts;
+- a sequence by a longest common subsequence (see `alignment`);
+- lanes, keys and branches each by themselves;
+- epochs by aligning their barriers first (see `epoch_pairing`);
+- rules and functions by a common subsequence that is then completed (see `related_pairing`).
+
+While the streams go on, an event without a partner is only a difference where the other side is past it;
+else it is left over as *tail*. Of pieces that are `whole` nothing is tail.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from twinstream.core.alignment import align
+from twinstream.core.events import Side
+from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
+
+ALIGNMENT_BUDGET = 200
+"""Differences looked for in one piece: bounds an alignment of 10,000 events to about a second."""
+
+
+class Item(NamedTuple):
+    """An event of a piece: its place there, its canonical form, and its route at this node of the order."""
+
+    place: int
+    letter: bytes
+    route: Any
+
+
+Items = Sequence[Item]
+Related = Callable[[Side, int, Side, int], bool]
+"""Whether two events of the pieces, each named by side and place, are dependent."""
+
+
+@dataclass
+class Pairing:
+    """Places of equal events on both sides, and of those without a partner.
+
+    `*_rest` are differences, `*_tail` is what has not been answered yet. `clean` counts the pairs behind the
+    last difference, `epochs` the complete epochs there that are not empty.
+    """
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    left_rest: list[int] = field(default_factory=list)
+    right_rest: list[int] = field(default_factory=list)
+    left_tail: list[int] = field(default_factory=list)
+    right_tail: list[int] = field(default_factory=list)
+    clean: int = 0
+    epochs: int = 0
+
+    @property
+    def different(self) -> bool:
+        """Whether something is a difference."""
+        return bool(self.left_rest or self.right_rest)
+
+    def include(self, part: Pairing) -> None:
+        """Add a part that lies behind everything so far; `clean` is the caller's."""
+        self.pairs += part.pairs
+        self.left_rest += part.left_rest
+        self.right_rest += part.right_rest
+        self.left_tail += part.left_tail
+        self.right_tail += part.right_tail
+
+
+def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
+    """Pair two pieces under their order, all pairs sorted by their place on the left.
+
+    Complexity: O(n d) for n events and d differences, d bounded by `ALIGNMENT_BUDGET`.
+    """
+    pairing = _pair(order, left, right, related, whole)
+    pairing.pairs.sort()
+    return pairing
+
+
+def _pair(order: Order, left: Items, right: Items, related: Related, whole: bool) -> Pairing:
+    from twinstream.core.epoch_pairing import pair_epochs
+    from twinstream.core.related_pairing import pair_related
+
+    match order:
+        case Lanes():
+            return _pair_lanes(left, right, whole)
+        case Keyed(inner):
+            return _pair_groups(lambda _key: inner, left, right, related, whole)
+        case Branches(orders):
+            return _pair_groups(orders.__getitem__, left, right, related, whole)
+        case Epochs(inner):
+
+            def inside(left: Items, right: Items, whole: bool) -> Pairing:
+                return _pair(inner, left, right, related, whole)
+
+            return pair_epochs(inside, left, right, whole=whole)
+        case _:
+            return pair_related(left, right, related, whole=whole)
+
+
+def _pair_lanes(left: Items, right: Items, whole: bool) -> Pairing:
+    groups = _groups(left, right, lambda item: item.route)
+    if len(groups) == 1:
+        return _pair_lane(*groups.popitem(), whole)
+    pairing = Pairing()
+    for lane, pieces in groups.items():
+        pairing.include(_pair_lane(lane, pieces, whole))
+    pairing.clean = 0 if pairing.different else len(pairing.pairs)
+    return pairing
+
+
+def _pair_groups(
+    order_of: Callable[[Any], Order], left: Items, right: Items, related: Related, whole: bool
+) -> Pairing:
+    pairing = Pairing()
+    for key, pieces in _groups(left, right, lambda item: item.route[0]).items():
+        inner = [[item._replace(route=item.route[1]) for item in piece] for piece in pieces]
+        pairing.include(_pair(order_of(key), inner[0], inner[1], related, whole))
+    pairing.clean = 0 if pairing.different else len(pairing.pairs)
+    return pairing
+
+
+def _groups(
+    left: Items, right: Items, key_of: Callable[[Item], Hashable]
+) -> dict[Hashable, tuple[list[Item], list[Item]]]:
+    groups: dict[Hashable, tuple[list[Item], list[Item]]] = {}
+    for side, piece in ((Side.LEFT, left), (Side.RIGHT, right)):
+        for item in piece:
+            groups.setdefault(key_of(item), ([], []))[side].append(item)
+    return groups
+
+
+def _pair_lane(lane: Hashable, pieces: tuple[list[Item], list[Item]], whole: bool) -> Pairing:
+    left, right = pieces
+    return pair_bag(left, right, whole=whole) if type(lane) is bytes else _pair_sequence(left, right, whole)
+
+
+def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
+    """Pair by counts: the n-th copy of a letter with the n-th on the other side.
+
+    Complexity: O(n).
+    """
+    waiting: dict[bytes, deque[int]] = {}
+    for item in left:
+        waiting.setdefault(item.letter, deque()).append(item.place)
+    pairs, surplus = [], []
+    for item in right:
+        if copies := waiting.get(item.letter):
+            pairs.append((copies.popleft(), item.place))
+        else:
+            surplus.append(item.place)
+    lacking = sorted(place for copies in waiting.values() for place in copies)
+    if whole:
+        clean = 0 if lacking or surplus else len(pairs)
+        return Pairing(pairs, left_rest=lacking, right_rest=surplus, clean=clean)
+    return Pairing(pairs, left_tail=lacking, right_tail=surplus, clean=len(pairs))
+
+
+def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
+    alignment = align(_letters(left), _letters(right), ALIGNMENT_BUDGET, whole=whole)
+    left_rest = _gaps((i for i, _ in alignment.pairs), alignment.left_end)
+    right_rest = _gaps((j for _, j in alignment.pairs), alignment.right_end)
+    last_left, last_right = left_rest[-1] if left_rest else -1, right_rest[-1] if right_rest else -1
+    return Pairing(
+        [(left[i].place, right[j].place) for i, j in alignment.pairs],
+        [left[i].place for i in left_rest],
+        [right[j].place for j in right_rest],
+        [item.place for item in left[alignment.left_end :]],
+        [item.place for item in right[alignment.right_end :]],
+        clean=sum(1 for i, j in alignment.pairs if i > last_left and j > last_right),
+    )
+
+
+def _letters(items: Items) -> list[bytes]:
+    return [item.letter for item in items]
+
+
+def _gaps(taken: Iterable[int], end: int) -> list[int]:
+    """The positions below `end` that are not taken."""
+    return sorted(set(range(end)).difference(taken))

@@ -1,0 +1,105 @@
+"""Pairwise: the steps of matching as they stand in the paper, for a dependence that only a function knows.
+
+Nothing can be looked up, so every unmatched event of a side is asked for: the cost of an event grows with
+them. Whoever can, declares an order instead.
+
+Source: DiffStream, section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from twinstream.core.events import Event, Form, Side
+from twinstream.core.index import UNANSWERED, Hooks, Index, without
+from twinstream.core.orders import Pairwise
+from twinstream.core.scopes import Scope
+from twinstream.errors import RelationError
+
+
+class PairwiseIndex(Index):
+    """The unmatched events of both sides as lists, oldest first."""
+
+    __slots__ = ("_aside", "_depth", "_hooks", "_order", "_waiting")
+
+    def __init__(self, order: Pairwise, hooks: Hooks, depth: int) -> None:
+        self._order, self._hooks, self._depth = order, hooks, depth
+        self._waiting: tuple[list[Event], list[Event]] = ([], [])
+        self._aside: Scope | None = None
+
+    def take(self, side: Side, event: Event, route: Any) -> Event | None:
+        partner = self.answer(side, event, route)
+        if partner is UNANSWERED:
+            self._waiting[side].append(event)
+            return None
+        return partner
+
+    def answer(self, side: Side, event: Event, route: Any) -> Event | None:
+        if self._aside is not None:
+            self._aside.add(side, event)
+            return None
+        theirs, related = self._waiting[side.other], self._order.related
+        opposing = [related(event[0], other[0]) for other in theirs]
+        place = next((n for n, other in enumerate(theirs) if self._equal(event, other)), None)
+        if place is not None:
+            self._check_law(event, theirs[place], theirs, opposing)
+            if not any(opposing[:place]) and not self._depends_on_own(side, event, related):
+                return theirs.pop(place)
+        if not any(opposing):
+            return UNANSWERED
+        self._set_aside(side, event)
+        return None
+
+    def _check_law(
+        self, event: Event, partner: Event, others: Sequence[Event], opposing: Sequence[bool]
+    ) -> None:
+        """Equal events must have equal dependences."""
+        for other, opposed in zip(others, opposing, strict=True):
+            if other is not partner and self._order.related(partner[0], other[0]) != opposed:
+                raise RelationError(
+                    "`order.callable` tells equal events apart: only one of "
+                    f"{event[0][3]!r} and {partner[0][3]!r} depends on {other[0][3]!r}"
+                )
+
+    def _depends_on_own(self, side: Side, event: Event, related: Callable[[Form, Form], bool]) -> bool:
+        return any(related(event[0], other[0]) for other in self._waiting[side])
+
+    def _equal(self, one: Event, another: Event) -> bool:
+        return one[0][1] == another[0][1] or self._hooks.equal(one, another)
+
+    def _set_aside(self, side: Side, event: Event) -> None:
+        self._aside = self._hooks.open(self, self._order, self._depth)
+        for owner in Side:
+            for waiting in self._waiting[owner]:
+                self._aside.add(owner, waiting)
+        self._waiting = ([], [])
+        self._aside.add(side, event)
+
+    def empty(self, side: Side) -> bool:
+        return not self._waiting[side]
+
+    def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
+        return ((event, event[3]) for event in self._waiting[side])
+
+    def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
+        self._waiting[side].append(event)
+
+    def remove(self, side: Side, events: Sequence[Event]) -> None:
+        self._waiting[side][:] = [event for event, _ in without(self.unmatched(side), events)]
+
+    def scopes(self) -> Iterator[Scope]:
+        return iter(() if self._aside is None else (self._aside,))
+
+    def adopt(self, scope: Scope, route: Any) -> None:
+        scope.owner = self
+        self._aside = scope
+
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+        self._aside = None
+        return [
+            partner
+            for side in Side
+            for event in tails[side]
+            if (partner := self.take(side, event, scope.route(event))) is not None
+        ]

@@ -1,0 +1,110 @@
+"""Pairing two pieces under rules, or under a function: a common subsequence, completed.
+
+A longest common subsequence of both pieces is never in contradiction to any order. Independent events that
+changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
+side are paired where no pair between them that depends on them would be turned round. What is then left over
+on both sides has really moved.
+
+While the streams go on, an unpaired event is a difference only where the other side is past it: where a
+dependent event that came later is paired. (Or where it is left on both sides.)
+
+The least number of unpaired events is hard to find for an arbitrary relation; this finds few of them, and
+never too few: without them both pieces are one trace.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from twinstream.core.alignment import align
+from twinstream.core.events import Side
+from twinstream.core.pairing import ALIGNMENT_BUDGET, Items, Pairing, Related
+
+WORK_LIMIT = 2_000_000
+"""Pairs of events that may be looked at to complete a common subsequence: about a second."""
+
+
+def pair_related(left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
+    """Pair two pieces under an arbitrary dependence.
+
+    Complexity: O(n d) for n events and d differences or swaps of independent events, bounded by `WORK_LIMIT`.
+    """
+    return _Completion(left, right, related).pairing(whole=whole)
+
+
+class _Completion:
+    def __init__(self, left: Items, right: Items, related: Related) -> None:
+        self.left, self.right = left, right
+        self._places = ([item.place for item in left], [item.place for item in right])
+        self._related = related
+        self._work = WORK_LIMIT
+        letters = [[item.letter for item in piece] for piece in (left, right)]
+        self.pairs = align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs
+
+    def pairing(self, *, whole: bool) -> Pairing:
+        moved = self._complete()
+        paired = {i for i, _ in self.pairs}, {j for _, j in self.pairs}
+        loose = [
+            [n for n in range(len(piece)) if n not in paired[s]]
+            for s, piece in enumerate((self.left, self.right))
+        ]
+        rest = [
+            [n for n in loose[side] if whole or n in moved[side] or self._passed(side, n)] for side in Side
+        ]
+        if not whole and not any(rest):
+            rest = self._best_guess(loose)
+            clean = 0
+        else:
+            last = [max(places, default=-1) for places in rest]
+            clean = sum(1 for i, j in self.pairs if i > last[0] and j > last[1])
+        gone = [set(places) for places in rest]
+        return Pairing(
+            [(self.left[i].place, self.right[j].place) for i, j in self.pairs],
+            [self.left[n].place for n in rest[0]],
+            [self.right[n].place for n in rest[1]],
+            [self.left[n].place for n in loose[0] if n not in gone[0]],
+            [self.right[n].place for n in loose[1] if n not in gone[1]],
+            clean,
+        )
+
+    def _complete(self) -> tuple[set[int], set[int]]:
+        """Pair what may be paired; return what is left over on both sides all the same."""
+        paired = {i for i, _ in self.pairs}, {j for _, j in self.pairs}
+        waiting: dict[bytes, deque[int]] = {}
+        for i, item in enumerate(self.left):
+            if i not in paired[0]:
+                waiting.setdefault(item.letter, deque()).append(i)
+        moved: tuple[set[int], set[int]] = (set(), set())
+        for j, item in enumerate(self.right):
+            if j in paired[1] or not (copies := waiting.get(item.letter)):
+                continue
+            i = copies.popleft()
+            if self._fits(i, j):
+                self.pairs.append((i, j))
+            else:
+                moved[0].add(i)
+                moved[1].add(j)
+        self.pairs.sort()
+        return moved
+
+    def _fits(self, i: int, j: int) -> bool:
+        """Whether a pair contradicts no other."""
+        self._work -= len(self.pairs)
+        return self._work > 0 and not any(
+            (p < i) != (q < j) and self._depends(Side.LEFT, i, p) for p, q in self.pairs
+        )
+
+    def _passed(self, side: int, n: int) -> bool:
+        """Whether the other side is past an unpaired event."""
+        self._work -= len(self.pairs)
+        return any(pair[side] > n and self._depends(Side(side), n, pair[side]) for pair in self.pairs)
+
+    def _depends(self, side: Side, one: int, another: int) -> bool:
+        places = self._places[side]
+        return self._related(side, places[one], side, places[another])
+
+    @staticmethod
+    def _best_guess(loose: Sequence[list[int]]) -> list[list[int]]:
+        """The scope was set aside for a difference: until more is known it is the oldest unpaired event."""
+        return [loose[0][:1], [] if loose[0] else loose[1][:1]]

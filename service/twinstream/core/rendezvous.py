@@ -1,0 +1,44 @@
+"""Where two sides meet again after a scope was lost: at a barrier that came on both.
+
+Nothing is known of what a lost scope held. But a barrier that both sides put out after that cuts it off:
+what lies behind it can be compared again. Each side's events are kept from a barrier on until such a pair is
+found; beyond `limit` events the oldest epochs are dropped, since a later barrier will do as well.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from itertools import chain
+
+from twinstream.core.events import Event, Side
+
+
+class Rendezvous:
+    """Epochs of both sides since the scope was lost, each a list that begins with its barrier."""
+
+    def __init__(self, limit: int, equal: Callable[[Event, Event], bool]) -> None:
+        self._limit, self._equal = limit, equal
+        self._epochs: tuple[deque[list[Event]], deque[list[Event]]] = (deque(), deque())
+
+    def add(self, side: Side, event: Event) -> None:
+        """Take an event that is no barrier."""
+        epochs = self._epochs[side]
+        if epochs:
+            epochs[-1].append(event)
+            self._trim(side)
+
+    def meet(self, side: Side, barrier: Event) -> list[Event] | None:
+        """Take a barrier: the equal one of the other side and all behind it; None while there is none."""
+        theirs = self._epochs[side.other]
+        for place, (other, *_) in enumerate(theirs):
+            if self._equal(other, barrier):
+                return list(chain.from_iterable(list(theirs)[place:]))
+        self._epochs[side].append([barrier])
+        self._trim(side)
+        return None
+
+    def _trim(self, side: Side) -> None:
+        epochs = self._epochs[side]
+        while epochs and sum(map(len, epochs)) > self._limit:
+            epochs.popleft()

@@ -1,0 +1,57 @@
+"""Strays: events that were settled without a partner, in case one turns up at another place.
+
+An event that moved further than a scope reaches is settled as missing where it is lacking, and comes up as a
+surplus elsewhere. Both are one difference: an event that changed places. So what was settled on one side is
+remembered for a while, and a later leftover of the other side that equals it completes it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+from twinstream.core.events import Side
+
+T = TypeVar("T")
+
+STRAYS_LIMIT = 1000
+"""Remembered on each side: enough for what moves, bounded in a flood."""
+
+
+class Strays(Generic[T]):
+    """The latest settled leftovers of both sides by canonical form, oldest first.
+
+    Complexity: O(1), but for `claim`, O(limit).
+    """
+
+    def __init__(self, limit: int = STRAYS_LIMIT) -> None:
+        self._limit = limit
+        self._waiting: tuple[dict[Hashable, deque[T]], dict[Hashable, deque[T]]] = ({}, {})
+        self._order: tuple[deque[Hashable], deque[Hashable]] = (deque(), deque())
+
+    def note(self, side: Side, letter: Hashable, stray: T) -> None:
+        """Remember a leftover of a side."""
+        self._waiting[side].setdefault(letter, deque()).append(stray)
+        order = self._order[side]
+        order.append(letter)
+        if len(order) > self._limit:
+            self.claim(side, order[0])
+
+    def claim(self, side: Side, letter: Hashable) -> T | None:
+        """The oldest leftover of a side with this letter, which is then forgotten; None where none is."""
+        strays = self._waiting[side].get(letter)
+        if not strays:
+            return None
+        stray = strays.popleft()
+        if not strays:
+            del self._waiting[side][letter]
+        self._order[side].remove(letter)
+        return stray
+
+    def all(self, side: Side) -> Iterable[T]:
+        """What is remembered of a side, oldest first."""
+        seen: dict[Hashable, int] = {}
+        for letter in self._order[side]:
+            yield self._waiting[side][letter][seen.get(letter, 0)]
+            seen[letter] = seen.get(letter, 0) + 1

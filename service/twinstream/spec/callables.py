@@ -1,0 +1,112 @@
+"""A dependence that a function of the user decides: found, called and watched.
+
+The function is fenced: whatever it raises, and an answer that breaks a law, becomes a `RelationError` with
+its name and the two events. That ends matching; it is never a match and never a difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from twinstream.core.events import Form
+from twinstream.errors import RelationError, SpecError
+
+VALUES_KEPT = 4096
+"""Decoded values kept, since each waiting event is asked for again and again."""
+_TEXT_LIMIT = 200
+
+Relation = Callable[[Any, Any], Any]
+Decode = Callable[[bytes], Any]
+
+
+def find(name: str, comparison: str) -> Relation:
+    """The function of a name such as ``package.module:function``, also from the current directory.
+
+    Raises SpecError.
+    """
+    module_name, _, attribute = name.partition(":")
+    try:
+        module = _import(module_name)
+    except ImportError as error:
+        raise SpecError(
+            comparison, None, "order.callable", f"{module_name!r} cannot be imported: {error}"
+        ) from None
+    function: Any = getattr(module, attribute, None)
+    if not callable(function):
+        raise SpecError(
+            comparison, None, "order.callable", f"module {module_name!r} has no function {attribute!r}"
+        )
+    found: Relation = function
+    return found
+
+
+def _import(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        here = str(Path.cwd())
+        if here in sys.path:
+            raise
+        sys.path.insert(0, here)
+        return import_module(name)
+
+
+def related_by(name: str, function: Relation, decode: Decode) -> Callable[[Form, Form], bool]:
+    """The function as a relation on forms: called with decoded values, checked to be symmetric."""
+
+    @lru_cache(VALUES_KEPT)
+    def value_of(record: bytes) -> Any:
+        return friendly(decode(record))
+
+    def related(one: Form, another: Form) -> bool:
+        first, second = one[3], another[3]
+        try:
+            there, back = (
+                function(value_of(first), value_of(second)),
+                function(value_of(second), value_of(first)),
+            )
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            problem = f"failed with {type(error).__name__}: {error}"
+            raise RelationError(_sentence(name, problem, first, second)) from None
+        if type(there) is not bool or type(back) is not bool:
+            given = there if type(there) is not bool else back
+            raise RelationError(_sentence(name, f"answered {given!r}, not True or False", first, second))
+        if there != back:
+            problem = f"is not symmetric: it says {there} one way and {back} the other"
+            raise RelationError(_sentence(name, problem, first, second))
+        return there
+
+    return related
+
+
+def friendly(value: Any) -> Any:
+    """A decoded value with numbers as a program expects them: int or float where that loses nothing.
+
+    >>> from decimal import Decimal
+    >>> friendly({"a": Decimal("0.50"), "b": Decimal("0.10000000000000000001")})
+    {'a': 0.5, 'b': Decimal('0.10000000000000000001')}
+    """
+    if isinstance(value, Decimal):
+        near = float(value)
+        return near if Decimal(repr(near)) == value else value
+    if isinstance(value, list):
+        return [friendly(item) for item in value]
+    if isinstance(value, dict):
+        return {name: friendly(member) for name, member in value.items()}
+    return value
+
+
+def _sentence(name: str, problem: str, *records: bytes) -> str:
+    events = " and ".join(_brief(record) for record in records)
+    return f"`order.callable` {name} {problem}, for the events {events}"
+
+
+def _brief(record: bytes) -> str:
+    text = record.decode("utf-8", "replace")
+    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
