@@ -31,9 +31,10 @@ class Batch(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line that counts: an event of a side, or the end of it (`record` is None).
+    """One line that counts: an event of a side, or the end of it (`record` is None, and no `tombstone`).
 
-    `file` and `number` say where it stands, `position` where in the whole input, counted from 1.
+    `file` and `number` say where it stands, `position` where in the whole input, counted from 1. `key` and
+    `headers` are those of the record, as Kafka would hold them.
     """
 
     side: Side
@@ -44,6 +45,9 @@ class Line(NamedTuple):
     file: str
     number: int
     position: int
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    tombstone: bool = False
 
 
 class Gap(NamedTuple):

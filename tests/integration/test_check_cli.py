@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
+import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import zstandard
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 SPEC = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder: total\n"
@@ -22,6 +30,35 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+LONG = ("spec.yaml", "--reference", "long.jsonl", "--candidate", "other.jsonl")
+
+
+def write_long(folder: Path) -> None:
+    """Two outputs that are long enough to watch, and differ in their last event."""
+    lines = '{"v":1}\n' * 15_000
+    (folder / "long.jsonl").write_text(lines)
+    (folder / "other.jsonl").write_text(lines + '{"v":2}\n')
+
+
+def on_terminal(folder: Path, *arguments: str, **more: str) -> str:
+    """What a person sees: output and progress on one terminal of 100 columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", **more}
+    environment.pop("COLUMNS", None)
+    with subprocess.Popen(
+        [COMMAND, "check", *arguments], cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave
+    ) as process:
+        os.close(slave)
+        seen = b""
+        with suppress(OSError):  # the terminal is gone when the command has ended
+            while part := os.read(master, 65536):
+                seen += part
+        process.wait(60)
+    os.close(master)
+    return seen.decode()
+
+
 def run(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
     done = subprocess.run(
         [COMMAND, "check", *arguments], cwd=folder, input=stdin, capture_output=True, timeout=60, check=False
@@ -32,7 +69,8 @@ def run(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, st
 
 
 def test_equal_outputs_exit_with_0_and_different_ones_with_1(folder: Path) -> None:
-    code, out, err = run(folder, "spec.yaml", "--reference", "a.jsonl", "--candidate", "a.jsonl", "--json")
+    (folder / "copy.jsonl").write_bytes((folder / "a.jsonl").read_bytes())
+    code, out, err = run(folder, "spec.yaml", "--reference", "a.jsonl", "--candidate", "copy.jsonl", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["verdict"] == "EQUIVALENT"
     code, out, err = run(folder, "spec.yaml", "--reference", "a.jsonl", "--candidate", "b.jsonl", "--json")
@@ -45,10 +83,22 @@ def test_without_json_the_answer_is_for_people(folder: Path) -> None:
     assert (code, err) == (1, "")
     lines = out.splitlines()
     assert lines[0].startswith("DIVERGED The outputs differ, known at line 4")
-    assert (
-        lines[1] == "events: reference 2, candidate 2; matched 1 pairs; unmatched: reference 1, candidate 1"
-    )
-    assert lines[2].startswith('- missing: The reference put out {"v":2}')
+    assert lines[1:5] == [
+        "events: reference 2, candidate 2; matched 1 pair; unmatched: reference 1, candidate 1",
+        "divergences: 1 missing, 1 extra",
+        "",
+        lines[4],
+    ]
+    assert lines[4].startswith("1. missing · id ")
+    assert lines[5].startswith('   The reference put out {"v":2} ')
+    assert lines[8] == '   1  {"v":2} ───────────────────✕       (no equal event)'
+
+
+def test_no_colour_and_no_progress_where_nobody_looks(folder: Path) -> None:
+    write_long(folder)
+    _, out, err = run(folder, *LONG)
+    assert err == ""
+    assert "\x1b" not in out
 
 
 def test_standard_input_is_read_and_open_sides_exit_with_3(folder: Path) -> None:
@@ -65,6 +115,43 @@ def test_two_empty_outputs_exit_with_3_unless_allowed(folder: Path) -> None:
     assert run(folder, *files, "--allow-empty")[0] == 0
 
 
+def test_packed_input_is_read_and_explained_from_the_answer(folder: Path) -> None:
+    (folder / "a.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes()))
+    (folder / "b.zst").write_bytes(zstandard.ZstdCompressor().compress((folder / "b.jsonl").read_bytes()))
+    code, out, _ = run(folder, "spec.yaml", "--reference", "a.gz", "--candidate", "b.zst", "--json")
+    assert code == 1
+    assert [example["kind"] for example in json.loads(out)["examples"]] == ["missing", "extra"]
+
+
+def test_offsets_given_in_a_trace_are_those_of_the_positions(folder: Path) -> None:
+    trace = b'{"side":"reference","value":1,"partition":3,"offset":4711}\n'
+    _, out, _ = run(folder, "spec.yaml", "--trace", "-", "--json", stdin=trace)
+    (example,) = json.loads(out)["examples"]
+    assert example["positions"]["reference"] == {"topic": "r", "partition": 3, "offset": 4711}
+
+
+def test_one_file_on_both_sides_is_compared_with_a_word_of_warning(folder: Path) -> None:
+    (folder / "link.jsonl").symlink_to("a.jsonl")
+    code, _, err = run(folder, "spec.yaml", "--reference", "a.jsonl", "--candidate", "link.jsonl")
+    assert code == 0
+    assert err.startswith("twinstream: both sides are the file link.jsonl, so every event meets itself")
+
+
+def test_a_terminal_shows_a_bar_while_it_reads_and_colours_in_the_answer(folder: Path) -> None:
+    write_long(folder)
+    seen = on_terminal(folder, *LONG)
+    assert "reading" in seen
+    assert re.search(r"[0-9.]+/240\.0 kB", seen)
+    assert "\x1b[1;31mDIVERGED\x1b[0m" in seen
+
+
+def test_no_color_leaves_the_bar_and_takes_the_colours(folder: Path) -> None:
+    write_long(folder)
+    seen = on_terminal(folder, *LONG, NO_COLOR="1")
+    assert "reading" in seen
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", seen)
+
+
 REFUSED = {
     "no such file": (("spec.yaml", "--trace", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
     "a folder as input": (("spec.yaml", "--trace", "."), ".: cannot be read: Is a directory"),
@@ -72,7 +159,20 @@ REFUSED = {
     "no spec": (("none.yaml", "--trace", "a.jsonl"), "none.yaml: cannot be read: No such file"),
     "an empty spec": (("empty.yaml", "--trace", "a.jsonl"), "empty.yaml:1: must be a mapping that begins"),
     "a binary spec": (("binary.yaml", "--trace", "a.jsonl"), "binary.yaml: is not a UTF-8 text"),
-    "a damaged archive": (("spec.yaml", "--trace", "bad.gz"), "bad.gz: cannot be read: "),
+    "a damaged archive": (("spec.yaml", "--trace", "bad.gz"), "bad.gz: is damaged, or is no .gz file: "),
+    "an archive that is cut off": (("spec.yaml", "--trace", "cut.zst"), "cut.zst: ends in the middle of its"),
+    "a byte order mark": (
+        ("spec.yaml", "--trace", "bom.jsonl"),
+        "bom.jsonl:1: begins with a byte order mark",
+    ),
+    "another encoding": (
+        ("spec.yaml", "--reference", "latin.jsonl", "--candidate", "a.jsonl"),
+        "latin.jsonl:2: not an event of this comparison: not UTF-8 at byte 6",
+    ),
+    "one pipe for both sides": (
+        ("spec.yaml", "--reference", "-", "--candidate", "/dev/stdin"),
+        "--reference and --candidate are one stream (/dev/stdin), which can be read only once",
+    ),
     "a line that is no event": (("spec.yaml", "--trace", "a.jsonl"), "a.jsonl:1: a line of a trace is"),
     "standard input twice": (
         ("spec.yaml", "--reference", "-", "--candidate", "-"),
@@ -92,6 +192,9 @@ def test_bad_usage_exits_with_2_and_one_clear_sentence(folder: Path, name: str) 
     (folder / "empty.yaml").write_text("")
     (folder / "binary.yaml").write_bytes(b"\xff\x00\xfe")
     (folder / "bad.gz").write_bytes(gzip.compress(b"")[:10] + b"\xff" * 50)
+    (folder / "cut.zst").write_bytes(zstandard.ZstdCompressor().compress(b"x" * 10)[:-3])
+    (folder / "bom.jsonl").write_bytes(b"\xef\xbb\xbf{}")
+    (folder / "latin.jsonl").write_bytes('{"v":1}\n{"v":"ü"}\n'.encode("latin-1"))
     arguments, message = REFUSED[name]
     code, out, err = run(folder, *arguments)
     assert (code, out) == (2, "")

@@ -22,6 +22,9 @@ BELOW: dict[str, set[str]] = {
     "runtime": {"ports", "spec", "core"},
     "api": {"ports", "spec", "core"},
     "adapters": {"ports", "spec", "core"},
+    "answers": {"spec", "core"},
+    "testing": {"answers", "runtime", "adapters", "ports", "spec", "core"},
+    "__init__": {"testing", "answers", "spec"},
     "bootstrap": {"runtime", "api", "adapters", "ports", "spec", "core"},
     "cli": {"bootstrap", "runtime", "api", "adapters", "ports", "spec", "core"},
 }

@@ -1,63 +1,103 @@
-"""Lines of JSON files as events: what `twinstream check` reads. `-` is standard input, `.gz` is unpacked."""
+"""Recorded outputs as lines: what `twinstream check` reads. Files are opened by `twinstream.adapters.files`.
+
+What a line of one side's file is depends on the format of its records:
+
+- json: the value itself.
+- utf8: a JSON text, whose characters are the value.
+- all others: ``{"value_base64": "…"}``, the record as Kafka holds it. ``null`` is a record without a value, a
+  tombstone; ``key``, ``headers``, ``partition``, ``offset`` and ``timestamp_ms`` may stand beside it.
+
+A line of a trace is ``{"side": "reference", "value": …}`` with the same members beside it, or
+``{"side": "reference", "end": true}``. ``value_base64`` may stand there instead of ``value`` in any format.
+"""
 
 from __future__ import annotations
 
-import gzip
-import sys
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+import base64
+import binascii
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, NamedTuple
 
 import orjson
 
+from twinstream.adapters.files import InputFile
 from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.spec.codec import decode
 
-SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
-_MEMBERS = {"side", "value", "key", "headers", "partition", "offset", "timestamp_ms", "end"}
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
+SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
+JSON: Mapping[Side, str] = dict.fromkeys(Side, "json")
+_RECORD = ("value_base64", "key", "headers", "partition", "offset", "timestamp_ms")
+_TRACE = ("side", "value", *_RECORD, "end")
+_TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
 
-@contextmanager
-def _opened(file: str) -> Iterator[IO[bytes]]:
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = Path(file).open("rb")  # noqa: SIM115 - closed below; only opening it may fail here
-    except OSError as error:
-        raise InputError(file, None, f"cannot be read: {error.strerror}") from None
-    with stream:
-        yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if file.endswith(".gz") else stream
+class _Place(NamedTuple):
+    """A line of a file, to be named when it is wrong."""
+
+    file: str
+    number: int
+
+    def refuse(self, problem: str) -> InputError:
+        return InputError(self.file, self.number, problem)
 
 
-def _numbered(file: str) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers."""
-    with _opened(file) as stream:
-        try:
-            for number, line in enumerate(stream, 1):
-                if stripped := line.strip():
-                    yield number, stripped
-        except (OSError, EOFError, zlib.error) as error:
-            problem = getattr(error, "strerror", None) or error
-            raise InputError(file, None, f"cannot be read: {problem}") from None
+class _Offsets:
+    """The offset of each line that names none: one more than that of the line before it in its partition."""
+
+    def __init__(self) -> None:
+        self._next: defaultdict[tuple[Side, int], int] = defaultdict(int)
+
+    def place(self, side: Side, entry: dict[str, Any], at: _Place) -> tuple[int, int]:
+        """Partition and offset of an entry."""
+        partition = _whole(entry, "partition", 0, at)
+        offset = _whole(entry, "offset", self._next[side, partition], at)
+        self._next[side, partition] = offset + 1
+        return partition, offset
 
 
-def read_side(file: str, side: Side) -> Iterator[Line]:
-    """The events of one side, one value a line."""
-    for offset, (number, record) in enumerate(_numbered(file)):
-        yield Line(side, record, 0, offset, 0, file, number, number)
+# -- one file for each side --------------------------------------------------------------------------------
 
 
-def read_pair(reference: str, candidate: str, interleave: str) -> Iterator[Line]:
-    """Two files as one stream: in turn, or one after the other."""
-    left, right = read_side(reference, Side.LEFT), read_side(candidate, Side.RIGHT)
+def read_pair(
+    reference: InputFile, candidate: InputFile, interleave: str, formats: Mapping[Side, str] = JSON
+) -> Iterator[Line]:
+    """Two files as one stream: in turn, or one after the other. `formats` are those of the records."""
+    left = read_side(reference, Side.LEFT, formats[Side.LEFT])
+    right = read_side(candidate, Side.RIGHT, formats[Side.RIGHT])
+    return merge(left, right, interleave)
+
+
+def read_side(file: InputFile, side: Side, form: str = "json") -> Iterator[Line]:
+    """The events of one side. `form` is the format of its records."""
+    offsets = _Offsets()
+    for offset, (number, text) in enumerate(file.lines()):
+        if form == "json":
+            yield Line(side, text, 0, offset, 0, file.name, number, number)
+            continue
+        at = _Place(file.name, number)
+        entry = _decoded(text, at)
+        if form == "utf8":
+            record = _record(entry, form, at)
+            yield Line(side, record, 0, offset, 0, file.name, number, number)
+        else:
+            yield _record_line(entry, form, side, offsets, at)
+
+
+def _record_line(entry: Any, form: str, side: Side, offsets: _Offsets, at: _Place) -> Line:
+    if not isinstance(entry, dict) or "value_base64" not in entry:
+        raise at.refuse(f'a line of records in the format {form} is {{"value_base64": "…"}}')
+    _check_members(entry, _RECORD, "a line", at)
+    return _line(entry, form, side, offsets, at)
+
+
+def merge(left: Iterator[Line], right: Iterator[Line], interleave: str) -> Iterator[Line]:
+    """The lines of both sides as one stream, numbered anew."""
     if interleave == "reference-first":
         merged: Iterator[Line] = chain(left, right)
     elif interleave == "candidate-first":
@@ -79,54 +119,106 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
                 yield line
 
 
-def read_trace(file: str) -> Iterator[Line]:
+# -- a trace -----------------------------------------------------------------------------------------------
+
+
+def read_trace(file: InputFile, formats: Mapping[Side, str] = JSON) -> Iterator[Line]:
     """A trace: each line says its side, and is an event or the end of that side."""
-    offsets = dict.fromkeys(Side, 0)
-    for number, text in _numbered(file):
-        line = _trace_line(text, file, number, offsets)
-        offsets[line.side] = line.offset + 1
-        yield line
+    offsets = _Offsets()
+    for number, text in file.lines():
+        at = _Place(file.name, number)
+        entry = _decoded(text, at)
+        side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
+        if side is None:
+            raise at.refuse(_TRACE_SHAPE)
+        _check_members(entry, _TRACE, "a trace line", at)
+        if ("value" in entry) + ("value_base64" in entry) + (entry.get("end") is True) != 1:
+            raise at.refuse('needs exactly one of "value", "value_base64" and "end": true')
+        if "end" in entry and entry["end"] is not True:
+            raise at.refuse(f'"end" can only be true, but is {_shown(entry["end"])}')
+        if "end" in entry:
+            yield Line(side, None, 0, 0, 0, at.file, number, number)
+        else:
+            yield _line(entry, formats[side], side, offsets, at)
 
 
-def _trace_line(text: bytes, file: str, number: int, offsets: dict[Side, int]) -> Line:
+# -- members -----------------------------------------------------------------------------------------------
+
+
+def _line(entry: dict[str, Any], form: str, side: Side, offsets: _Offsets, at: _Place) -> Line:
+    partition, offset = offsets.place(side, entry, at)
+    timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
+    if "value" in entry:
+        record: bytes | None = _record(entry["value"], form, at)
+    else:
+        record = _bytes(entry["value_base64"], at)
+    line = Line(side, record, partition, offset, timestamp_ms, at.file, at.number, at.number)
+    return line._replace(key=_key(entry, at), headers=_headers(entry, at), tombstone=record is None)
+
+
+def _decoded(text: bytes, at: _Place) -> Any:
     try:
-        entry = decode(text)
+        return decode(text)
     except DecodeError as error:
-        raise InputError(file, number, str(error)) from None
-    side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
-    if side is None:
-        raise InputError(
-            file, number, 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
-        )
-    unknown = sorted(set(entry) - _MEMBERS)
+        raise at.refuse(str(error)) from None
+
+
+def _check_members(entry: dict[str, Any], known: tuple[str, ...], what: str, at: _Place) -> None:
+    unknown = sorted(set(entry) - set(known))
     if unknown:
-        raise InputError(
-            file, number, f"{unknown[0]!r} is not a member of a trace line; known are {sorted(_MEMBERS)}"
-        )
-    if ("value" in entry) == (entry.get("end") is True):
-        raise InputError(file, number, 'needs either "value" or "end": true')
+        raise at.refuse(f"{unknown[0]!r} is not a member of {what}; known are {', '.join(known)}")
+
+
+def _key(entry: dict[str, Any], at: _Place) -> bytes | None:
+    key = entry.get("key")
+    if not isinstance(key, (str, type(None))):
+        raise at.refuse(f'"key" must be a text or null, but is {_shown(key)}')
+    return None if key is None else key.encode()
+
+
+def _headers(entry: dict[str, Any], at: _Place) -> tuple[tuple[str, bytes], ...]:
     headers = entry.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
-        raise InputError(file, number, '"headers" must be an object of texts')
-    if "value" not in entry:
-        return Line(side, None, 0, offsets[side], 0, file, number, number)
-    partition, offset, timestamp_ms = (
-        _whole(entry, name, default, file, number)
-        for name, default in (("partition", 0), ("offset", offsets[side]), ("timestamp_ms", 0))
-    )
-    return Line(side, _value_text(entry["value"]), partition, offset, timestamp_ms, file, number, number)
+        raise at.refuse(f'"headers" must be an object of texts, but is {_shown(headers)}')
+    return tuple((name, text.encode()) for name, text in headers.items())
 
 
-def _whole(entry: dict[str, Any], name: str, default: int, file: str, number: int) -> int:
+def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
     value = entry.get(name, default)
     if type(value) is not int or value < 0:
-        raise InputError(file, number, f'"{name}" must be a whole number, 0 or more, but is {value!r}')
+        raise at.refuse(f'"{name}" must be a whole number, 0 or more, but is {_shown(value)}')
     return value
 
 
+def _record(value: Any, form: str, at: _Place) -> bytes:
+    """The record of a value that stands in a line as JSON."""
+    if form == "json":
+        return _value_text(value)
+    if form != "utf8":
+        raise at.refuse(f'a record in the format {form} is written as "value_base64", not as "value"')
+    if not isinstance(value, str):
+        raise at.refuse(f"a value in the format utf8 is a JSON text, but here it is {_shown(value)}")
+    return value.encode()
+
+
 def _value_text(value: Any) -> bytes:
-    """The value of a trace line as a text of its own, exact in its numbers."""
+    """The JSON text of a value that was read from one, exact in its numbers."""
     try:
         return orjson.dumps(value)
     except TypeError:
         return canonical(value)
+
+
+def _bytes(text: Any, at: _Place) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        problem = f'"value_base64" must be a text in base64 or null, but is {_shown(text)}'
+        raise at.refuse(problem) from None
+
+
+def _shown(value: Any) -> str:
+    text = _value_text(value).decode()
+    return text if len(text) <= 60 else f"{text[:59]}…"

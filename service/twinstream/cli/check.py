@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
-import orjson
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from twinstream.adapters.files import STANDARD_INPUT, InputFile
 from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace
-from twinstream.cli.output import EXIT_OF_VERDICT, print_answer
+from twinstream.cli.output import EXIT_OF_VERDICT, print_answer, print_json
+from twinstream.cli.progress import progress
+from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load
-
-PROGRESS_EVERY = 5000
 
 
 @click.command(
@@ -26,10 +23,17 @@ PROGRESS_EVERY = 5000
 
 \b
   twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
-  twinstream check spec.yaml --trace both.jsonl --json
+  twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
+  twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
+  twinstream explain --from answer.json
 
-A line of --reference and --candidate is an event's value. A line of --trace is
-{"side": "reference", "value": {…}} or {"side": "reference", "end": true}. `-` is standard input, .gz is read.
+A line of --reference and --candidate is an event's value: in the format json the value itself, in utf8 a JSON
+text, in others {"value_base64": "…"}. A line of --trace is {"side": "reference", "value": {…}} (or
+"value_base64"), if need be with key, headers, partition, offset, timestamp_ms; or {"side": "reference",
+"end": true}. `-` is standard input; .gz and .zst are read. Files may be larger than memory: only events
+without a partner are kept.
+
+Exit codes: 0 equivalent · 1 diverged · 2 usage, bad spec or bad input · 3 inconclusive or pending.
 """
 )
 @click.argument("spec", type=click.Path())
@@ -44,41 +48,51 @@ A line of --reference and --candidate is an event's value. A line of --trace is
 def check(spec: str, as_json: bool, **options: Any) -> int:
     """Run the comparison and print its answer; the exit code is the verdict's."""
     comparison = load(spec)
-    answer = run_check(
-        comparison,
-        _with_progress(_lines(options)),
-        open_ended=options["open_ended"],
-        allow_empty=options["allow_empty"],
-        evidence=options["require_evidence"],
-    )
+    files = _files(options)
+    formats = {side: comparison.decode_of(side).format for side in Side}
+    with progress(files) as watched:
+        answer = run_check(
+            comparison,
+            watched(_lines(files, options["interleave"], formats)),
+            open_ended=options["open_ended"],
+            allow_empty=options["allow_empty"],
+            evidence=options["require_evidence"],
+        )
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        print_json(answer)
     else:
         print_answer(answer)
     return EXIT_OF_VERDICT[answer["verdict"]]
 
 
-def _lines(options: dict[str, Any]) -> Iterable[Line]:
+def _files(options: Mapping[str, Any]) -> list[InputFile]:
+    """The trace alone, or the reference and the candidate."""
     trace, reference, candidate = options["trace"], options["reference"], options["candidate"]
     if trace is not None and reference is None and candidate is None:
-        return read_trace(trace)
-    if trace is None and reference is not None and candidate is not None:
-        if reference == candidate == "-":
-            raise SettingsError("--reference and --candidate cannot both be standard input")
-        return read_pair(reference, candidate, options["interleave"])
-    raise SettingsError("give --reference and --candidate, or --trace alone")
+        return [InputFile(trace)]
+    if trace is not None or reference is None or candidate is None:
+        raise SettingsError("give --reference and --candidate, or --trace alone")
+    files = [InputFile(reference), InputFile(candidate)]
+    _check_distinct(*files)
+    return files
 
 
-def _with_progress(lines: Iterable[Line]) -> Iterator[Line]:
-    """The same lines, counted on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield from lines
+def _check_distinct(reference: InputFile, candidate: InputFile) -> None:
+    if not reference.same_as(candidate):
         return
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("events", total=None)
-        for count, line in enumerate(lines):
-            if count % PROGRESS_EVERY == 0:
-                progress.update(task, completed=count)
-            yield line
+    if reference.name == candidate.name == STANDARD_INPUT:
+        raise SettingsError("--reference and --candidate cannot both be standard input")
+    if reference.size is None:
+        problem = f"are one stream ({candidate.name}), which can be read only once"
+        raise SettingsError(f"--reference and --candidate {problem}")
+    click.echo(
+        f"twinstream: both sides are the file {candidate.name}, so every event meets itself: "
+        "this tells only whether the comparison file can read it",
+        err=True,
+    )
+
+
+def _lines(files: list[InputFile], interleave: str, formats: Mapping[Side, str]) -> Iterable[Line]:
+    if len(files) == 1:
+        return read_trace(files[0], formats)
+    return read_pair(files[0], files[1], interleave, formats)

@@ -1,12 +1,18 @@
-"""What commands print for people, and the exit code of each answer."""
+"""What commands print, and the exit code of each answer."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
+import orjson
 from rich.console import Console
 from rich.text import Text
+
+from twinstream.spec.diagram import ASCII, UNICODE, Marks
+from twinstream.spec.telling import tell_answer, tell_divergence
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
 EXIT_OF_ANSWER = {"pass": 0, "fail": 1, "undecided": 3}
@@ -14,26 +20,54 @@ COLOUR = {
     "EQUIVALENT": "green", "pass": "green", "DIVERGED": "red", "fail": "red", "PENDING": "cyan",
     "INCONCLUSIVE": "yellow", "undecided": "yellow",
 }  # fmt: skip
-SHOWN = 10
+PIPE_WIDTH = 100
+"""Columns of a picture where nobody's terminal sets them."""
+WIDEST = 140
+"""Lines longer than this are hard to read on any terminal."""
+_CROSSING = r"[╳✕≠╲╱]|(?<=─)─+|─+(?=─)"
 
 
 class Unreachable(click.ClickException):
     """The service did not answer."""
 
 
-def print_answer(answer: dict[str, Any]) -> None:
-    """The answer of `check` in a few lines."""
-    console = Console(highlight=False, soft_wrap=True)
+def print_json(value: Any) -> None:
+    """Exactly one JSON object, on a line."""
+    sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
+
+
+def print_answer(answer: Mapping[str, Any]) -> None:
+    """The answer of `check`."""
+    console = _console()
     verdict = answer["verdict"]
-    console.print(Text(verdict, style=f"bold {COLOUR[verdict]}"), Text(answer["reason"]))
-    events, unmatched = answer["events"], answer["unmatched"]
-    console.print(
-        f"events: reference {events['reference']:,}, candidate {events['candidate']:,}; "
-        f"matched {answer['matched']:,} pairs; "
-        f"unmatched: reference {unmatched['reference']:,}, candidate {unmatched['candidate']:,}"
-    )
-    for example in answer["examples"][:SHOWN]:
-        console.print(Text(f"- {example['kind']}: {example['text']}"))
-    more = answer["divergences"]["total"] - min(SHOWN, len(answer["examples"]))
-    if more > 0:
-        console.print(f"- and {more:,} more; see them with --json")
+    told = tell_answer(answer, _width(console), _marks(console), wrapped=console.is_terminal)
+    _print(console, told, f"bold {COLOUR[verdict]}", len(verdict))
+
+
+def print_divergence(report: Mapping[str, Any]) -> None:
+    """One divergence."""
+    console = _console()
+    told = tell_divergence(report, _width(console), _marks(console), wrapped=console.is_terminal)
+    _print(console, told, "bold", len(report["kind"]))
+
+
+def _print(console: Console, told: str, style: str, styled: int) -> None:
+    """Print a text whose first characters have a style; what the terminal cannot show becomes an escape."""
+    text = Text(told.encode(console.encoding, "backslashreplace").decode(console.encoding))
+    text.stylize(style, 0, styled)
+    text.highlight_regex(r"^\d+\. \w+", "bold")
+    text.highlight_regex(_CROSSING, "red")
+    console.print(text)
+
+
+def _console() -> Console:
+    """Standard output, which takes lines as they are: they have their width already."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _width(console: Console) -> int:
+    return min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH
+
+
+def _marks(console: Console) -> Marks:
+    return UNICODE if console.encoding.lower().startswith("utf") else ASCII

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-import gzip
+import base64
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from twinstream.adapters.jsonl import read_pair, read_trace
+from twinstream.adapters.files import InputFile
+from twinstream.adapters.jsonl import JSON, read_pair, read_side, read_trace
 from twinstream.core.canonical import canonical, parse
 from twinstream.core.events import Side
 from twinstream.errors import InputError
+from twinstream.ports import Line
 
 LEFT, RIGHT = Side
 
@@ -23,31 +26,49 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "trace.jsonl"
 
 
+def traced(path: Path, *lines: str, formats: Mapping[Side, str] = JSON) -> list[Line]:
+    return list(read_trace(InputFile(write(path, *lines)), formats))
+
+
 def refusal(path: Path, *lines: str) -> str:
-    file = write(path, *lines)
     with pytest.raises(InputError) as caught:
-        list(read_trace(file))
-    return str(caught.value).removeprefix(f"{file}")
+        traced(path, *lines)
+    return str(caught.value).removeprefix(f"{path}")
 
 
 def test_a_trace_line_is_an_event_or_the_end_of_a_side(trace: Path) -> None:
-    lines = list(
-        read_trace(write(trace, '{"side":"reference","value":{"a":1}}', '{"side":"candidate","end":true}'))
-    )
+    lines = traced(trace, '{"side":"reference","value":{"a":1}}', '{"side":"candidate","end":true}')
     assert [(line.side, line.record) for line in lines] == [(LEFT, b'{"a":1}'), (RIGHT, None)]
 
 
-def test_offsets_count_on_unless_a_line_names_one(trace: Path) -> None:
+def test_offsets_count_on_in_their_partition_unless_a_line_names_one(trace: Path) -> None:
     event = '{"side":"reference","value":1}'
-    more = '"offset":7,"partition":3,"timestamp_ms":9,"key":"k","headers":{"h":"x"}'
-    named = f'{{"side":"reference","value":1,{more}}}'
-    lines = list(read_trace(write(trace, event, event.replace("reference", "candidate"), named, event)))
-    assert [line.offset for line in lines] == [0, 0, 7, 8]
-    assert (lines[2].partition, lines[2].timestamp_ms) == (3, 9)
+    third = '{"side":"reference","value":1,"partition":3}'
+    named = '{"side":"reference","value":1,"partition":3,"offset":7,"timestamp_ms":9}'
+    lines = traced(trace, event, event.replace("reference", "candidate"), third, named, third, event)
+    assert [(line.partition, line.offset) for line in lines] == [
+        (0, 0),
+        (0, 0),
+        (3, 0),
+        (3, 7),
+        (3, 8),
+        (0, 1),
+    ]
+    assert lines[3].timestamp_ms == 9
+
+
+def test_key_and_headers_are_those_of_the_record(trace: Path) -> None:
+    plain, named = traced(
+        trace,
+        '{"side":"reference","value":1,"key":null}',
+        '{"side":"reference","value":1,"key":"ü","headers":{"a":"1","b":""}}',
+    )
+    assert (plain.key, plain.headers) == (None, ())
+    assert (named.key, named.headers) == ("ü".encode(), (("a", b"1"), ("b", b"")))
 
 
 def test_blank_lines_are_skipped_and_counted(trace: Path) -> None:
-    lines = list(read_trace(write(trace, "", "  ", '{"side":"reference","value":1}')))
+    lines = traced(trace, "", "  ", '{"side":"reference","value":1}')
     assert [(line.number, line.position) for line in lines] == [(3, 3)]
 
 
@@ -55,11 +76,12 @@ def test_blank_lines_are_skipped_and_counted(trace: Path) -> None:
     "value", ["0.10000000000000000001", "123456789012345678901234567890", '"é\\u0000"', "-0.0", "null"]
 )
 def test_the_value_of_a_trace_line_keeps_its_meaning(trace: Path, value: str) -> None:
-    (line,) = read_trace(write(trace, f'{{"side":"reference","value":{value}}}'))
+    (line,) = traced(trace, f'{{"side":"reference","value":{value}}}')
     assert line.record is not None
     assert canonical(parse(line.record)) == canonical(parse(value.encode()))
 
 
+ONE_OF = ':1: needs exactly one of "value", "value_base64" and "end": true'
 SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
 
@@ -72,14 +94,19 @@ SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": 
         ('{"side":"left","value":1}', SHAPE),
         ('{"side":["reference"],"value":1}', SHAPE),
         ('{"side":null,"value":1}', SHAPE),
-        ('{"side":"reference"}', ':1: needs either "value" or "end": true'),
-        ('{"side":"reference","end":false}', ':1: needs either "value" or "end": true'),
-        ('{"side":"reference","end":true,"value":1}', ':1: needs either "value" or "end": true'),
+        ('{"side":"reference"}', ONE_OF),
+        ('{"side":"reference","end":false}', ONE_OF),
+        ('{"side":"reference","end":true,"value":1}', ONE_OF),
+        ('{"side":"reference","value_base64":"","value":1}', ONE_OF),
+        ('{"side":"reference","end":1,"value":1}', ':1: "end" can only be true, but is 1'),
         ('{"side":"reference","vlaue":1}', ":1: 'vlaue' is not a member of a trace line; known are"),
         ('{"side":"reference","value":1,"offset":-1}', ':1: "offset" must be a whole number, 0 or more, but'),
         ('{"side":"reference","value":1,"partition":true}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"timestamp_ms":1.5}', ':1: "timestamp_ms" must be a whole number'),
         ('{"side":"reference","value":1,"headers":{"a":1}}', ':1: "headers" must be an object of texts'),
+        ('{"side":"reference","value":1,"key":7}', ':1: "key" must be a text or null, but is 7'),
+        ('{"side":"reference","value_base64":"%%"}', ':1: "value_base64" must be a text in base64 or null, '),
+        ('{"side":"reference","value_base64":5}', ':1: "value_base64" must be a text in base64 or null, but'),
         ('{"side":"reference","value":1,"headers":"a"}', ':1: "headers" must be an object of texts'),
     ],
 )  # fmt: skip
@@ -94,35 +121,61 @@ def test_a_line_that_is_none_is_refused_with_file_and_line(trace: Path, line: st
 def test_two_files_are_one_stream(tmp_path: Path, interleave: str, order: str) -> None:
     reference = write(tmp_path / "r.jsonl", "1", "", "2")
     candidate = write(tmp_path / "c.jsonl", "1", "2", "3")
-    lines = list(read_pair(reference, candidate, interleave))
+    lines = list(read_pair(InputFile(reference), InputFile(candidate), interleave))
     assert "".join("RC"[line.side] for line in lines) == order
     assert [line.position for line in lines] == [1, 2, 3, 4, 5]
     assert [line.number for line in lines if line.side is LEFT] == [1, 3]
     assert [line.offset for line in lines if line.side is RIGHT] == [0, 1, 2]
 
 
-def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
-    packed = tmp_path / "trace.jsonl.gz"
-    packed.write_bytes(gzip.compress(b'{"side":"reference","value":1}\n'))
-    assert [line.record for line in read_trace(str(packed))] == [b"1"]
+BINARY = dict.fromkeys(Side, "msgpack")
 
 
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    whole = gzip.compress(b'{"side":"reference","value":1}\n' * 1000)
-    for name, content, message in (
-        (
-            "cut.gz",
-            whole[: len(whole) // 2],
-            "Compressed file ended before the end-of-stream marker was reached",
-        ),
-        ("plain.gz", b"no gzip", "Not a gzipped file"),
-        ("damaged.gz", whole[:10] + b"\xff" * 50, "Error -3 while decompressing data"),
+def test_a_record_that_is_no_json_is_written_in_base64(tmp_path: Path) -> None:
+    raw = base64.b64encode(b"\x81\xa1a\x01").decode()
+    (event,) = traced(tmp_path / "t", f'{{"side":"reference","value_base64":"{raw}"}}', formats=BINARY)
+    file = InputFile(write(tmp_path / "f", f'{{"value_base64":"{raw}","partition":2,"offset":5,"key":"k"}}'))
+    (line,) = read_side(file, RIGHT, "msgpack")
+    assert event.record == line.record == b"\x81\xa1a\x01"
+    assert (line.partition, line.offset, line.key) == (2, 5, b"k")
+
+
+def test_a_record_without_a_value_is_a_tombstone_and_no_end(trace: Path) -> None:
+    empty, gone, end = traced(
+        trace,
+        '{"side":"reference","value_base64":""}',
+        '{"side":"reference","value_base64":null}',
+        '{"side":"reference","end":true}',
+    )
+    assert (empty.record, empty.tombstone) == (b"", False)
+    assert (gone.record, gone.tombstone) == (None, True)
+    assert (end.record, end.tombstone) == (None, False)
+
+
+def test_a_value_in_utf8_is_a_json_text(tmp_path: Path) -> None:
+    (line,) = read_side(InputFile(write(tmp_path / "f", '"a\\n\u00fc"')), LEFT, "utf8")
+    assert line.record == "a\nü".encode()
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "message"),
+    [
+        ("utf8", "5", ":1: a value in the format utf8 is a JSON text, but here it is 5"),
+        ("utf8", "abc", ":1: not JSON: "),
+        ("avro", '{"a":1}', ':1: a line of records in the format avro is {"value_base64": "…"}'),
+        ("avro", "5", ':1: a line of records in the format avro is {"value_base64": "…"}'),
+        ("bytes", '{"value_base64":"","x":1}', ":1: 'x' is not a member of a line; known are value_base64"),
+    ],
+)
+def test_a_line_in_the_wrong_form_is_refused(tmp_path: Path, form: str, line: str, message: str) -> None:
+    file = write(tmp_path / "f", line)
+    with pytest.raises(InputError) as caught:
+        list(read_side(InputFile(file), LEFT, form))
+    assert str(caught.value).removeprefix(file).startswith(message)
+
+
+def test_a_trace_cannot_hold_a_binary_record_as_a_value(trace: Path) -> None:
+    with pytest.raises(
+        InputError, match='in the format msgpack is written as "value_base64", not as "value"'
     ):
-        path = tmp_path / name
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=f"cannot be read: {message}"):
-            list(read_trace(str(path)))
-    for path, message in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file or directory")):
-        with pytest.raises(InputError) as caught:
-            list(read_trace(str(path)))
-        assert str(caught.value) == f"{path}: cannot be read: {message}"
+        traced(trace, '{"side":"reference","value":1}', formats=BINARY)

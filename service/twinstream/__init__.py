@@ -1,0 +1,53 @@
+"""Twinstream: are the outputs of two versions of a streaming pipeline equivalent, up to a declared order?
+
+In Python, for tests: `check` compares two recorded outputs, `Matcher` takes events one at a time; both give
+an `Answer`. All else is the command `twinstream`. What is named here is imported when it is first used, so
+that a command does not wait for what it does not need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twinstream.answers import Answer, Example
+    from twinstream.errors import InputError, SpecError, TwinstreamError
+    from twinstream.spec.load import load
+    from twinstream.spec.model import Spec
+    from twinstream.testing import Matcher, check
+
+__all__ = [
+    "Answer",
+    "Example",
+    "InputError",
+    "Matcher",
+    "Spec",
+    "SpecError",
+    "TwinstreamError",
+    "check",
+    "load",
+]
+
+_HOMES = {
+    "Answer": "answers",
+    "Example": "answers",
+    "InputError": "errors",
+    "Matcher": "testing",
+    "Spec": "spec.model",
+    "SpecError": "errors",
+    "TwinstreamError": "errors",
+    "check": "testing",
+    "load": "spec.load",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"twinstream.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

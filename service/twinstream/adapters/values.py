@@ -1,0 +1,89 @@
+"""Values of a Python program as events: what a test hands over instead of a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from twinstream.core.events import Side
+from twinstream.errors import InputError
+from twinstream.ports import Line
+
+_NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
+_LONGEST_INTEGER = 1 << 53
+
+
+def read_values(values: Iterable[Any], side: Side, form: str = "json", first: int = 0) -> Iterator[Line]:
+    """The events of one side, of which `first` were there before. `form` is the format of its records."""
+    name = _NAMES[side]
+    for offset, value in enumerate(values, first):
+        number = offset + 1
+        try:
+            record = record_of(value, form)
+        except (TypeError, ValueError) as error:
+            raise InputError(name, number, str(error)) from None
+        yield Line(side, record, 0, offset, 0, name, number, number)
+
+
+def record_of(value: Any, form: str = "json") -> bytes:
+    """The record of a value: bytes are one already, all else is written in the format.
+
+    In the format json a value is what JSON has, with exact decimals and integers of any size; times, dates
+    and UUIDs become texts. Raises TypeError or ValueError, with a sentence, for what cannot be written.
+
+    >>> record_of({"taxi": 7, "fare": Decimal("3.10")})
+    b'{"taxi":7,"fare":3.10}'
+    """
+    if isinstance(value, bytes):
+        return value
+    if form == "utf8" and isinstance(value, str):
+        return value.encode()
+    if form != "json":
+        wanted = "text or bytes" if form == "utf8" else "bytes"
+        raise TypeError(f"a record in the format {form} is given as {wanted}, not as {type(value).__name__}")
+    return _json(value)
+
+
+def _json(value: Any) -> bytes:
+    try:
+        text = orjson.dumps(value, default=_number)
+    except TypeError as error:
+        if "64-bit" not in str(error):
+            raise TypeError(f"cannot be written as JSON: {error.__cause__ or error}") from None
+        text = orjson.dumps(_with_fragments(value), default=_number)
+    if b"null" in text:
+        _refuse_no_number(value)
+    return text
+
+
+def _number(value: Any) -> orjson.Fragment:
+    """An exact decimal as the number that it is."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return orjson.Fragment(str(value))
+    shown = value if isinstance(value, Decimal) else type(value).__name__
+    raise TypeError(f"{shown} is no JSON value")
+
+
+def _with_fragments(value: Any) -> Any:
+    """The same value with integers that are too long for orjson as their own texts."""
+    if type(value) is int:
+        return value if abs(value) < _LONGEST_INTEGER else orjson.Fragment(str(value))
+    if isinstance(value, dict):
+        return {name: _with_fragments(member) for name, member in value.items()}
+    return [_with_fragments(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _refuse_no_number(value: Any) -> None:
+    """Refuse NaN and infinities, of which orjson makes null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no JSON number")
+    if isinstance(value, dict):
+        for member in value.values():
+            _refuse_no_number(member)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_no_number(item)

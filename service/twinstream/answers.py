@@ -1,0 +1,103 @@
+"""The answer of an offline comparison as typed values: what ``twinstream check --json`` prints."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Literal, NoReturn
+
+from pydantic import ConfigDict, PrivateAttr
+
+from twinstream.spec.diagram import diagram
+from twinstream.spec.telling import tell_answer, tell_divergence
+from twinstream.status import Accounts, DivergenceCounts, DivergenceKind, Frozen, Position, Sides, Verdict
+
+WIDTH = 100
+"""Columns of the texts: what a log of tests shows without wrapping."""
+
+
+class Seen(Frozen):
+    """One of the events that prove a divergence."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    value: Any
+
+
+class Example(Frozen):
+    """One divergence, with its events, their positions and its proof.
+
+    `reference` and `candidate` are the values of its events, None where that side has none; `fields` maps
+    each differing path of a changed event to both values; `scope` names the part of the order it lies in.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    kind: DivergenceKind
+    scope: dict[str, Any]
+    reference: Any
+    candidate: Any
+    positions: Sides[Position | None]
+    fields: dict[str, Sides[Any]]
+    witness: tuple[Seen, ...]
+    text: str
+    tainted: bool = False
+
+    @property
+    def diagram(self) -> str:
+        """Both sides' events in the order of their offsets, drawn."""
+        return "\n".join(diagram(self.model_dump(), WIDTH))
+
+    def __str__(self) -> str:
+        return tell_divergence(self.model_dump(), WIDTH)
+
+
+class Answer(Frozen):
+    """What a comparison found.
+
+    `decided_at` is the number of the line at which DIVERGED became certain, None where only the end decided
+    or nothing did. `matched` counts pairs, `unmatched` by side what had no partner when the input ended.
+    `examples` are the first divergences, `divergences` counts all. `text` tells all of it to people.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    verdict: Verdict
+    decided_at: int | None
+    reason: str
+    events: Sides[int]
+    matched: int
+    unmatched: Sides[int]
+    max_unmatched: int
+    accounts: Sides[Accounts]
+    divergences: DivergenceCounts
+    examples: tuple[Example, ...]
+    spec_digest: str
+    _data: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Answer:
+        """The answer of ``check --json``, or of `to_dict`."""
+        answer = cls.model_validate(data)
+        answer._data = deepcopy(data)
+        return answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data: the object that ``twinstream check --json`` prints."""
+        return deepcopy(self._data)
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether the outputs are proven equivalent, up to the declared order: the verdict is EQUIVALENT."""
+        return self.verdict == "EQUIVALENT"
+
+    @property
+    def text(self) -> str:
+        """Verdict, reason, counts and the first divergences with a picture of each, for people."""
+        return tell_answer(self._data, WIDTH)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("an answer is neither true nor false; ask for `answer.equivalent`")

@@ -1,0 +1,75 @@
+"""How far the input is read: a bar for a person at a terminal, and nothing for anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from twinstream.adapters.files import InputFile
+from twinstream.ports import Line
+
+UPDATE_LINES = 500
+"""Lines between two updates: often enough for slow orders, and no cost for quick ones."""
+
+Watch = Callable[[Iterable[Line]], Iterator[Line]]
+
+
+@contextmanager
+def progress(files: Sequence[InputFile], console: Console | None = None) -> Iterator[Watch]:
+    """Shows, while the block runs, how far the lines that go through the given function are read.
+
+    With files of known sizes it shows the bytes read of all of them, the rate and the time that is left; else
+    the lines read, the rate and the time that it took. A small input shows nothing, and where standard error
+    is no terminal nothing is ever written.
+    """
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield iter
+        return
+    sizes = [file.size for file in files]
+    total = None if None in sizes else sum(filter(None, sizes))
+    shown = Progress(*_columns(total is not None), console=console, transient=True)
+    task = shown.add_task("reading", total=total, lines=0)
+
+    def watch(lines: Iterable[Line]) -> Iterator[Line]:
+        for count, line in enumerate(lines, 1):
+            if count % UPDATE_LINES == 0:
+                shown.start()
+                shown.update(task, completed=sum(file.taken for file in files), lines=count)
+            yield line
+        shown.update(task, description="comparing what is left", total=None)
+
+    try:
+        yield watch
+    finally:
+        shown.stop()
+
+
+def _columns(known: bool) -> Sequence[ProgressColumn]:
+    description = TextColumn("{task.description}")
+    lines = TextColumn("{task.fields[lines]:,} lines")
+    if not known:
+        return SpinnerColumn(), description, lines, TransferSpeedColumn(), TimeElapsedColumn()
+    return (
+        description,
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        lines,
+        TimeRemainingColumn(),
+    )

@@ -1,0 +1,280 @@
+"""One divergence as a picture of a few lines: both sides' events in the order of their offsets.
+
+It is drawn from a report alone (an item of ``examples`` in ``check --json``, a divergence of the HTTP API),
+so it needs neither the comparison file nor the records:
+
+       reference rides.v1               candidate rides.v2
+    0  {"taxi":7,"ride":"a"} ──╲ ╱── 1  {"taxi":7,"ride":"c"}
+                                ╳
+    2  {"taxi":7,"ride":"c"} ──╱ ╲── 2  {"taxi":7,"ride":"a"}
+
+Rules of this file:
+
+- Equal events are joined by a line, two that changed places by a cross, a changed event by ``≠``, one without
+  a partner ends in ``✕``.
+- Nothing is wider than asked. A value that does not fit loses members; those that tell the events apart stay.
+- Characters that a terminal acts upon are shown as escapes: a value must not be able to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from rich.cells import cell_len, set_cell_size
+
+NARROW = 64
+"""Below this width two columns say nothing: the events are listed one under the other."""
+
+_GUTTER = 9
+_APART = 2
+_NOTHING = "(no equal event)"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The characters that lines are drawn with; `paths` are the gutters of a crossing, from above."""
+
+    equal: str = "──────── "
+    changed: str = "───≠──── "
+    missing: str = "───✕     "
+    extra: str = "   ✕──── "
+    paths: tuple[str, str, str] = ("──╲ ╱─── ", "   ╳     ", "──╱ ╲─── ")
+    more: str = "…"
+    arrow: str = "→"
+
+
+UNICODE = Marks()
+ASCII = Marks(
+    equal="-------- ",
+    changed="--!=---- ",
+    missing="---X     ",
+    extra="   X---- ",
+    paths=("--\\ /--- ", "   X     ", "--/ \\--- "),
+    more="...",
+    arrow="->",
+)
+
+
+def printable(text: str) -> str:
+    r"""The text with all characters as escapes that are not to be seen, and that a terminal might act upon.
+
+    >>> printable("a\x9b31mb\u202e")
+    'a\\x9b31mb\\u202e'
+    """
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def diagram(report: Mapping[str, Any], width: int = 100, marks: Marks = UNICODE) -> list[str]:
+    """The lines of the picture, none wider than `width`. Complexity: O(size of the report)."""
+    picture = _Picture(report, marks)
+    lines = picture.listed(width) if width < NARROW else picture.columns(width)
+    return [line.rstrip() for line in (*lines, *_changes(report, width, marks))]
+
+
+# -- the events of a report --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Cell:
+    """One event: where it stands, its value, and the event of the other side that it is joined with."""
+
+    partition: int
+    offset: int
+    value: Any
+    partner: _Cell | None = None
+    changed: bool = False
+    named: bool = True
+    """Whether the divergence is about it; the others are its witness."""
+
+
+@dataclass
+class _Column:
+    """The events of one side, in the order of their offsets."""
+
+    topic: str = ""
+    cells: list[_Cell] = field(default_factory=list)
+
+    def add(self, position: Mapping[str, Any], value: Any, *, named: bool) -> _Cell:
+        """The cell of an event, which is there only once."""
+        for cell in self.cells:
+            if (cell.partition, cell.offset) == (position["partition"], position["offset"]):
+                return cell
+        cell = _Cell(position["partition"], position["offset"], value, named=named)
+        self.topic = position["topic"]
+        self.cells.append(cell)
+        self.cells.sort(key=lambda cell: (cell.partition, cell.offset))
+        return cell
+
+    def label(self, cell: _Cell | None) -> str:
+        """The offset, with the partition where the events stand in several."""
+        if cell is None:
+            return ""
+        one = len({cell.partition for cell in self.cells}) == 1
+        return str(cell.offset) if one else f"{cell.partition}:{cell.offset}"
+
+    def headings(self, side: str) -> Iterator[str]:
+        """What stands above the events, in words that get fewer."""
+        partitions = sorted({cell.partition for cell in self.cells})
+        if len(partitions) == 1:
+            yield printable(f"{side} {self.topic} partition {partitions[0]}")
+        if partitions:
+            yield printable(f"{side} {self.topic}")
+        yield side
+
+    def heading(self, side: str, room: int) -> str:
+        """The longest heading that fits."""
+        return next((text for text in self.headings(side) if cell_len(text) <= room), side)
+
+
+def _sides(report: Mapping[str, Any]) -> tuple[_Column, _Column]:
+    columns = {"reference": _Column(), "candidate": _Column()}
+    named = [
+        column.add(report["positions"][side], report[side], named=True)
+        for side, column in columns.items()
+        if report["positions"][side] is not None
+    ]
+    _join(named, changed=report["kind"] == "changed")
+    seen = [
+        columns[event["side"]].add(event["position"], event["value"], named=False)
+        for event in report["witness"]
+    ]
+    if {event["side"] for event in report["witness"]} == columns.keys():
+        _join(seen, changed=False)
+    return columns["reference"], columns["candidate"]
+
+
+def _join(cells: Sequence[_Cell], *, changed: bool) -> None:
+    """Draw a line between two events, one of each side, unless one of them has its line."""
+    if len(cells) == 2 and not any(cell.partner for cell in cells):
+        one, other = cells
+        one.partner, other.partner = other, one
+        one.changed = other.changed = changed
+
+
+# -- drawing -----------------------------------------------------------------------------------------------
+
+
+class _Picture:
+    def __init__(self, report: Mapping[str, Any], marks: Marks) -> None:
+        self._marks = marks
+        self._both = self._left, self._right = _sides(report)
+        values = [cell.value for cell in (*self._left.cells, *self._right.cells)]
+        self._first = [*_telling(values), *report["scope"]]
+
+    def columns(self, width: int) -> Iterator[str]:
+        """Both sides beside each other."""
+        labels = [max((len(column.label(cell)) for cell in column.cells), default=0) for column in self._both]
+        room = (width - _GUTTER - 1 - sum(labels)) // 2 - _APART
+        rows = [(left, right, gutter, self._texts(left, right, room)) for left, right, gutter in self._rows()]
+        heads = self._left.heading("reference", room), self._right.heading("candidate", room)
+        wide = max(map(cell_len, (heads[0], *(texts[0] for *_, texts in rows))))
+        pads = [" " * (label + _APART) for label in labels]
+        yield f"{pads[0]}{set_cell_size(heads[0], wide + 1 + _GUTTER)}{pads[1]}{heads[1]}"
+        for left, right, gutter, (here, there) in rows:
+            before, behind = (
+                f"{column.label(cell):>{label}}{' ' * _APART}"
+                for column, cell, label in zip(self._both, (left, right), labels, strict=True)
+            )
+            yield f"{before}{self._led(here, wide, gutter[0])}{gutter}{behind}{there}"
+
+    def _texts(self, left: _Cell | None, right: _Cell | None, room: int) -> tuple[str, str]:
+        if left is None and right is None:
+            return "", ""
+        return self._text(left, room), self._text(right, room)
+
+    def _led(self, text: str, wide: int, line: str) -> str:
+        """The text, and from it to the gutter what the line there begins with."""
+        room = wide - cell_len(text)
+        return text + " " + line * room
+
+    def _rows(self) -> Iterator[tuple[_Cell | None, _Cell | None, str]]:
+        """The lines of the picture: an event of each side or none, and what is drawn between them."""
+        left, right = list(self._left.cells), list(self._right.cells)
+        marks = self._marks
+        while left or right:
+            if left and left[0].partner is None:
+                yield left.pop(0), None, marks.missing
+            elif right and right[0].partner is None:
+                yield None, right.pop(0), marks.extra
+            elif left[0].partner is right[0]:
+                yield left[0], right.pop(0), marks.changed if left.pop(0).changed else marks.equal
+            else:
+                yield left.pop(0), right.pop(0), marks.paths[0]
+                yield None, None, marks.paths[1]
+                yield left.pop(0), right.pop(0), marks.paths[2]
+
+    def _text(self, cell: _Cell | None, room: int) -> str:
+        return _NOTHING if cell is None else value_text(cell.value, room, self._first, self._marks.more)
+
+    def listed(self, width: int) -> Iterator[str]:
+        """One event a line."""
+        for side, column in zip(("reference", "candidate"), self._both, strict=True):
+            yield column.heading(side, width)
+            labels = max((len(column.label(cell)) for cell in column.cells), default=0)
+            for cell in column.cells:
+                mark = "*" if cell.named else " "
+                room = width - labels - 5
+                text = value_text(cell.value, room, self._first, self._marks.more)
+                yield f" {mark} {column.label(cell):>{labels}}  {text}"
+            if not column.cells:
+                yield f"   {_NOTHING}"
+
+
+def _changes(report: Mapping[str, Any], width: int, marks: Marks) -> Iterator[str]:
+    """A line for each field that changed."""
+    for path, values in report["fields"].items():
+        name = printable(path) or "value"
+        room = max(6, (width - cell_len(f"   {name}:  {marks.arrow} ")) // 2)
+        before, after = (
+            value_text(values[side], room, (), marks.more) for side in ("reference", "candidate")
+        )
+        yield f"   {name}: {before} {marks.arrow} {after}"
+
+
+# -- values ------------------------------------------------------------------------------------------------
+
+
+def _telling(values: Sequence[Any]) -> list[str]:
+    """The members in which the events differ: without them the picture would show the same value twice."""
+    objects = [value for value in values if isinstance(value, dict)]
+    names = dict.fromkeys(name for value in objects for name in value)
+    return [name for name in names if len({_json(value.get(name)) for value in objects}) > 1]
+
+
+def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "…") -> str:
+    """The JSON text of a value in at most `room` cells; of an object the members `first` stay longest.
+
+    >>> value_text({"a": 1, "b": 2, "c": 3}, 16, ["c"])
+    '{"a":1,"c":3,…}'
+    """
+    text = printable(_json(value))
+    if cell_len(text) <= room:
+        return text
+    if isinstance(value, dict):
+        shortened = _shortened(value, room, first, more)
+        if shortened is not None:
+            return shortened
+    return set_cell_size(text, max(0, room - len(more))) + more
+
+
+def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str) -> str | None:
+    """As many members as fit, in their order; those of `first` are chosen first. None where none fits."""
+    parts = {name: printable(f"{_json(name)}:{_json(member)},") for name, member in value.items()}
+    left = room - len("{}") - len(more)
+    chosen = set()
+    for name in dict.fromkeys((*first, *value)):
+        if name in parts and cell_len(parts[name]) <= left:
+            chosen.add(name)
+            left -= cell_len(parts[name])
+    return f"{{{''.join(parts[name] for name in value if name in chosen)}{more}}}" if chosen else None
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, default=str).decode()

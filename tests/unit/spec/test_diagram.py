@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from twinstream.spec.diagram import ASCII, UNICODE, diagram, value_text
+
+A: dict[str, Any] = {"taxi": 7, "ride": "a"}
+C: dict[str, Any] = {"taxi": 7, "ride": "c"}
+LONG = {"note": "x" * 200, **A}
+
+
+def at(side: str, offset: int, partition: int = 0) -> dict[str, Any]:
+    return {"topic": f"rides.{side[:3]}", "partition": partition, "offset": offset}
+
+
+def report(
+    kind: str,
+    reference: tuple[Any, int] | None,
+    candidate: tuple[Any, int] | None,
+    witness: tuple[Any, int, int] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """A report as the API has it: events as (value, offset), the witness as (value, both offsets)."""
+    sides = {"reference": reference, "candidate": candidate}
+    seen = [] if witness is None else list(zip(sides, (witness[0],) * 2, witness[1:], strict=True))
+    return {
+        "kind": kind,
+        "scope": {"taxi": 7},
+        **{side: event and event[0] for side, event in sides.items()},
+        "positions": {side: event and at(side, event[1]) for side, event in sides.items()},
+        "fields": {},
+        "witness": [{"side": side, "position": at(side, n), "value": value} for side, value, n in seen],
+        **more,
+    }
+
+
+REORDERED = report("reordered", (A, 0), (A, 12), (C, 2, 11))
+PICTURES = {
+    "reordered": (
+        REORDERED,
+        """
+   reference rides.ref partition 0              candidate rides.can partition 0
+0  {"taxi":7,"ride":"a"} ────────────╲ ╱─── 11  {"taxi":7,"ride":"c"}
+                                      ╳
+2  {"taxi":7,"ride":"c"} ────────────╱ ╲─── 12  {"taxi":7,"ride":"a"}
+""",
+    ),
+    "missing, with its witness": (
+        report("missing", (A, 0), None, (C, 1, 0)),
+        """
+   reference rides.ref partition 0             candidate rides.can partition 0
+0  {"taxi":7,"ride":"a"} ─────────────✕        (no equal event)
+1  {"taxi":7,"ride":"c"} ────────────────── 0  {"taxi":7,"ride":"c"}
+""",
+    ),
+    "extra, without a witness": (
+        report("extra", None, (A, 5)),
+        """
+  reference                    candidate rides.can partition 0
+  (no equal event)    ✕──── 5  {"taxi":7,"ride":"a"}
+""",
+    ),
+    "changed": (
+        report("changed", (A, 3), (C, 3), fields={"ride": {"reference": "a", "candidate": "c"}}),
+        """
+   reference rides.ref partition 0             candidate rides.can partition 0
+3  {"taxi":7,"ride":"a"} ─────────────≠──── 3  {"taxi":7,"ride":"c"}
+   ride: "a" → "c"
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_divergence_is_drawn_in_the_order_of_offsets(name: str) -> None:
+    found, picture = PICTURES[name]
+    assert "\n".join(diagram(found)) == picture.strip("\n")
+
+
+def test_without_unicode_it_is_drawn_in_ascii() -> None:
+    lines = diagram(REORDERED, 100, ASCII)
+    assert all(line.isascii() for line in lines)
+    assert "\\ /" in lines[1]
+    assert "X" in lines[2]
+    assert "/ \\" in lines[3]
+
+
+@pytest.mark.parametrize("width", [20, 40, 63, 64, 80, 120])
+@pytest.mark.parametrize("value", [A, LONG, "名" * 100, [1] * 100, None])
+@pytest.mark.parametrize("marks", [UNICODE, ASCII])
+def test_no_line_is_wider_than_asked(width: int, value: Any, marks: Any) -> None:
+    for found in (
+        report("reordered", (value, 0), (value, 1), (C, 1, 0)),
+        report("changed", (value, 0), (C, 100), fields={"": {"reference": value, "candidate": C}}),
+    ):
+        assert max(map(cell_len, diagram(found, width, marks))) <= max(width, 34)
+
+
+def test_on_a_narrow_terminal_the_events_stand_one_under_the_other() -> None:
+    assert diagram(REORDERED, 50) == [
+        "reference rides.ref partition 0",
+        ' * 0  {"taxi":7,"ride":"a"}',
+        '   2  {"taxi":7,"ride":"c"}',
+        "candidate rides.can partition 0",
+        '   11  {"taxi":7,"ride":"c"}',
+        ' * 12  {"taxi":7,"ride":"a"}',
+    ]
+
+
+def test_a_value_that_does_not_fit_keeps_what_tells_it_from_the_other() -> None:
+    lines = diagram(report("reordered", (LONG, 0), (LONG, 2), ({**LONG, "ride": "c"}, 1, 1)), 80)
+    assert '{"taxi":7,"ride":"a",…}' in lines[1]
+    assert '{"taxi":7,"ride":"c",…}' in lines[3]
+
+
+def test_the_partition_stands_at_each_offset_where_there_are_several() -> None:
+    found = report("missing", (A, 4), None, (C, 3, 0))
+    found["witness"][0]["position"]["partition"] = 1
+    heading, first, second = diagram(found)
+    assert heading.split() == ["reference", "rides.ref", "candidate", "rides.can", "partition", "0"]
+    assert (first.split()[0], second.split()[0]) == ("0:4", "1:3")
+
+
+def test_a_witness_of_one_side_only_is_shown_without_a_partner() -> None:
+    found = report("missing", (A, 4), None, (C, 5, 0))
+    del found["witness"][1]
+    assert [line.count("✕") for line in diagram(found)] == [0, 1, 1]
+
+
+def test_an_event_that_is_its_own_witness_is_shown_once() -> None:
+    assert len(diagram(report("missing", (A, 4), None, (A, 4, 0)))) == 2
+
+
+def test_a_value_cannot_act_on_the_terminal() -> None:
+    found = report("missing", ({"k": "\x9b31m\u202e\x1b]"}, 0), None, scope={})
+    text = "\n".join(diagram(found))
+    assert text.replace("\n", "").isprintable()
+    assert "\\x9b31m\\u202e" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "room", "text"),
+    [
+        ({"a": 1}, 7, '{"a":1}'),
+        ({"a": 1}, 6, '{"a":…'),
+        ({"long": "x" * 50, "b": 2}, 20, '{"b":2,…}'),
+        ("x" * 50, 10, '"xxxxxxxx…'),
+        ([1, 2, 3, 4, 5], 6, "[1,2,…"),
+    ],
+)
+def test_a_value_is_cut_where_it_must_be(value: Any, room: int, text: str) -> None:
+    assert value_text(value, room) == text
