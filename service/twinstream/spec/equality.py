@@ -8,18 +8,17 @@ Which fields are compared (all, all but some, or only some), and how: rounded, t
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from twinstream.spec.values import Exact, FieldPath, KindName, Strict
+from twinstream.spec.values import Above0, AtLeast0, FieldPath, KindName, Strict
 
 
 class Tolerance(Strict):
     """Two numbers match when they differ by at most `abs`, or by `rel` times the larger of the two."""
 
-    abs: Annotated[Exact, Field(ge=0)] = Decimal(0)
-    rel: Annotated[Exact, Field(ge=0)] = Decimal(0)
+    abs: AtLeast0 = Decimal(0)
+    rel: AtLeast0 = Decimal(0)
 
     @model_validator(mode="after")
     def _some(self) -> Tolerance:
@@ -33,7 +32,7 @@ class Equality(Strict):
 
     ignore: list[FieldPath] = []
     compare_only: list[FieldPath] | None = None
-    quantum: dict[FieldPath, Annotated[Exact, Field(gt=0)]] = {}
+    quantum: dict[FieldPath, Above0] = {}
     tolerance: dict[FieldPath, Tolerance] = {}
     unordered: list[FieldPath] = []
     sets: list[FieldPath] = []

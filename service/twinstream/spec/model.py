@@ -40,6 +40,7 @@ from twinstream.spec.orders import (
 )
 from twinstream.spec.paths import Path, parse_path
 from twinstream.spec.values import (
+    Bytes,
     Duration,
     FieldPath,
     Finite,
@@ -181,7 +182,7 @@ class Limits(Strict):
     """Bounds on memory and work; a limit that is reached makes the verdict INCONCLUSIVE, with the reason."""
 
     unmatched_events: Annotated[int, Field(ge=1)] = 5_000_000
-    unmatched_bytes: ByteSize = ByteSize(2 << 30)
+    unmatched_bytes: Bytes = ByteSize(2 << 30)
     lead: Duration = timedelta(seconds=60)
     scope_events: Annotated[int, Field(ge=32)] = 10_000
     kept_divergences: Annotated[int, Field(ge=1)] = 10_000

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from typing_extensions import TypeAliasType
 
-from twinstream.spec.values import Exact, FieldPath, KindName, Location, Strict, given, nearest, problem
+from twinstream.spec.values import Above0, FieldPath, KindName, Location, Strict, given, nearest, problem
 
 EVERY = "*"
 """In a rule: every kind that reaches the node."""
@@ -104,7 +104,7 @@ class Within(Strict):
     """The two numbers in `field` differ by less than `less_than`."""
 
     field: FieldPath
-    less_than: Annotated[Exact, Field(gt=0)]
+    less_than: Above0
 
 
 class Before(Strict):

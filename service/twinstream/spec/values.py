@@ -19,7 +19,17 @@ from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 Location = tuple[str | int, ...]
@@ -28,6 +38,8 @@ Location = tuple[str | int, ...]
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 100 * 365 * 86400
 _NAME = r"(?:[^.\\]|\\.)+"
+_SPAN = r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)"
+_DECIMAL = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?$"
 
 
 def problem(text: str, key: Any = None) -> PydanticCustomError:
@@ -97,7 +109,7 @@ def _duration(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value
     text = f"{value}s" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", text) if isinstance(text, str) else None
+    match = re.fullmatch(_SPAN, text) if isinstance(text, str) else None
     seconds = float(match[1]) * _UNITS[match[2]] if match else inf
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{value!r} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
@@ -107,7 +119,7 @@ def _duration(value: Any) -> Any:
 def _exact(value: Any) -> Any:
     """The decimal as it is written (0.01 is a hundredth), with one spelling for each number."""
     text = "" if isinstance(value, bool) else str(value)
-    if not re.fullmatch(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?", text):
+    if not re.fullmatch(_DECIMAL, text):
         raise ValueError(f"{given(value)} is not a number; write it like 0.01 or 1e-6")
     number = Decimal(text)
     number = number.normalize(Context(prec=len(number.as_tuple().digits)))
@@ -137,13 +149,64 @@ def _is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, (str, int)) or (isinstance(value, float) and isfinite(value))
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+def duration_text(value: timedelta) -> str:
+    """A duration as a file says it.
+
+    >>> duration_text(timedelta(minutes=5)), duration_text(timedelta(seconds=90.5))
+    ('5m', '90500ms')
+    """
+    if not value:
+        return "0s"
+    for unit, seconds in sorted(_UNITS.items(), key=lambda unit: -unit[1]):
+        if not value % timedelta(seconds=seconds):
+            return f"{value // timedelta(seconds=seconds)}{unit}"
+    return f"{value / timedelta(milliseconds=1):.3f}ms"
+
+
+PATH_PATTERN = rf"^{_NAME}(\.{_NAME})*$"
+_NUMBER_TEXT = {"type": "string", "pattern": _DECIMAL}
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    PlainSerializer(duration_text, when_used="json"),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_SPAN}$"}]}
+    ),
+]
+Bytes = Annotated[
+    ByteSize,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$"},
+            ]
+        }
+    ),
+]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
-FieldPath = Annotated[str, Field(min_length=1), AfterValidator(_field_path)]
+FieldPath = Annotated[
+    str,
+    Field(min_length=1),
+    AfterValidator(_field_path),
+    WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
+]
 KindName = Annotated[str, Field(min_length=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Exact = Annotated[Decimal, BeforeValidator(_exact)]
+Above0 = Annotated[
+    Decimal,
+    BeforeValidator(_exact),
+    Field(gt=0),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _NUMBER_TEXT]}),
+]
+AtLeast0 = Annotated[
+    Decimal,
+    BeforeValidator(_exact),
+    Field(ge=0),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, _NUMBER_TEXT]}),
+]
 Date = Annotated[date, BeforeValidator(_date)]
 Scalar = str | int | Finite | bool | None
 Wanted = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]

@@ -139,7 +139,7 @@ def test_a_wrong_value_is_named_with_what_it_must_be(more: str, message: str) ->
         (
             "{topic: ads.candidate}",
             "{topic: ads.reference}",
-            "ads.yaml:4: `candidate.topic`: both sides read `ads.reference`: each version needs a topic of its",
+            "ads.yaml:4: `candidate.topic`: both sides read `ads.reference`: each version needs a topic",
         ),
         ("version: 1", "version: 2", "ads.yaml:1: `version`: must be 1, but 2 was given"),
         ("version: 1", "version: [1", "ads.yaml:2: is not YAML: expected ',' or ']', but got ':'"),
