@@ -2,33 +2,38 @@
 
 The hot path of the whole service. What it does, and why it is exact:
 
-- A record is decoded fast (orjson) and written again. If that gives the same bytes, but for the spaces that
-  some writers put after separators, nothing was lost in decoding: no duplicate member, no rounded number.
-  All others are read the slow, exact way (`twinstream.core.canonical`).
-- Where everything is compared and the order does not read the whole event, the content of a form is the
-  record itself: byte-equal records are equal, and only if two differ is the canonical form computed.
+- A record is read by the decoder of its format, which loses nothing (`twinstream.spec.formats`). For JSON the
+  common shapes have readers of their own (`twinstream.spec.reading`), which decide nothing themselves.
+- Where all of a record is compared and nothing is looked up by equality, the content of a form is the record
+  itself: byte-equal records are equal, and only if two differ is the canonical form computed.
 - The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
   twin needs no decoding at all. This memory is bounded and never decides anything.
+- Kind, route and identity are read from what equality leaves of a value. So equal events have equal ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from twinstream.core.events import Canonical, Form
+from twinstream.core.events import Canonical, Form, Side
+from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
-from twinstream.spec.json_values import canonical_value, decode
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, Path, only, parse_path, read, without
-from twinstream.spec.reading import KIND, reader_of
-from twinstream.spec.routes import Routing, routing_of
+from twinstream.spec.canonical import canonical_value
+from twinstream.spec.formats.jsontext import decode
+from twinstream.spec.model import DEFAULT_KIND, Spec
+from twinstream.spec.paths import ABSENT, read
+from twinstream.spec.paths import Path as FieldPath
+from twinstream.spec.reading import IGNORED, reader_of
+from twinstream.spec.records import TOMBSTONE, Records
+from twinstream.spec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
+from twinstream.spec.routes import Routing, routing_of, typed
+
+__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "Refused", "canonical_value", "decode"]
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: bounds the memory to the records of a few batches."""
-
-IGNORED = Form(None, b"", "", b"")
-"""Stands for an event of a kind that the spec leaves out of the comparison."""
 
 
 class Refused(NamedTuple):
@@ -38,43 +43,71 @@ class Refused(NamedTuple):
     reason: str | None
 
 
+class _Rules(NamedTuple):
+    """What holds for one kind: what is compared of a value, and where what decides something is in it."""
+
+    reduce: Change | None
+    show: Change | None
+    allowed: Tolerances
+    absent_is_null: bool
+    order: list[tuple[str, FieldPath]]
+    deciding: list[FieldPath]
+
+
 class Codec:
-    """What one spec makes of a record.
+    """What one spec makes of a record. A relative `schema_file` is looked for in `folder`.
 
     `canonical` maps the contents of its forms to canonical form, `identity` a record to what it is about.
+    `close` tells whether two equal records agree within every tolerance; it is None where there is none.
+    All records but those given to `forms` are as forms hold them (`Form.record`).
+
+    Raises SpecError where a schema file cannot be used.
     """
 
-    def __init__(self, spec: Spec, routing: Routing | None = None) -> None:
+    def __init__(self, spec: Spec, routing: Routing | None = None, folder: Path = Path()) -> None:
         routing = routing or routing_of(spec)
         self.bag = spec.order == "unordered"
+        self._records = Records(spec, folder)
         self._kinds = _kind_of(spec)
-        self._reduce = _reduction(spec)
+        self._rules = {kind: _rules_of(spec, kind) for kind in spec.compared_kinds}
         self._route = routing.route
-        self._keeps_record = self._reduce is None and routing.flat and not routing.letters
+        self._told_apart = bool(spec.equality.per_kind)
+        all_compared = all(rules.reduce is None for rules in self._rules.values())
+        self._has_twins = all_compared and self._records.alike
+        by_place = not routing.letters and _by_place(routing.order)
+        self._keeps_record = self._has_twins and not self._told_apart and by_place
         self.canonical: Canonical = self._canonical_record if self._keeps_record else bytes
-        self.identity = _identity_of(spec)
-        self._order_fields = [(field, parse_path(field)) for field in spec.order_fields]
+        self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
+        tolerant = any(rules.allowed for rules in self._rules.values())
+        self.close: Callable[[bytes, bytes], bool] | None = self._close if tolerant else None
         self._twins: dict[bytes, Form] = {}
-        self._has_twins = self._reduce is None
-        self._read = reader_of(spec, self._exactly, self._twins)
+        fast = self._records.json and not self._told_apart
+        keeps = self._keeps_record
+        self._read = (
+            reader_of(spec, routing.route, self._exactly, self._twins, keeps=keeps) if fast else self._exactly
+        )
 
-    def forms(self, records: Sequence[bytes | None]) -> tuple[list[Form], list[Refused]]:
-        """The forms of the events among some records, and those records that are not to be matched.
+    def forms(
+        self, records: Sequence[bytes | None], side: Side = Side.LEFT
+    ) -> tuple[list[Form], list[Refused]]:
+        """The forms of the events among some records of a side, and those that are not to be matched.
 
-        The form of a refused record is `IGNORED`, so that the forms stay in line with the records.
+        The form of a refused record is `IGNORED`, so that the forms stay in line with the records. The side
+        matters where the sides have formats of their own. Raises SourceError where a schema registry cannot
+        be asked; nothing has changed then, and the same records can be given again.
 
-        Complexity: about 0.15 µs for a record whose twin was read lately, 0.7 µs for a plain one, several µs
-        for one that must be read the exact way.
+        Complexity: about 0.1 µs for a record whose twin was read lately, 1 µs for a plain one, several µs for
+        one that must be read the exact way.
         """
-        read = self._read
+        read, held = self._read, self._records.held(records, side)
         if self._has_twins:
             twin: Callable[[bytes | None, None], Form | None] = self._twins.pop  # type: ignore[assignment]
-            found = [twin(record, None) or read(record) for record in records]
+            found = [twin(record, None) or read(record) for record in held]
             if len(self._twins) > TWINS_LIMIT:
                 self._twins.clear()
         else:
-            found = list(map(read, records))
-        return found, self._refused(records, found) if IGNORED in found else []
+            found = list(map(read, held))
+        return found, self._refused(held, found) if IGNORED in found else []
 
     def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
         """Why each record without a form has none: they are few, and read again for it."""
@@ -103,88 +136,140 @@ class Codec:
 
     def form(self, record: bytes | None) -> Form:
         """The form of one record, `IGNORED` for an event that is left out. Raises DecodeError."""
-        if record is None:
-            raise DecodeError("a tombstone (a record without a value) is no event")
-        value = decode(record)
-        kind = self._kinds(value)
-        if kind is None:
+        value = self._records.decode(record)
+        kind = None if value is TOMBSTONE else self._kinds(value)
+        if kind is None or record is None:
             return IGNORED
-        if self._keeps_record:
-            return Form(self._route(kind, value, b""), record, kind, record)
-        content = canonical_value(value if self._reduce is None else self._reduce(value))
+        rules = self._rules[kind]
+        if rules.reduce is not None:
+            value = rules.reduce(value)
+        content = record if self._keeps_record else self._content(kind, value)
+        if rules.absent_is_null:
+            _fill(value, rules.deciding)
         return Form(self._route(kind, value, content), content, kind, record)
 
+    def decode(self, record: bytes) -> Any:
+        """The whole value of a record. Raises DecodeError and SourceError."""
+        return self._records.decode(record)
+
     def compared(self, record: bytes) -> Any:
-        """What is compared of a record's value."""
-        value = decode(record)
-        return value if self._reduce is None else self._reduce(value)
+        """What is compared of a record's value; numbers with a tolerance are as they came."""
+        value = self.decode(record)
+        show = self._rules[self._kind(value)].show
+        return value if show is None else show(value)
+
+    def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
+        """What is compared of two records, with the same number in both where two are close enough."""
+        value = self.compared(one)
+        allowed = self._rules[self._kind(self.decode(one))].allowed
+        return value, with_closer(value, self.compared(other), allowed)
 
     def scope(self, record: bytes) -> dict[str, Any]:
-        """The fields that name the lane of a record, with their values."""
-        value = decode(record)
-        return {field: read(value, path) for field, path in self._order_fields}
+        """The fields that the order reads of a record, with their values."""
+        value = self._value(record)
+        fields = self._rules[self._kind(self.decode(record))].order
+        members = {field: read(value, path) for field, path in fields}
+        return {field: member for field, member in members.items() if member is not ABSENT}
+
+    def _kind(self, value: Any) -> str:
+        kind = self._kinds(value)
+        assert kind is not None, "an event that is left out has no form"
+        return kind
+
+    def _value(self, record: bytes) -> Any:
+        """What order and identity read: what is compared, and null for what is absent where that is equal."""
+        value = self.decode(record)
+        rules = self._rules[self._kind(value)]
+        if rules.reduce is not None:
+            value = rules.reduce(value)
+        if rules.absent_is_null:
+            _fill(value, rules.deciding)
+        return value
+
+    def _content(self, kind: str, value: Any) -> bytes:
+        """The canonical form; with the kind where kinds are not compared alike, so that no two are equal."""
+        content = canonical_value(value)
+        return b"%b %b" % (kind.encode(), content) if self._told_apart else content
 
     def _canonical_record(self, record: bytes) -> bytes:
-        return canonical_value(decode(record))
+        return canonical_value(self._records.decode(record))
+
+    def _close(self, one: bytes, other: bytes) -> bool:
+        """Whether two records whose canonical forms are equal agree within every tolerance. Exact."""
+        allowed = self._rules[self._kind(self.decode(one))].allowed
+        return not allowed or close(self.compared(one), self.compared(other), allowed)
+
+
+def _by_place(order: Order) -> bool:
+    """Whether partners are found by where they stand alone, and canonical forms only compared at need."""
+    match order:
+        case Lanes():
+            return True
+        case Epochs(inner) | Keyed(inner):
+            return _by_place(inner)
+        case Branches(orders):
+            return all(map(_by_place, orders))
+    return False
+
+
+def _rules_of(spec: Spec, kind: str) -> _Rules:
+    equality = spec.equality_of(kind)
+    mine = [decision for decision in spec.decisions if decision.what != "kind" and kind in decision.kinds]
+    order = dict.fromkeys(decision.field for decision in mine if decision.what == "order")
+    return _Rules(
+        reduce=reduction(spec, equality),
+        show=reduction(spec, equality, tolerant=False),
+        allowed=tolerances(spec, equality),
+        absent_is_null=equality.absent_is_null,
+        order=[(field, spec.path_of(field)) for field in order],
+        deciding=[spec.path_of(decision.field) for decision in mine],
+    )
+
+
+def _fill(value: Any, paths: Sequence[FieldPath]) -> None:
+    """Put null where a member is absent."""
+    for path in paths:
+        at = value
+        for name in path[:-1]:
+            at = at.setdefault(name, {}) if type(at) is dict else at
+        if type(at) is dict:
+            at.setdefault(path[-1], None)
 
 
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
     """The kind of a value, None for one that is left out; raises DecodeError where no kind fits."""
     if not spec.kinds:
-        return lambda _value: KIND
+        return lambda _value: DEFAULT_KIND
     rules = [
         (
             None if kind.ignore else name,
             [
-                (parse_path(field), {_typed(v) for v in (wanted if isinstance(wanted, list) else [wanted])})
+                (spec.path_of(field), {typed(v) for v in (wanted if isinstance(wanted, list) else [wanted])})
                 for field, wanted in kind.where.items()
             ],
         )
         for name, kind in spec.kinds.items()
     ]
 
+    def fits(member: Any, wanted: set[Hashable]) -> bool:
+        return member is not ABSENT and typed(member) in wanted
+
     def kind_of(value: Any) -> str | None:
         for name, conditions in rules:
-            if all(_typed(read(value, path)) in wanted for path, wanted in conditions):
+            if all(fits(read(value, path), wanted) for path, wanted in conditions):
                 return name
         raise DecodeError(f"fits none of the kinds {', '.join(spec.kinds)}")
 
     return kind_of
 
 
-def _typed(value: Any) -> Hashable:
-    """A value that is equal to another only if both are equal as JSON values."""
-    if value is ABSENT or type(value) is str:
-        return value
-    text = canonical_value(value)
-    return int(text) if text.lstrip(b"-").isdigit() else text
-
-
-def _reduction(spec: Spec) -> Callable[[Any], Any] | None:
-    """Leaves what is compared of a value; None where everything is."""
-    equality = spec.equality
-    if equality.compare_only is not None:
-        kept = [parse_path(field) for field in equality.compare_only]
-        return lambda value: only(value, kept)
-    if equality.ignore:
-        ignored = [parse_path(field) for field in equality.ignore]
-        return lambda value: _without_all(value, ignored)
-    return None
-
-
-def _without_all(value: Any, paths: list[Path]) -> Any:
-    for path in paths:
-        value = without(value, path)
-    return value
-
-
-def _identity_of(spec: Spec) -> Callable[[bytes], Hashable] | None:
+def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
     if spec.identity is None:
         return None
-    paths = [parse_path(field) for field in spec.identity]
+    paths = [spec.path_of(field) for field in spec.identity]
 
     def identity(record: bytes) -> Hashable:
-        value = decode(record)
+        value = value_of(record)
         members = [read(value, path) for path in paths]
         return canonical_value([[] if member is ABSENT else [member] for member in members])
 

@@ -34,7 +34,8 @@ from twinstream.core.orders import (
 )
 from twinstream.errors import DecodeError
 from twinstream.spec.callables import find, related_by
-from twinstream.spec.json_values import canonical_value, decode
+from twinstream.spec.canonical import canonical_value
+from twinstream.spec.formats.jsontext import decode
 from twinstream.spec.model import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey, Spec
 from twinstream.spec.paths import ABSENT, Path, path_text, read
 
@@ -253,8 +254,8 @@ def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
 
 def typed(value: Any) -> Hashable:
     """A value that is equal to another only if both are equal as values of a record; never bytes."""
-    if type(value) is str or type(value) is int:
-        return value
+    if type(value) is str or (type(value) is int and value.bit_length() < 64):
+        return value  # a larger number may come as another type, and then has the text of an exponent
     text = canonical_value(value)
     return int(text) if text.lstrip(b"-").isdigit() else (text,)
 

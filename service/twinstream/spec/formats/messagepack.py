@@ -1,0 +1,52 @@
+"""MessagePack: the values that JSON has, and bytes, NaN and infinities.
+
+The names of a map are texts, and none stands twice. A timestamp is its number of nanoseconds since 1970.
+Other extension types have no meaning that two programs share, so they are refused. A float of 32 bits is the
+float of 64 bits of the same value, since writers shorten floats where that loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from twinstream.core.canonical import check
+from twinstream.errors import DecodeError
+
+_FLAT = frozenset((str, int, float, bool, bytes, type(None)))
+
+
+def decode(record: bytes) -> Any:
+    """Read one MessagePack value. Raises DecodeError."""
+    try:
+        value = msgpack.unpackb(
+            record, raw=False, timestamp=2, ext_hook=_refuse_extension, object_pairs_hook=_members
+        )
+    except DecodeError:
+        raise
+    except msgpack.StackError:
+        raise DecodeError("nested deeper than 128") from None
+    except msgpack.ExtraData:
+        raise DecodeError("not MessagePack: more bytes follow the value") from None
+    except (ValueError, TypeError) as error:
+        raise DecodeError(f"not MessagePack: {error}") from None
+    if not (type(value) is dict and _FLAT.issuperset(map(type, value.values()))):
+        check(value)
+    return value
+
+
+def _refuse_extension(code: int, data: bytes) -> Any:
+    raise DecodeError(f"extension type {code} ({len(data)} bytes) has no value that can be compared")
+
+
+def _members(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if set(map(type, members)) - {str}:
+        name = next(name for name in members if type(name) is not str)
+        raise DecodeError(f"member {name!r} of a map has a name that is no text")
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DecodeError(f"member {twice!r} stands twice in one map")
+    return members

@@ -1,0 +1,101 @@
+"""Schemas from a registry, and the frame around the records that are written with one.
+
+A framed record is the byte 0, the id of its schema in four bytes, and then what the format makes of it. The
+registry is asked once for each id; what it has said of an id never changes, so it is kept.
+
+A registry that does not answer, or answers with trouble of its own, is a `SourceError`: nothing is known of
+the record. An id that it does not have is the record's fault, a `DecodeError`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from twinstream.errors import DecodeError, SourceError
+
+TIMEOUT_SECONDS = 3
+"""Bounds each request. The caller tries again: a loop that waits longer would look dead."""
+UNKNOWN_KEPT = 1_000
+"""Ids without a schema that are remembered, so that a topic full of them is not a flood of requests."""
+
+_NOT_FOUND = 404
+"""How the registry's own codes for an unknown id, subject or version begin. Any server has a plain 404."""
+
+T = TypeVar("T")
+Body = Callable[[bytes], Any]
+_FRAME = struct.Struct(">bI")
+
+
+class Registry:
+    """The schemas of one registry. Nothing is connected before the first schema is needed."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        parts = urlsplit(url)
+        self.name = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        """The address as messages show it, without a password."""
+
+    @cached_property
+    def _client(self) -> SchemaRegistryClient:
+        return SchemaRegistryClient({"url": self._url, "timeout": TIMEOUT_SECONDS, "max.retries": 0})
+
+    def schema(self, number: int, form: str | None = None) -> Schema:
+        """The schema with an id, in a form of the registry. Raises DecodeError and SourceError."""
+        return self._ask(f"schema {number}", lambda: self._client.get_schema(number, fmt=form))
+
+    def version(self, subject: str, version: int, form: str | None = None) -> RegisteredSchema:
+        """A version of a subject, which a schema refers to. Raises DecodeError and SourceError."""
+        what = f"version {version} of subject {subject}"
+        return self._ask(what, lambda: self._client.get_version(subject, version, deleted=True, fmt=form))
+
+    def _ask(self, what: str, request: Callable[[], T]) -> T:
+        try:
+            return request()
+        except SchemaRegistryError as error:
+            if error.error_code // 100 == _NOT_FOUND:
+                raise DecodeError(f"the schema registry {self.name} has no {what}") from None
+            raise SourceError(f"the schema registry {self.name} refuses {what}: {error}") from error
+        except Exception as error:  # its client passes on whatever the HTTP library raises
+            problem = f"cannot be asked for {what}: {str(error) or type(error).__name__}"
+            raise SourceError(f"the schema registry {self.name} {problem}") from error
+
+
+def framed(load: Callable[[int], Body]) -> Body:
+    """The decoder of framed records; `load` makes, for a schema's id, that of what follows the frame."""
+    bodies: dict[int, Body] = {}
+    unknown: dict[int, str] = {}
+
+    def body_of(number: int) -> Body:
+        if number in unknown:
+            raise DecodeError(unknown[number])
+        try:
+            bodies[number] = load(number)
+        except DecodeError as error:
+            if len(unknown) < UNKNOWN_KEPT:
+                unknown[number] = str(error)
+            raise
+        return bodies[number]
+
+    def decode(record: bytes) -> Any:
+        if len(record) < _FRAME.size or record[0] != 0:
+            raise DecodeError("does not begin as a record of a schema registry does: the byte 0, and an id")
+        _, number = _FRAME.unpack_from(record)
+        body = bodies.get(number) or body_of(number)
+        return body(record[_FRAME.size :])
+
+    return decode
+
+
+def text_of(schema: Schema, wanted: str) -> str:
+    """The text of a schema that must be of a type. Raises DecodeError for one of another."""
+    found = schema.schema_type or "AVRO"
+    if found != wanted:
+        raise DecodeError(f"its schema is of type {found}, but {wanted} is declared")
+    return schema.schema_str or ""

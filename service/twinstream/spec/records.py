@@ -1,0 +1,89 @@
+"""What is handed around as the record, and the value that it holds.
+
+Almost always that is the value's bytes as Kafka has them. Two comparison files need more:
+
+- one that names the key, a header, the timestamp or the partition: the record is an envelope of all of them,
+  which the adapters make (`Spec.whole` tells them to);
+- one whose sides have formats of their own: the record gets a byte in front that tells its side, so that
+  wherever it turns up later, in a checkpoint or in a report, it can be decoded by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from twinstream.core.events import Side
+from twinstream.errors import DecodeError
+from twinstream.spec.formats import Decoder, decoder_of
+from twinstream.spec.formats.envelope import opened, outside
+from twinstream.spec.model import Spec
+
+TOMBSTONE: Final = object()
+"""What a record without a value decodes to where such records are left out."""
+
+_Read = Callable[[bytes | None], Any]
+_NO_VALUE = 2
+"""Added to the byte of the side where the record is a tombstone."""
+
+
+class Records:
+    """The records of one comparison. `alike` tells whether both sides are read in the same way.
+
+    Raises SpecError where a schema file cannot be used.
+    """
+
+    def __init__(self, spec: Spec, folder: Path) -> None:
+        ways = [spec.decode_of(side) for side in Side]
+        self.alike = ways[0] == ways[1]
+        self.json = self.alike and ways[0].format == "json" and not spec.whole
+        decoders = [decoder_of(way, folder) for way in ways[: 1 if self.alike else 2]]
+        reads = [
+            _read(decoder, way.tombstones == "ignore", _headers(spec) if spec.whole else None)
+            for decoder, way in zip(decoders, ways, strict=False)
+        ]
+        self.decode: _Read = reads[0] if self.alike else _tagged(reads)
+        """The value of a record as it is held, or `TOMBSTONE`. Raises DecodeError and SourceError."""
+
+    def held(self, records: Sequence[bytes | None], side: Side) -> Sequence[bytes | None]:
+        """Records of a side as Kafka has them, or in envelopes, in the form in which they are held."""
+        if self.alike:
+            return records
+        tag, tombstone = bytes((side,)), bytes((side + _NO_VALUE,))
+        return [tombstone if record is None else tag + record for record in records]
+
+
+def _tagged(reads: Sequence[_Read]) -> _Read:
+    def decode(record: bytes | None) -> Any:
+        assert record is not None, "a tombstone has a tag of its own"
+        tag = record[0]
+        return reads[tag % _NO_VALUE](None if tag >= _NO_VALUE else record[1:])
+
+    return decode
+
+
+def _read(decoder: Decoder, ignores_tombstones: bool, headers: Iterable[str] | None) -> _Read:
+    """How a record of one side is read; with `headers`, from an envelope."""
+
+    def tombstone() -> Any:
+        if ignores_tombstones:
+            return TOMBSTONE
+        raise DecodeError("a tombstone (a record without a value) is no event")
+
+    def read(record: bytes | None) -> Any:
+        return tombstone() if record is None else decoder(record)
+
+    def read_whole(record: bytes | None) -> Any:
+        parts = None if record is None else opened(record)
+        if parts is None or parts.value is None:
+            return tombstone()
+        return {"$value": decoder(parts.value), **outside(parts, headers or ())}
+
+    return read if headers is None else read_whole
+
+
+def _headers(spec: Spec) -> list[str]:
+    """The headers that decide something."""
+    paths = {spec.path_of(field) for _, _, field in spec.deciding_fields if field.startswith("$")}
+    return sorted(path[1] for path in paths if path[0] == "$headers" and len(path) > 1)
