@@ -86,8 +86,8 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "per_kind": "Kind → its own equality, in place of the whole of this one.",
     },
     "Tolerance": {
-        "abs": "The largest difference of two numbers that match.",
-        "rel": "The same, as a share of the larger of the two.",
+        "abs": "Two numbers match when they differ by at most this much,",
+        "rel": "plus this share of the larger of the two.",
     },
     "Start": {"at": "`earliest`: what the topics hold."},
     "Duplicates": {"policy": "`strict`: an event like any other."},

@@ -15,7 +15,7 @@ from twinstream.spec.values import Above0, AtLeast0, FieldPath, KindName, Strict
 
 
 class Tolerance(Strict):
-    """Two numbers match when they differ by at most `abs`, or by `rel` times the larger of the two."""
+    """Two numbers match when they differ by at most `abs` plus `rel` times the larger of the two."""
 
     abs: AtLeast0 = Decimal(0)
     rel: AtLeast0 = Decimal(0)

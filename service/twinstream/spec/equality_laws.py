@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from operator import eq
 from typing import NamedTuple
 
 from twinstream.spec.equality import Equality
 from twinstream.spec.model import Decision, Spec
 from twinstream.spec.orders import Barrier, ByKey, Order, Parallel, PerKey
-from twinstream.spec.paths import overlap, parse_path
+from twinstream.spec.paths import Path, overlap, parse_path
 from twinstream.spec.values import Breach, Location, dotted
 
 _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
-_EXCLUDE = (("quantum", "tolerance"), ("unordered", "sets"))
+_EXCLUDE = {("quantum", "tolerance"): overlap, ("unordered", "sets"): eq}
+"""The ways that exclude each other, and when: an array in the elements of another is another array."""
 
 
 class EqualityPath(NamedTuple):
@@ -46,7 +48,11 @@ class _Part(NamedTuple):
 
     def breach(self, name: str, problem: str) -> Breach:
         """A breach in the member `name` of this equality."""
-        return Breach((*self.at, name), dotted((*self.at, name)), problem)
+        return Breach((*self.at, name), self.key(name), problem)
+
+    def key(self, name: str) -> str:
+        """The key of the member `name`, as messages name it."""
+        return dotted((*self.at, name))
 
     def paths(self) -> Iterator[EqualityPath]:
         """The fields that it names, list by list."""
@@ -119,21 +125,30 @@ def _apart(part: _Part) -> Iterator[Breach]:
     """No field is treated in two ways that exclude each other, or treated and left out."""
     paths = list(part.paths())
     for one, other in combinations(paths, 2):
-        if (one.does, other.does) in _EXCLUDE and overlap(parse_path(one.field), parse_path(other.field)):
+        clash = _EXCLUDE.get((one.does, other.does))
+        if clash and clash(parse_path(one.field), parse_path(other.field)):
             problem = f"`{other.field}` stands under `{one.does}` too (`{one.field}`); keep one of them"
             yield other.breach(problem)
-    dropped = [parse_path(field) for field in part.equality.ignore]
     for found in paths:
-        path = parse_path(found.field)
-        if found.does in {"ignore", "compare_only"}:
-            continue
-        if any(path[: len(names)] == names for names in dropped):
-            yield found.breach(
-                f"`{found.field}` is left out by `{dotted((*part.at, 'ignore'))}`; keep one of them"
-            )
-        if part.equality.compare_only is not None and not _covered(found.field, part.equality):
-            only = dotted((*part.at, "compare_only"))
-            yield found.breach(f"`{found.field}` is left out, since `{only}` does not name it; name it there")
+        if found.does not in {"ignore", "compare_only"}:
+            yield from _left_out(part, found)
+
+
+def _left_out(part: _Part, found: EqualityPath) -> Iterator[Breach]:
+    """A field that is not compared cannot be compared in some way."""
+    path = parse_path(found.field)
+    dropped = [parse_path(field) for field in part.equality.ignore]
+    if any(path[: len(names)] == names for names in dropped):
+        yield found.breach(f"`{found.field}` is left out by `{part.key('ignore')}`; keep one of them")
+    kept = part.equality.compare_only
+    if kept is not None and not any(_reaches(parse_path(field), path, found.does) for field in kept):
+        only = part.key("compare_only")
+        yield found.breach(f"`{found.field}` is left out, since `{only}` does not name it; name it there")
+
+
+def _reaches(kept: Path, path: Path, does: str) -> bool:
+    """Whether something of a field is kept; of an array, parts of its elements will do."""
+    return overlap(kept, path) if does in {"unordered", "sets"} else path[: len(kept)] == kept
 
 
 def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:

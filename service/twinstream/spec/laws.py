@@ -19,7 +19,7 @@ from twinstream.spec.equality_laws import equality_laws, equality_paths
 from twinstream.spec.model import Spec
 from twinstream.spec.order_laws import order_laws
 from twinstream.spec.orders import EVERY, nodes, reads
-from twinstream.spec.paths import nested, parse_path
+from twinstream.spec.paths import nested, parse_path, repeated
 from twinstream.spec.values import Breach, Location, breach, dotted, nearest
 
 _PARTS = "$key, $timestamp, $partition and $headers.NAME"
@@ -107,7 +107,7 @@ def _fields_of_values(spec: Spec) -> Iterator[Breach]:
 
 
 def _lists(spec: Spec) -> Iterator[Breach]:
-    """No list names a field twice, or one inside another."""
+    """No list names a field twice; nor one inside another, but for arrays in the elements of arrays."""
     lists = _value_fields(spec)
     lists["identity",] = spec.identity or []
     for node in nodes(spec.order, spec.compared_kinds):
@@ -115,7 +115,8 @@ def _lists(spec: Spec) -> Iterator[Breach]:
             if isinstance(read.at[-1], int):
                 lists.setdefault(read.at[:-1], []).append(read.field)
     for at, fields in lists.items():
-        if at[-1] != "where" and (found := nested(fields)):
+        found = repeated(fields) if at[-1] in {"where", "unordered", "sets"} else nested(fields)
+        if found:
             n, earlier = found
             same = parse_path(fields[n]) == parse_path(earlier)
             problem = f"names `{fields[n]}` twice" if same else f"names `{fields[n]}` beside `{earlier}`"

@@ -3,7 +3,8 @@ r"""Field paths: dotted names that reach into a value. A backslash escapes a dot
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import eq
 from typing import Any
 
 Path = tuple[str, ...]
@@ -38,12 +39,19 @@ def overlap(one: Path, another: Path) -> bool:
 
 def nested(fields: Sequence[str]) -> tuple[int, str] | None:
     """The first field that an earlier one is, holds or lies in: its index, and the earlier one."""
-    paths = [
-        parse_path(field) if field.startswith("$") else ("$value", *parse_path(field)) for field in fields
-    ]
+    return _first(fields, overlap)
+
+
+def repeated(fields: Sequence[str]) -> tuple[int, str] | None:
+    """The first field that an earlier one is: its index, and the earlier one."""
+    return _first(fields, eq)
+
+
+def _first(fields: Sequence[str], clash: Callable[[Path, Path], bool]) -> tuple[int, str] | None:
+    paths = [parse_path(field) if field.startswith("$") else ("", *parse_path(field)) for field in fields]
     for place, path in enumerate(paths):
         for earlier in range(place):
-            if overlap(path, paths[earlier]):
+            if clash(path, paths[earlier]):
                 return place, fields[earlier]
     return None
 

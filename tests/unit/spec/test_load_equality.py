@@ -183,8 +183,8 @@ def test_only_fields_of_the_value_are_compared_and_shown(more: str, message: str
             "equality.tolerance`: `a` stands under `quantum` too (`a`); keep one of them",
         ),
         (
-            "{unordered: [a.b], sets: [a]}",
-            "equality.sets`: `a` stands under `unordered` too (`a.b`); keep one of them",
+            "{unordered: [a.b], sets: [a.b]}",
+            "equality.sets`: `a.b` stands under `unordered` too (`a.b`); keep one of them",
         ),
         (
             "{ignore: [a], quantum: {a.b: 1}}",
@@ -192,8 +192,8 @@ def test_only_fields_of_the_value_are_compared_and_shown(more: str, message: str
         ),
         ("{ignore: [a], sets: [a]}", "equality.sets`: `a` is left out by `equality.ignore`; keep one"),
         (
-            "{compare_only: [a.b], unordered: [a]}",
-            "equality.unordered`: `a` is left out, since `equality.compare_only` does not name it; name",
+            "{compare_only: [a.b], quantum: {a: 1}}",
+            "equality.quantum`: `a` is left out, since `equality.compare_only` does not name it; name",
         ),
         (
             "{per_kind: {event: {ignore: [a], tolerance: {a: {rel: 0.1}}}}}",
@@ -204,6 +204,20 @@ def test_only_fields_of_the_value_are_compared_and_shown(more: str, message: str
 )
 def test_no_field_is_treated_in_two_ways(equality: str, message: str) -> None:
     assert f"ads.yaml:6: `{message}" in refusal(f"{HEAD}order: total\nequality: {equality}")
+
+
+@pytest.mark.parametrize(
+    "equality",
+    [
+        "{unordered: [items, items.tags]}",
+        "{unordered: [items.tags], sets: [items]}",
+        "{unordered: [items], quantum: {items.price: 0.01}}",
+        "{unordered: [items], ignore: [items.id]}",
+        "{unordered: [items], compare_only: [items.price]}",
+    ],
+)
+def test_an_array_may_hold_what_is_treated_by_itself(equality: str) -> None:
+    loads(f"{HEAD}order: total\nequality: {equality}")
 
 
 def test_show_names_no_field_twice() -> None:
