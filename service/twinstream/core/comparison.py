@@ -9,18 +9,19 @@ of it over a crash.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import Account, Hole
+from twinstream.core.copies import Copies
 from twinstream.core.events import Canonical, Event, Form, Side, events_of
 from twinstream.core.findings import Finding, Identity, Kind, explain_partnerless
 from twinstream.core.index import Hooks, Index
 from twinstream.core.indexes import index_of
 from twinstream.core.known import Known, KnownDifference
-from twinstream.core.orders import Order, dependent, ordered_class
+from twinstream.core.orders import Epochs, Order, dependent, ordered_class
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.recent import RecentMatches
 from twinstream.core.scopes import Explanation, Scope
@@ -108,6 +109,9 @@ class Comparison:
             rules.scope_limit,
         )
         self.index: Index = index_of(rules.order, hooks)
+        by_copies = isinstance(rules.order, Epochs) and rules.order.copies
+        self.copies = (Copies(self._equal_events), Copies(self._equal_events)) if by_copies else ()
+        self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
         self.recent = RecentMatches(rules.recent_matches, rules.canonical)
         self.clock = ArrivalClock(rules.overdue_after_ms)
@@ -159,16 +163,42 @@ class Comparison:
             return []
         self._watch_partition(side, run)
         self.clock.saw(side, run.timestamps_ms)
-        partners = self._match(side, events_of(*run))
+        events = events_of(*run)
+        partners = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
         if partners:
             self._count_matched(partners)
             self._advance(side, min(run.timestamps_ms))
             self._advance(side.other, max(map(_TIMESTAMP, partners)))
-        if self.ended[side.other] and self.unmatched(side):
+        if self.ended[side.other] and self._unanswered(side):
             self._prove()
         if self.unmatched(Side.LEFT) + self.unmatched(Side.RIGHT) > self.rules.unmatched_limit:
             self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
+
+    def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
+        """Name the partitions of a side before its first event: a barrier may have a copy in each."""
+        if self.copies:
+            self.copies[side].expect(partitions)
+
+    def _arranged(self, side: Side, partition: int, events: Iterator[Event]) -> Iterator[Event]:
+        """The events of a side that may be compared now, where barriers have a copy in each partition."""
+        copies = self.copies[side]
+        ready = copies.arrange(partition, events)
+        self._settle_copies(side)
+        return iter(ready)
+
+    def _settle_copies(self, side: Side) -> None:
+        copies = self.copies[side]
+        self.accounts[side].ignored += copies.surplus
+        copies.surplus = 0
+        for event in copies.unequal:
+            reason = "the copies of one barrier in several partitions are not equal"
+            self.hole(Hole(reason, side, event[1], event[2]))
+        copies.unequal.clear()
+
+    def _unanswered(self, side: Side) -> int:
+        """The unmatched events of a side, without those that wait for other partitions of it."""
+        return self.unmatched(side) - (len(self.copies[side]) if self.copies else 0)
 
     def _match(self, side: Side, events: Iterator[Event]) -> list[Event]:
         try:
@@ -246,6 +276,9 @@ class Comparison:
         if canonical(one[0][1]) != canonical(another[0][1]):
             return False
         return close is None or close(one[0][3], another[0][3])
+
+    def _equal_events(self, one: Event, another: Event) -> bool:
+        return one[0][1] == another[0][1] or self._equal(one, another)
 
     def _dependent(self, one: Event, another: Event) -> bool:
         return dependent(self.rules.order, one[0], another[0])
@@ -381,10 +414,22 @@ class Comparison:
         self.ended[side] = True
         if self.halted or self.overflowing:
             return
-        if self.unmatched(side.other):
+        if self.copies:
+            self._finish_copies(side)
+        if self._unanswered(side.other):
             self._prove()
         if all(self.ended):
             self._settle_leftovers()
+
+    def _finish_copies(self, side: Side) -> None:
+        """A barrier that lacks copies at the end goes on with those that it has."""
+        ready, self.lacking_copies[side] = self.copies[side].finish()
+        self._settle_copies(side)
+        partners = self._match(side, iter(ready))
+        if partners:
+            self._count_matched(partners)
+        if all(self.ended) and self.lacking_copies[0] != self.lacking_copies[1]:
+            self.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
     def _settle_leftovers(self) -> None:
         moment = self.moment if self.disputed_at is None else self.disputed_at
@@ -428,10 +473,9 @@ class Comparison:
         if any(proven):
             self._settle_proven((proven[0], proven[1]))
             return self.survey(at_end)
-        for scope in self.scopes:
-            for side in Side:
-                for event in scope.pieces[side]:
-                    survey.note(side, event)
+        for side in Side:
+            for event in self._held_apart(side):
+                survey.note(side, event)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self._overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
@@ -520,10 +564,14 @@ class Comparison:
 
     def waiting_events(self, side: Side) -> list[Event]:
         """Every unmatched event that is held, in matching or set aside."""
-        waiting = [event for event, _ in self.index.unmatched(side)]
+        return [*(event for event, _ in self.index.unmatched(side)), *self._held_apart(side)]
+
+    def _held_apart(self, side: Side) -> Iterator[Event]:
+        """The unmatched events that take no part in matching: set aside, or waiting for another partition."""
         for scope in self.scopes:
-            waiting += scope.pieces[side]
-        return waiting
+            yield from scope.pieces[side]
+        if self.copies:
+            yield from self.copies[side]
 
 
 _FORM = itemgetter(0)

@@ -17,7 +17,7 @@ class KnownDifference:
     """A declared difference.
 
     `covers` tells whether it is one of these; where `share` is given, the ceiling is that share of the pairs
-    matched so far, else it is `count`.
+    matched so far and at least 1, else it is `count`.
     """
 
     id: str
@@ -27,7 +27,7 @@ class KnownDifference:
 
     def allows(self, hits: int, matched: int) -> bool:
         """Whether one more finding is within the ceiling."""
-        return hits < (self.count if self.share is None else self.share * matched)
+        return hits < (self.count if self.share is None else max(1.0, self.share * matched))
 
 
 @dataclass

@@ -72,9 +72,13 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Epochs:
-    """Barriers, and the order of the events between them."""
+    """Barriers, and the order of the events between them.
+
+    `copies`: each partition has a copy of each barrier (see `copies`).
+    """
 
     inner: Order
+    copies: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ def ordered_class(order: Order, route: Any) -> Hashable | None:
             return None if below is None else (route[0], below)
         case Ruled():
             return () if route.opposed else None
+        case Epochs(inner, copies=True):
+            return None if route is BARRIER else ordered_class(inner, route)
         case _:
             return ()
 

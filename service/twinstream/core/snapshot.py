@@ -42,6 +42,7 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
         "newest_matched_ms": list(comparison.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
         "recent": comparison.recent.snapshot(),
+        "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
         "waiting": [_waiting(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
     }
@@ -74,6 +75,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         columns = state["waiting"][side]
         for event, since_ms in zip(_events(columns, form_of, read_at), columns["since_ms"], strict=True):
             comparison.index.restore(side, event, event[0][0], since_ms)
+    for side, columns in zip(Side, state["copies"], strict=False):
+        comparison.expect_partitions(side, columns["expected"])
+        for event in _events(columns, form_of, read_at):
+            comparison.copies[side].arrange(event[1], (event,))
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, form_of, read_at)
     for side in Side:
@@ -83,6 +88,11 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
 def _waiting(comparison: Comparison, side: Side) -> dict[str, list[Any]]:
     held = list(comparison.index.unmatched(side))
     return {**_columns(event for event, _ in held), "since_ms": [since_ms for _, since_ms in held]}
+
+
+def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
+    copies = comparison.copies[side]
+    return {**_columns(copies), "expected": sorted(copies.partitions)}
 
 
 def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from twinstream.core.comparison import NEVER, Comparison, Divergence, Run
@@ -31,7 +32,7 @@ class Check:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._codec = Codec(spec)
-        self.comparison = Comparison(rules_of(spec, self._codec))
+        self.comparison = Comparison(rules_of(spec, self._codec, running_at=datetime.now(UTC)))
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from twinstream.core.comparison import Rules
 from twinstream.spec.codec import Codec
+from twinstream.spec.known import known_differences
 from twinstream.spec.model import Spec
-from twinstream.spec.routes import Routing, routing_of
+from twinstream.spec.routes import routing_of
 
 
-def rules_of(spec: Spec, codec: Codec, routing: Routing | None = None) -> Rules:
-    """The rules of matching that a spec fixes, with its codec's view of a record."""
+def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) -> Rules:
+    """The rules of matching that a spec fixes, with its codec's view of a record.
+
+    `running_at` is when recorded input is compared; None for a running comparison (see `known_differences`).
+    """
     return Rules(
-        order=(routing or routing_of(spec)).order,
+        order=routing_of(spec).order,
+        close=codec.close,
+        known=known_differences(spec, codec, running_at=running_at),
         canonical=codec.canonical,
         identity=codec.identity,
         halt=spec.on_divergence == "halt",

@@ -105,7 +105,8 @@ class _Compiler:
                 return self._keyed([self._path(field) for field in fields], self.compile(inner, kinds))
             case Barrier(barrier=barriers, inner=inner):
                 rest = [kind for kind in kinds if kind not in barriers]
-                return _with_barriers(frozenset(barriers), self.compile(inner, rest))
+                each = order.copies == "per_partition"
+                return _with_barriers(frozenset(barriers), self.compile(inner, rest), copies=each)
             case Parallel(parallel=branches):
                 parts = [
                     (branch.kinds, self.compile(branch.order, branch.kinds)) for branch in branches.values()
@@ -221,13 +222,13 @@ def _classes(rules: Sequence[_Rule], kinds: Sequence[str]) -> list[list[str]]:
     return found
 
 
-def _with_barriers(barriers: frozenset[str], inner: Routing) -> Routing:
+def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = False) -> Routing:
     below = inner.route
 
     def route(kind: str, value: Any, content: bytes) -> Any:
         return BARRIER if kind in barriers else below(kind, value, content)
 
-    return Routing(Epochs(inner.order), route, False, inner.letters)
+    return Routing(Epochs(inner.order, copies), route, False, inner.letters)
 
 
 def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:

@@ -1,0 +1,92 @@
+"""Barriers with a copy in each partition: one stream out of the partitions of a side.
+
+Kafka orders only inside a partition. A barrier that is to hold for a whole topic is therefore written to each
+of its partitions. The copies are one logical event: the epoch of an event is the number of copies that its
+own partition has delivered before it, and an epoch of a side is complete when all its partitions have
+delivered their copy. What a partition delivers of later epochs waits until then.
+
+The first copy stands for all of them; the others are settled as ignored. Copies that are not equal are no
+copies of one barrier: that was not checked, and is reported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+from twinstream.core.events import Event
+from twinstream.core.orders import BARRIER
+
+
+class Copies:
+    """The partitions of one side, each with what waits of it. `equal` compares two barriers.
+
+    `surplus` counts the copies that others stand for, `unequal` are those that are no copies of their
+    barrier. Both are the caller's to take.
+    """
+
+    def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
+        self._equal = equal
+        self.surplus = 0
+        self.unequal: list[Event] = []
+        self.partitions: frozenset[int] = frozenset()
+        self._waiting: dict[int, deque[Event]] = {}
+        self._delivered: dict[int, Event] = {}
+
+    def expect(self, partitions: Iterable[int]) -> None:
+        """Name the partitions, before the first event."""
+        self.partitions = frozenset(partitions)
+
+    def arrange(self, partition: int, events: Iterable[Event]) -> list[Event]:
+        """Take events of one partition; return what may be compared now, in order.
+
+        Complexity: O(1) an event, and O(p) in the partitions for each barrier.
+        """
+        self.partitions |= {partition}
+        self._waiting.setdefault(partition, deque()).extend(events)
+        ready: list[Event] = []
+        self._advance(partition, ready)
+        while self._delivered and self._delivered.keys() >= self.partitions:
+            ready.append(next(iter(self._delivered.values())))
+            self.surplus += len(self._delivered) - 1
+            self._delivered.clear()
+            for other in tuple(self._waiting):
+                self._advance(other, ready)
+        return ready
+
+    def _advance(self, partition: int, ready: list[Event]) -> None:
+        """Take what waits of a partition up to its next copy of a barrier."""
+        waiting = self._waiting[partition]
+        while waiting and partition not in self._delivered:
+            event = waiting.popleft()
+            if event[0][0] is not BARRIER:
+                ready.append(event)
+                continue
+            first = next(iter(self._delivered.values()), event)
+            if first is not event and not self._equal(first, event):
+                self.unequal.append(event)
+            self._delivered[partition] = event
+
+    def finish(self) -> tuple[list[Event], frozenset[int]]:
+        """Nothing more will come: what waited goes on with the copies that there are.
+
+        Returns the events, and the partitions that lack a copy.
+        """
+        ready: list[Event] = []
+        lacking: frozenset[int] = frozenset()
+        while self._delivered:
+            lacking |= self.partitions - self._delivered.keys()
+            ready.append(next(iter(self._delivered.values())))
+            self.surplus += len(self._delivered) - 1
+            self._delivered.clear()
+            for partition in tuple(self._waiting):
+                self._advance(partition, ready)
+        return ready, lacking
+
+    def __len__(self) -> int:
+        return len(self._delivered) + sum(map(len, self._waiting.values()))
+
+    def __iter__(self) -> Iterator[Event]:
+        """What waits; of each partition in its order."""
+        return chain(self._delivered.values(), chain.from_iterable(self._waiting.values()))

@@ -1,0 +1,87 @@
+"""The known differences of a comparison file, compiled: which findings a rule covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, time
+from typing import Any
+
+from twinstream.core.events import Event
+from twinstream.core.findings import Finding
+from twinstream.core.known import KnownDifference
+from twinstream.spec.codec import Codec
+from twinstream.spec.differences import differences
+from twinstream.spec.model import KnownDifference as Declared
+from twinstream.spec.model import Spec
+from twinstream.spec.paths import ABSENT, Path, parse_path, read
+from twinstream.spec.routes import typed
+
+Holds = Callable[[Any], bool]
+
+
+def known_differences(
+    spec: Spec, codec: Codec, *, running_at: datetime | None = None
+) -> tuple[KnownDifference, ...]:
+    """The rules of a spec for the core.
+
+    A rule covers records with a timestamp before its day of expiry; where `running_at` is given, as for
+    recorded input, all of them if that lies before it, else none.
+    """
+    return tuple(
+        KnownDifference(
+            rule.id,
+            _Coverage(rule, spec, codec, running_at).covers,
+            rule.ceiling.count or 0,
+            rule.ceiling.share,
+        )
+        for rule in spec.known_differences
+    )
+
+
+class _Coverage:
+    def __init__(self, rule: Declared, spec: Spec, codec: Codec, running_at: datetime | None) -> None:
+        self._kinds = frozenset(rule.when.divergences)
+        self._where = _condition(rule, spec)
+        self._fields = [parse_path(field) for field in rule.when.fields]
+        self._codec = codec
+        expires = datetime.combine(rule.expires, time(), UTC)
+        self._expires_ms = int(expires.timestamp() * 1000)
+        self._running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether the rule speaks of a finding, and has not expired for it."""
+        if finding.kind not in self._kinds:
+            return False
+        events = [event for event in (finding.left, finding.right) if event is not None]
+        if not all(self._moment(event) < self._expires_ms for event in events):
+            return False
+        if not all(self._where(self._codec.decode(event[0][3])) for event in events):
+            return False
+        return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
+
+    def _moment(self, event: Event) -> int:
+        return event[3] if self._running_ms is None else self._running_ms
+
+    def _only_these_differ(self, finding: Finding) -> bool:
+        left, right = finding.left, finding.right
+        assert left is not None
+        assert right is not None
+        values = self._codec.compared_pair(left[0][3], right[0][3])
+        return all(self._allowed(path) for path, _ in differences(*values))
+
+    def _allowed(self, path: Path) -> bool:
+        return any(path[: len(field)] == field for field in self._fields)
+
+
+def _condition(rule: Declared, spec: Spec) -> Holds:
+    wanted = [
+        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
+        for field, values in rule.when.where.items()
+    ]
+
+    def holds(value: Any) -> bool:
+        return all(
+            (member := read(value, path)) is not ABSENT and typed(member) in values for path, values in wanted
+        )
+
+    return holds
