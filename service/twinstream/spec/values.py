@@ -127,7 +127,7 @@ def _exact(value: Any) -> Any:
 
 
 def _date(value: Any) -> Any:
-    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         try:
             return date.fromisoformat(value)
         except ValueError:

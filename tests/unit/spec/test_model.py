@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,7 +25,7 @@ from twinstream.spec.model import (
     Spec,
     Within,
 )
-from twinstream.spec.values import Duration, Strict
+from twinstream.spec.values import Date, Duration, Strict
 
 KINDS = """\
 kinds:
@@ -188,7 +189,7 @@ def test_a_single_barrier_and_a_pair_of_names_have_short_forms() -> None:
         (Duration, "2h", "2h"),
         (Duration, 0.0005, "0.500ms"),
         (Duration, 0, "0s"),
-        (model.KnownDifference.model_fields["expires"].annotation, date(2026, 12, 31), "2026-12-31"),
+        (Date, date(2026, 12, 31), "2026-12-31"),
     ],
 )
 def test_a_value_is_written_as_it_is_read(kind: Any, value: Any, meant: str) -> None:
@@ -198,6 +199,12 @@ def test_a_value_is_written_as_it_is_read(kind: Any, value: Any, meant: str) -> 
     (held,) = Holder(held=value).model_dump(mode="json").values()
     assert held == meant
     assert Holder(held=held) == Holder(held=value)
+
+
+def test_a_spec_can_be_handed_to_another_process() -> None:
+    order = "{barrier: end_of_day, inner: {dependent: [{pair: [gps, ride], same: [{a: b}]}]}}"
+    built = spec(order, "equality: {quantum: {fare: 0.01}}")
+    assert pickle.loads(pickle.dumps(built)) == built
 
 
 def test_all_of_the_language_can_be_imported_from_one_place() -> None:
