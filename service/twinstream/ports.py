@@ -33,8 +33,7 @@ class Batch(NamedTuple):
 class Line(NamedTuple):
     """One line that counts: an event of a side, or the end of it (`record` is None, and no `tombstone`).
 
-    `file` and `number` say where it stands, `position` where in the whole input, counted from 1. `key` and
-    `headers` are those of the record, as Kafka would hold them.
+    `file` and `number` say where it stands, `position` where in the whole input, counted from 1.
     """
 
     side: Side
@@ -45,8 +44,6 @@ class Line(NamedTuple):
     file: str
     number: int
     position: int
-    key: bytes | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
     tombstone: bool = False
 
 

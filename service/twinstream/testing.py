@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from twinstream.adapters.files import InputFile
-from twinstream.adapters.jsonl import merge, read_side, read_trace
+from twinstream.adapters.jsonl import Shape, merge, read_side, read_trace, shapes_of
 from twinstream.adapters.values import read_values
 from twinstream.answers import Answer
 from twinstream.core.events import Side
@@ -112,8 +112,9 @@ class Matcher:
         """Raises SpecError where the comparison breaks a rule."""
         if (spec is None) != bool(keys):
             raise TypeError("give a comparison, or the keys of one as arguments, such as order='total'")
-        self._spec = spec_of(keys if spec is None else spec)
-        self._check = Check(self._spec)
+        comparison = spec_of(keys if spec is None else spec)
+        self._shapes = shapes_of(comparison)
+        self._check = Check(comparison)
         self._fed = dict.fromkeys(Side, 0)
         self._lines = 0
         self._answer: Answer | None = None
@@ -155,8 +156,7 @@ class Matcher:
         return self._answer
 
     def _feed(self, side: Side, values: Iterable[Any]) -> None:
-        form = self._spec.decode_of(side).format
-        for line in read_values(values, side, form, self._fed[side]):
+        for line in read_values(values, side, self._shapes[side], self._fed[side]):
             self._take(line)
             self._fed[side] += 1
 
@@ -195,21 +195,21 @@ def _lines(
     trace: str | os.PathLike[str] | None,
     interleave: Interleave,
 ) -> Iterator[Line]:
-    formats = {side: spec.decode_of(side).format for side in Side}
+    shapes = shapes_of(spec)
     if trace is not None and reference is None and candidate is None:
-        return read_trace(InputFile(trace), formats)
+        return read_trace(InputFile(trace), shapes)
     if trace is not None or reference is None or candidate is None:
         raise TypeError("give reference and candidate, or trace alone")
     outputs = zip(Side, (reference, candidate), strict=True)
-    left, right = (_output(side, output, formats[side]) for side, output in outputs)
+    left, right = (_output(side, output, shapes[side]) for side, output in outputs)
     return merge(left, right, interleave)
 
 
-def _output(side: Side, output: Output, form: str) -> Iterator[Line]:
+def _output(side: Side, output: Output, shape: Shape) -> Iterator[Line]:
     name = ("reference", "candidate")[side]
     if isinstance(output, (str, os.PathLike)):
-        return read_side(InputFile(output), side, form)
+        return read_side(InputFile(output), side, shape)
     if isinstance(output, (bytes, Mapping)) or not isinstance(output, Iterable):
         kind = type(output).__name__
         raise InputError(name, None, f"must be a path or values in their order, but {kind} was given")
-    return read_values(output, side, form)
+    return read_values(output, side, shape)

@@ -9,6 +9,9 @@ What a line of one side's file is depends on the format of its records:
 
 A line of a trace is ``{"side": "reference", "value": …}`` with the same members beside it, or
 ``{"side": "reference", "end": true}``. ``value_base64`` may stand there instead of ``value`` in any format.
+
+Where a comparison names more of a record than its value, such as ``$key``, only a line that can hold it will
+do: that of a trace, or one with ``value_base64``.
 """
 
 from __future__ import annotations
@@ -28,13 +31,29 @@ from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.spec.codec import decode
+from twinstream.spec.formats.envelope import Headers, envelope
+from twinstream.spec.model import Spec
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
 SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
-JSON: Mapping[Side, str] = dict.fromkeys(Side, "json")
 _RECORD = ("value_base64", "key", "headers", "partition", "offset", "timestamp_ms")
 _TRACE = ("side", "value", *_RECORD, "end")
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
+
+
+class Shape(NamedTuple):
+    """What the lines of a side hold: the format of its records, and whether more of them than the value."""
+
+    format: str = "json"
+    whole: bool = False
+
+
+JSON: Mapping[Side, Shape] = dict.fromkeys(Side, Shape())
+
+
+def shapes_of(spec: Spec) -> Mapping[Side, Shape]:
+    """The shapes of both sides of a comparison."""
+    return {side: Shape(spec.decode_of(side).format, spec.whole) for side in Side}
 
 
 class _Place(NamedTuple):
@@ -65,35 +84,48 @@ class _Offsets:
 
 
 def read_pair(
-    reference: InputFile, candidate: InputFile, interleave: str, formats: Mapping[Side, str] = JSON
+    reference: InputFile, candidate: InputFile, interleave: str, shapes: Mapping[Side, Shape] = JSON
 ) -> Iterator[Line]:
-    """Two files as one stream: in turn, or one after the other. `formats` are those of the records."""
-    left = read_side(reference, Side.LEFT, formats[Side.LEFT])
-    right = read_side(candidate, Side.RIGHT, formats[Side.RIGHT])
+    """Two files as one stream: in turn, or one after the other."""
+    left = read_side(reference, Side.LEFT, shapes[Side.LEFT])
+    right = read_side(candidate, Side.RIGHT, shapes[Side.RIGHT])
     return merge(left, right, interleave)
 
 
-def read_side(file: InputFile, side: Side, form: str = "json") -> Iterator[Line]:
-    """The events of one side. `form` is the format of its records."""
-    offsets = _Offsets()
+def read_side(file: InputFile, side: Side, shape: Shape = JSON[Side.LEFT]) -> Iterator[Line]:
+    """The events of one side."""
+    if shape.format not in {"json", "utf8"}:
+        yield from _read_records(file, side, shape)
+        return
+    check_values_suffice(shape, file.name)
     for offset, (number, text) in enumerate(file.lines()):
-        if form == "json":
-            yield Line(side, text, 0, offset, 0, file.name, number, number)
-            continue
+        record = text
+        if shape.format == "utf8":
+            at = _Place(file.name, number)
+            record = _record(_decoded(text, at), shape.format, at)
+        yield Line(side, record, 0, offset, 0, file.name, number, number)
+
+
+def check_values_suffice(shape: Shape, name: str) -> None:
+    """Raise InputError where the comparison asks for more of a record than its value."""
+    if shape.whole:
+        raise InputError(
+            name,
+            None,
+            "holds values alone, but the comparison names more of a record ($key, $timestamp, $partition or "
+            "$headers); give a trace, whose lines may have key, headers, partition and timestamp_ms",
+        )
+
+
+def _read_records(file: InputFile, side: Side, shape: Shape) -> Iterator[Line]:
+    offsets = _Offsets()
+    for number, text in file.lines():
         at = _Place(file.name, number)
         entry = _decoded(text, at)
-        if form == "utf8":
-            record = _record(entry, form, at)
-            yield Line(side, record, 0, offset, 0, file.name, number, number)
-        else:
-            yield _record_line(entry, form, side, offsets, at)
-
-
-def _record_line(entry: Any, form: str, side: Side, offsets: _Offsets, at: _Place) -> Line:
-    if not isinstance(entry, dict) or "value_base64" not in entry:
-        raise at.refuse(f'a line of records in the format {form} is {{"value_base64": "…"}}')
-    _check_members(entry, _RECORD, "a line", at)
-    return _line(entry, form, side, offsets, at)
+        if not isinstance(entry, dict) or "value_base64" not in entry:
+            raise at.refuse(f'a line of records in the format {shape.format} is {{"value_base64": "…"}}')
+        _check_members(entry, _RECORD, "a line", at)
+        yield _line(entry, shape, side, offsets, at)
 
 
 def merge(left: Iterator[Line], right: Iterator[Line], interleave: str) -> Iterator[Line]:
@@ -122,7 +154,7 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
 # -- a trace -----------------------------------------------------------------------------------------------
 
 
-def read_trace(file: InputFile, formats: Mapping[Side, str] = JSON) -> Iterator[Line]:
+def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator[Line]:
     """A trace: each line says its side, and is an event or the end of that side."""
     offsets = _Offsets()
     for number, text in file.lines():
@@ -139,21 +171,24 @@ def read_trace(file: InputFile, formats: Mapping[Side, str] = JSON) -> Iterator[
         if "end" in entry:
             yield Line(side, None, 0, 0, 0, at.file, number, number)
         else:
-            yield _line(entry, formats[side], side, offsets, at)
+            yield _line(entry, shapes[side], side, offsets, at)
 
 
 # -- members -----------------------------------------------------------------------------------------------
 
 
-def _line(entry: dict[str, Any], form: str, side: Side, offsets: _Offsets, at: _Place) -> Line:
+def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at: _Place) -> Line:
     partition, offset = offsets.place(side, entry, at)
     timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
+    key, headers = _key(entry, at), _headers(entry, at)
     if "value" in entry:
-        record: bytes | None = _record(entry["value"], form, at)
+        record: bytes | None = _record(entry["value"], shape.format, at)
     else:
         record = _bytes(entry["value_base64"], at)
+    if shape.whole:
+        record = envelope(record, key, headers, timestamp_ms, partition)
     line = Line(side, record, partition, offset, timestamp_ms, at.file, at.number, at.number)
-    return line._replace(key=_key(entry, at), headers=_headers(entry, at), tombstone=record is None)
+    return line if record is not None else line._replace(tombstone=True)
 
 
 def _decoded(text: bytes, at: _Place) -> Any:
@@ -176,11 +211,11 @@ def _key(entry: dict[str, Any], at: _Place) -> bytes | None:
     return None if key is None else key.encode()
 
 
-def _headers(entry: dict[str, Any], at: _Place) -> tuple[tuple[str, bytes], ...]:
+def _headers(entry: dict[str, Any], at: _Place) -> Headers:
     headers = entry.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
         raise at.refuse(f'"headers" must be an object of texts, but is {_shown(headers)}')
-    return tuple((name, text.encode()) for name, text in headers.items())
+    return [(name, text.encode()) for name, text in headers.items()]
 
 
 def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from twinstream.adapters.jsonl import Shape, check_values_suffice
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.ports import Line
@@ -17,13 +18,14 @@ _NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 _LONGEST_INTEGER = 1 << 53
 
 
-def read_values(values: Iterable[Any], side: Side, form: str = "json", first: int = 0) -> Iterator[Line]:
-    """The events of one side, of which `first` were there before. `form` is the format of its records."""
+def read_values(values: Iterable[Any], side: Side, shape: Shape, first: int = 0) -> Iterator[Line]:
+    """The events of one side, of which `first` were there before."""
     name = _NAMES[side]
+    check_values_suffice(shape, name)
     for offset, value in enumerate(values, first):
         number = offset + 1
         try:
-            record = record_of(value, form)
+            record = record_of(value, shape.format)
         except (TypeError, ValueError) as error:
             raise InputError(name, number, str(error)) from None
         yield Line(side, record, 0, offset, 0, name, number, number)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from twinstream.adapters.files import STANDARD_INPUT, InputFile
-from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace
+from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.cli.output import EXIT_OF_VERDICT, print_answer, print_json
 from twinstream.cli.progress import progress
-from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load
+from twinstream.spec.model import Spec
 
 
 @click.command(
@@ -49,11 +49,10 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
     """Run the comparison and print its answer; the exit code is the verdict's."""
     comparison = load(spec)
     files = _files(options)
-    formats = {side: comparison.decode_of(side).format for side in Side}
     with progress(files) as watched:
         answer = run_check(
             comparison,
-            watched(_lines(files, options["interleave"], formats)),
+            watched(_lines(files, options["interleave"], comparison)),
             open_ended=options["open_ended"],
             allow_empty=options["allow_empty"],
             evidence=options["require_evidence"],
@@ -92,7 +91,7 @@ def _check_distinct(reference: InputFile, candidate: InputFile) -> None:
     )
 
 
-def _lines(files: list[InputFile], interleave: str, formats: Mapping[Side, str]) -> Iterable[Line]:
+def _lines(files: list[InputFile], interleave: str, spec: Spec) -> Iterator[Line]:
     if len(files) == 1:
-        return read_trace(files[0], formats)
-    return read_pair(files[0], files[1], interleave, formats)
+        return read_trace(files[0], shapes_of(spec))
+    return read_pair(files[0], files[1], interleave, shapes_of(spec))

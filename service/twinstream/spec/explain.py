@@ -1,12 +1,15 @@
 """A divergence in the words of its owner: names for sides, values, positions, the differing fields, a text.
 
 The core knows events of the left and the right. Here they become outputs of the reference and the candidate,
-and the proof becomes two or three sentences that make sense without the theory.
+as plain data that everything else is made of: the sentences (`twinstream.spec.wording`), the picture
+(`twinstream.spec.diagram`), the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import base64
+import math
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
@@ -14,23 +17,34 @@ import orjson
 
 from twinstream.core.comparison import Divergence
 from twinstream.core.events import Event, Side
-from twinstream.core.findings import Finding
-from twinstream.spec.codec import Codec, canonical_value, decode
+from twinstream.spec.codec import Codec
+from twinstream.spec.differences import differences
 from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, parse_path, path_text
+from twinstream.spec.paths import ABSENT, Path, parse_path, path_text, read
+from twinstream.spec.relations import scope_fields
+from twinstream.spec.wording import ABSENCE, NAMES, Sight, brief, text_of
 
-NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
-_TEXT_LIMIT = 300
+__all__ = ["NAMES", "Explainer", "Show", "masked", "plain"]
 
 Show = Callable[[Any], Any]
 
 
 def plain(value: Any) -> Any:
-    """A decoded value as JSON can carry it: decimals as numbers or texts without loss."""
+    r"""A decoded value as JSON can carry it: without loss, and as a text what JSON does not have.
+
+    >>> plain({"raw": b"\x81", "ratio": float("nan")})
+    {'raw': 'base64:gQ==', 'ratio': 'nan'}
+    """
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items()}
     if isinstance(value, list):
         return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return f"base64:{base64.b64encode(value).decode()}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > 63:
+        return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
@@ -55,6 +69,8 @@ def _mask(value: Any) -> str:
         return "‹boolean›"
     if isinstance(value, str):
         return f"‹text, {len(value)} characters›"
+    if isinstance(value, bytes):
+        return f"‹{len(value)} bytes›"
     return f"‹list of {len(value)}›" if isinstance(value, list) else "‹number›"
 
 
@@ -64,34 +80,36 @@ class Explainer:
     def __init__(self, spec: Spec, digest: str, codec: Codec, show: Show) -> None:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+        self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
+        self._sight = Sight(self._value, lambda event: codec.scope(_record(event)), self._seen_fields)
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
         finding = divergence.finding
         events = {Side.LEFT: finding.left, Side.RIGHT: finding.right}
-        scope = self._codec.scope(_record(finding.left or finding.right))
-        positions = {NAMES[side]: self._position(side, event) for side, event in events.items()}
+        fields = self._fields(finding.left, finding.right) if finding.kind == "changed" else {}
+        identity = self._identity(finding.event) if finding.kind == "changed" else {}
         return {
-            "id": self._id(scope, divergence),
+            "id": self._id(divergence),
             "kind": finding.kind,
-            "scope": dict(self._shown_scope(scope)),
+            "scope": self._scope(finding.event),
             **{NAMES[side]: None if event is None else self._value(event) for side, event in events.items()},
-            "positions": positions,
-            "fields": self._fields(finding.left, finding.right) if finding.kind == "changed" else {},
+            "positions": {NAMES[side]: self._position(side, event) for side, event in events.items()},
+            "fields": fields,
             "witness": [
                 {"side": NAMES[side], "position": self._position(side, event), "value": self._value(event)}
                 for side, event in finding.witness
             ],
-            "text": self._text(divergence, scope),
+            "text": text_of(divergence, self._spec.order, self._sight, fields, identity),
             "tainted": divergence.tainted,
         }
 
-    def _id(self, scope: dict[str, Any], divergence: Divergence) -> str:
+    def _id(self, divergence: Divergence) -> str:
         """The same divergence found again, after a replay or with its other half, has the same id."""
         first = divergence.first or divergence.finding
         side = Side.RIGHT if first.left is None else Side.LEFT
-        position = self._position(side, first.event)
-        parts = [self._spec.name, self._digest, {k: str(v) for k, v in scope.items()}, NAMES[side], position]
+        scope = {field: str(value) for field, value in self._codec.scope(_record(first.event)).items()}
+        parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
     def _position(self, side: Side, event: Event | None) -> dict[str, Any] | None:
@@ -99,20 +117,57 @@ class Explainer:
             return None
         return {"topic": self._topics[side], "partition": event[1], "offset": event[2]}
 
-    def _value(self, event: Event | None) -> Any:
-        return self._show(decode(_record(event)))
+    # -- what may be seen ----------------------------------------------------------------------------------
 
-    def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
-        values = [self._codec.compared(_record(event)) for event in (left, right)]
+    def _value(self, event: Event) -> Any:
+        value = self._codec.decode(_record(event))
+        if not self._spec.whole:
+            return self._show(value)
+        beside = {name: part for name, part in value.items() if name != "$value"}
+        return {"$value": self._show(value["$value"]), **self._show(beside)}
+
+    def _scope(self, event: Event) -> dict[str, Any]:
+        """The key of the part of the order in which an event is."""
+        fields = self._codec.scope(_record(event))
+        key = [field for field in self._scopes[event[0][2]] if field in fields]
+        return {field: self._shown_at(parse_path(field), fields[field]) for field in key}
+
+    def _seen_fields(self, event: Event) -> dict[str, str]:
+        """The fields that the order reads of an event and whose values may be seen, as texts."""
+        fields = self._codec.scope(_record(event))
         return {
-            path_text(path): {
-                NAMES[side]: None if member is ABSENT else self._shown_at(path, member)
-                for side, member in zip(Side, members, strict=True)
-            }
-            for path, members in _differences(values[0], values[1], ())
+            field: brief(plain(value))
+            for field, value in fields.items()
+            if self._shown_at(parse_path(field), value) == plain(value)
         }
 
-    def _shown_at(self, path: tuple[str, ...], member: Any) -> Any:
+    def _identity(self, event: Event) -> dict[str, Any]:
+        """What names an event, as far as it may be seen."""
+        value = self._codec.compared(_record(event))
+        named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
+        there = {field: member for field, member in named.items() if member is not ABSENT}
+        shown = {field: self._shown_at(parse_path(field), member) for field, member in there.items()}
+        return {field: member for field, member in shown.items() if member == plain(there[field])}
+
+    def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
+        """The fields in which two events differ, with both values."""
+        one, other = self._codec.compared_pair(_record(left), _record(right))
+        return {
+            path_text(path): {
+                NAMES[side]: ABSENCE if member is ABSENT else self._shown_at(path, member)
+                for side, member in zip(Side, members, strict=True)
+            }
+            for path, members in self._differences(one, other)
+        }
+
+    def _differences(self, one: Any, other: Any) -> list[tuple[Path, tuple[Any, Any]]]:
+        found = differences(one, other)
+        if not self._spec.whole:
+            return list(found)
+        return [(path[1:] if path[0] == "$value" else path, members) for path, members in found]
+
+    def _shown_at(self, path: Path, member: Any) -> Any:
+        """What may be seen of a member of a value."""
         wrapped = member
         for name in reversed(path):
             wrapped = {name: wrapped}
@@ -121,89 +176,7 @@ class Explainer:
             shown = shown[name]
         return shown
 
-    # -- prose ---------------------------------------------------------------------------------------------
-
-    def _text(self, divergence: Divergence, scope: dict[str, Any]) -> str:
-        finding = divergence.finding
-        lane = ", ".join(f"{field} {self._brief(value)}" for field, value in self._shown_scope(scope))
-        what = _WHAT[finding.kind].format(
-            left=self._at(finding.left),
-            right=self._at(finding.right),
-            value=self._brief(self._value(finding.left or finding.right)),
-            places=_places(finding.left, finding.right),
-        )
-        sentences = [f"For {lane}, {what[:1].lower()}{what[1:]}" if lane else what]
-        if finding.kind == "changed":
-            fields = self._fields(finding.left, finding.right)
-            sentences.append(f"They differ in {', '.join(filter(None, fields)) or 'the whole value'}.")
-        else:
-            sentences.append(self._why(finding))
-        if divergence.tainted:
-            sentences.append(
-                "It lies behind a part of the input that was not checked, so it decides nothing."
-            )
-        return " ".join(sentences)
-
-    def _why(self, finding: Finding) -> str:
-        order = f"The outputs are compared {self._spec.order_text}"
-        if finding.witness:
-            return (
-                f"{order}: {_PROOF[finding.kind].format(places=_places(*(e for _, e in finding.witness)))}."
-            )
-        if self._codec.bag:
-            return f"{order}, and no equal one came before the other side ended or was long past it."
-        return f"{order}, and in its place the other side ended or went on with something else."
-
-    def _shown_scope(self, scope: dict[str, Any]) -> list[tuple[str, Any]]:
-        return [(field, self._shown_at(parse_path(field), value)) for field, value in scope.items()]
-
-    def _at(self, event: Event | None) -> str:
-        return "" if event is None else f"{self._brief(self._value(event))} ({_place(event)})"
-
-    @staticmethod
-    def _brief(value: Any) -> str:
-        text = orjson.dumps(value, default=str).decode()
-        return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
-
-
-_WHAT = {
-    "missing": "The reference put out {left}, and the candidate did not.",
-    "extra": "The candidate put out {right}, and the reference did not.",
-    "duplicate": "The candidate put out {right} once more than the reference.",
-    "changed": "The reference put out {left}, and the candidate {right} instead.",
-    "reordered": "Both sides put out {value}, but not in the same order: {places}.",
-}
-_GONE_ON = (
-    "both sides have gone on to an equal pair behind it ({places}), so its partner cannot come any more"
-)
-_PROOF = {
-    "missing": _GONE_ON,
-    "extra": _GONE_ON,
-    "duplicate": _GONE_ON,
-    "reordered": "on one side it comes before an equal pair ({places}), on the other behind it",
-}
-
 
 def _record(event: Event | None) -> bytes:
     assert event is not None, "a finding has an event on at least one side"
     return event[0][3]
-
-
-def _place(event: Event) -> str:
-    return f"partition {event[1]} offset {event[2]}"
-
-
-def _places(left: Event | None, right: Event | None) -> str:
-    events = zip(Side, (left, right), strict=True)
-    return ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in events if event is not None)
-
-
-def _differences(
-    left: Any, right: Any, at: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], tuple[Any, Any]]]:
-    """The paths at which two values differ, with both members."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for name in sorted({*left, *right}):
-            yield from _differences(left.get(name, ABSENT), right.get(name, ABSENT), (*at, name))
-    elif left is ABSENT or right is ABSENT or canonical_value(left) != canonical_value(right):
-        yield at, (left, right)

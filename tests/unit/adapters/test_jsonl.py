@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from twinstream.adapters.files import InputFile
-from twinstream.adapters.jsonl import JSON, read_pair, read_side, read_trace
+from twinstream.adapters.jsonl import JSON, Shape, read_pair, read_side, read_trace
 from twinstream.core.canonical import canonical, parse
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.ports import Line
+from twinstream.spec.formats.envelope import opened
 
 LEFT, RIGHT = Side
 
@@ -26,8 +27,8 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "trace.jsonl"
 
 
-def traced(path: Path, *lines: str, formats: Mapping[Side, str] = JSON) -> list[Line]:
-    return list(read_trace(InputFile(write(path, *lines)), formats))
+def traced(path: Path, *lines: str, shapes: Mapping[Side, Shape] = JSON) -> list[Line]:
+    return list(read_trace(InputFile(write(path, *lines)), shapes))
 
 
 def refusal(path: Path, *lines: str) -> str:
@@ -55,16 +56,6 @@ def test_offsets_count_on_in_their_partition_unless_a_line_names_one(trace: Path
         (0, 1),
     ]
     assert lines[3].timestamp_ms == 9
-
-
-def test_key_and_headers_are_those_of_the_record(trace: Path) -> None:
-    plain, named = traced(
-        trace,
-        '{"side":"reference","value":1,"key":null}',
-        '{"side":"reference","value":1,"key":"ü","headers":{"a":"1","b":""}}',
-    )
-    assert (plain.key, plain.headers) == (None, ())
-    assert (named.key, named.headers) == ("ü".encode(), (("a", b"1"), ("b", b"")))
 
 
 def test_blank_lines_are_skipped_and_counted(trace: Path) -> None:
@@ -128,16 +119,17 @@ def test_two_files_are_one_stream(tmp_path: Path, interleave: str, order: str) -
     assert [line.offset for line in lines if line.side is RIGHT] == [0, 1, 2]
 
 
-BINARY = dict.fromkeys(Side, "msgpack")
+BINARY = dict.fromkeys(Side, Shape("msgpack"))
+WHOLE = dict.fromkeys(Side, Shape("json", whole=True))
 
 
 def test_a_record_that_is_no_json_is_written_in_base64(tmp_path: Path) -> None:
     raw = base64.b64encode(b"\x81\xa1a\x01").decode()
-    (event,) = traced(tmp_path / "t", f'{{"side":"reference","value_base64":"{raw}"}}', formats=BINARY)
+    (event,) = traced(tmp_path / "t", f'{{"side":"reference","value_base64":"{raw}"}}', shapes=BINARY)
     file = InputFile(write(tmp_path / "f", f'{{"value_base64":"{raw}","partition":2,"offset":5,"key":"k"}}'))
-    (line,) = read_side(file, RIGHT, "msgpack")
+    (line,) = read_side(file, RIGHT, BINARY[RIGHT])
     assert event.record == line.record == b"\x81\xa1a\x01"
-    assert (line.partition, line.offset, line.key) == (2, 5, b"k")
+    assert (line.partition, line.offset) == (2, 5)
 
 
 def test_a_record_without_a_value_is_a_tombstone_and_no_end(trace: Path) -> None:
@@ -153,7 +145,7 @@ def test_a_record_without_a_value_is_a_tombstone_and_no_end(trace: Path) -> None
 
 
 def test_a_value_in_utf8_is_a_json_text(tmp_path: Path) -> None:
-    (line,) = read_side(InputFile(write(tmp_path / "f", '"a\\n\u00fc"')), LEFT, "utf8")
+    (line,) = read_side(InputFile(write(tmp_path / "f", '"a\\n\u00fc"')), LEFT, Shape("utf8"))
     assert line.record == "a\nü".encode()
 
 
@@ -170,7 +162,7 @@ def test_a_value_in_utf8_is_a_json_text(tmp_path: Path) -> None:
 def test_a_line_in_the_wrong_form_is_refused(tmp_path: Path, form: str, line: str, message: str) -> None:
     file = write(tmp_path / "f", line)
     with pytest.raises(InputError) as caught:
-        list(read_side(InputFile(file), LEFT, form))
+        list(read_side(InputFile(file), LEFT, Shape(form)))
     assert str(caught.value).removeprefix(file).startswith(message)
 
 
@@ -178,4 +170,28 @@ def test_a_trace_cannot_hold_a_binary_record_as_a_value(trace: Path) -> None:
     with pytest.raises(
         InputError, match='in the format msgpack is written as "value_base64", not as "value"'
     ):
-        traced(trace, '{"side":"reference","value":1}', formats=BINARY)
+        traced(trace, '{"side":"reference","value":1}', shapes=BINARY)
+
+
+def test_a_whole_record_has_key_headers_time_and_partition(trace: Path) -> None:
+    members = '"value":1,"partition":3,"timestamp_ms":9,"key":"ü","headers":{"a":"1","b":""}'
+    plain, named, gone = traced(
+        trace,
+        '{"side":"reference","value":1,"key":null}',
+        f'{{"side":"reference",{members}}}',
+        '{"side":"reference","value_base64":null,"key":"k"}',
+        shapes=WHOLE,
+    )
+    assert [(line.partition, line.timestamp_ms, line.tombstone) for line in (named, gone)] == [
+        (3, 9, False),
+        (0, 0, False),
+    ]
+    assert opened(plain.record or b"") == (0, 0, None, [], b"1")
+    assert opened(named.record or b"") == (3, 9, "ü".encode(), [["a", b"1"], ["b", b""]], b"1")
+    assert opened(gone.record or b"") == (0, 0, b"k", [], None)
+
+
+def test_values_alone_are_refused_where_the_comparison_asks_for_more(tmp_path: Path) -> None:
+    file = write(tmp_path / "f", "1")
+    with pytest.raises(InputError, match="holds values alone, but the comparison names more of a record"):
+        list(read_side(InputFile(file), LEFT, WHOLE[LEFT]))

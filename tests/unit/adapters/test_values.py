@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from twinstream.adapters.jsonl import Shape
 from twinstream.adapters.values import read_values, record_of
 from twinstream.core.events import Side
 from twinstream.errors import InputError
@@ -48,7 +49,7 @@ def test_a_value_that_cannot_be_written_is_refused_with_its_number(
     value: Any, form: str, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        list(read_values([b"", b"", value], Side.RIGHT, form))
+        list(read_values([b"", b"", value], Side.RIGHT, Shape(form)))
     assert str(caught.value) == message
 
 

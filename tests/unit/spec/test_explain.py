@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, spec
+from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.spec.explain import Explainer, masked, plain
 from twinstream.spec.load import digest
@@ -19,65 +20,150 @@ def reports(
         driver.comparison.hole(Hole("lost"))
     driver.take(batches(text) if isinstance(text, str) else text, review=True)
     driver.end()
-    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, show)
-    return [explainer.report(divergence) for divergence in driver.findings()]
+    return [explainer(driver, show).report(divergence) for divergence in driver.findings()]
 
 
+def explainer(driver: Driver, show: Any = plain) -> Explainer:
+    return Explainer(driver.spec, digest(driver.spec), driver.codec, show)
+
+
+def rides(text: str) -> list[Batch]:
+    """``L:7a`` is ride a of taxi 7, at the time of its letter; ``L:N`` is the end of day N."""
+    steps = []
+    for word in text.split():
+        side, _, event = word.partition(":")
+        ride = {"taxi": int(event[0]), "ride": event[1:], "ts": ord(event[1])} if len(event) > 1 else None
+        value = ride or {"type": "eod", "day": int(event), "ts": 100}
+        steps.append(Batch(LEFT if side == "L" else RIGHT, [record(value)]))
+    return steps
+
+
+KINDS = "kinds: {night: {where: {type: eod}}, ride: {}}\nequality: {ignore: [ts]}"
+TIMED = "kinds: {night: {where: {type: eod}}, ride: {}}"
 TEXTS = [
     (
         "total",
-        "L:a1 L:b1 R:b1",
+        "L:7a L:7b R:7b",
         """
-        The reference put out {"k":"a","v":1} (partition 0 offset 0), and the candidate did not. The
-        outputs are compared in one order: both sides have gone on to an equal pair behind it
-        (reference partition 0 offset 1, candidate partition 0 offset 0), so its partner cannot come
-        any more.
+        The reference put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. Both
+        sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 1, candidate partition 0
+        offset 0), and in the candidate no equal one came before it: all events must keep their order.
         """,
     ),
     (
-        "{per_key: [k]}",
-        "L:a2 R:a1 R:a2",
+        "{per_key: [taxi]}",
+        "L:7b R:7a R:7b",
         """
-        For k "a", the candidate put out {"k":"a","v":1} (partition 0 offset 0), and the reference
-        did not. The outputs are compared in order per k: both sides have gone on to an equal pair
-        behind it (reference partition 0 offset 0, candidate partition 0 offset 1), so its partner
-        cannot come any more.
+        The candidate put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the reference did not. Both
+        sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 0, candidate partition 0
+        offset 1), and in the reference no equal one came before it: both are of taxi 7, whose events must
+        keep their order.
         """,
     ),
     (
-        "total",
-        "L:a1 R:a1 R:a1 L:.",
+        "{per_key: [taxi]}",
+        "L:7a R:7a R:7a",
         """
-        The candidate put out {"k":"a","v":1} (partition 0 offset 1) once more than the reference.
-        The outputs are compared in one order, and in its place the other side ended or went on with
-        something else.
+        The candidate put out {"taxi":7,"ride":"a"} (partition 0 offset 1) once more than the reference. No
+        further equal one came before the reference ended or was long past it.
         """,
     ),
     (
-        "{per_key: [k]}",
-        "L:a1 L:a2 L:a3 R:a2 R:a3 R:a1",
+        "{per_key: [taxi]}",
+        "L:7a L:7b L:7c R:7b R:7c R:7a",
         """
-        For k "a", both sides put out {"k":"a","v":1}, but not in the same order: reference
-        partition 0 offset 0, candidate partition 0 offset 2. The outputs are compared in order per
-        k: on one side it comes before an equal pair (reference partition 0 offset 1, candidate
-        partition 0 offset 0), on the other behind it.
+        The reference put out {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
+        1), the candidate the other way round (partition 0 offsets 0 and 2). Their order counts: both are of
+        taxi 7, whose events must keep their order.
         """,
     ),
     (
         "unordered",
-        "L:a1",
+        "L:7a",
         """
-        The reference put out {"k":"a","v":1} (partition 0 offset 0), and the candidate did not. The
-        outputs are compared in any order, and no equal one came before the other side ended or was
-        long past it.
+        The reference put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. No
+        equal one came before the candidate ended or was long past it.
+        """,
+    ),
+    (
+        "{barrier: night, inner: {per_key: [taxi]}}",
+        "L:7a L:1 R:1 R:7a",
+        """
+        The reference put out {"taxi":7,"ride":"a"} before {"type":"eod","day":1} (partition 0 offsets 0 and
+        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night events
+        must not change places with any other.
+        """,
+    ),
+    (
+        "{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}",
+        "L:7a L:7b R:7b R:7a",
+        """
+        The reference put out {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
+        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: both are of
+        taxi 7, whose ride events must keep their order.
+        """,
+    ),
+    (
+        "{dependent: [[night, ride]]}",
+        "L:1 L:7a R:7a R:1",
+        """
+        The reference put out {"type":"eod","day":1} before {"taxi":7,"ride":"a"} (partition 0 offsets 0 and
+        1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night and
+        ride events must not change places.
         """,
     ),
 ]
 
 
+def shortened(text: str) -> str:
+    """Without the field that only the rules about time read."""
+    return re.sub(r',"ts":\d+', "", text)
+
+
 @pytest.mark.parametrize(("order", "trace", "text"), TEXTS)
 def test_a_difference_is_told_in_plain_words(order: str, trace: str, text: str) -> None:
-    assert [report["text"] for report in reports(order, trace)] == [" ".join(text.split())]
+    found = [shortened(report["text"]) for report in reports(order, rides(trace), KINDS)]
+    assert found == [" ".join(text.split())]
+
+
+@pytest.mark.parametrize(
+    ("rule", "trace", "reason"),
+    [
+        (
+            "{pair: [ride, ride], within: {field: ts, less_than: 1.5}}",
+            "L:7a L:8b R:8b R:7a",
+            "their ts differ by less than 1.5, so they must not change places",
+        ),
+        (
+            "{pair: [ride, ride], same: [taxi], within: {field: ts, less_than: 2}}",
+            "L:7a L:7b R:7b R:7a",
+            "both are of taxi 7 and their ts differ by less than 2, so they must not change places",
+        ),
+        (
+            "{pair: [night, ride], before: {field: ts}}, {pair: [ride, night], before: {field: ts}}",
+            "L:7a L:1 R:1 R:7a",
+            "the ts of the ride is smaller than that of the night, so they must not change places",
+        ),
+        (
+            "{pair: [ride, night], same: [{first: taxi, second: day}]}",
+            "L:1a L:1 R:1 R:1a",
+            "the taxi of the ride is the day of the night (1), so they must not change places",
+        ),
+    ],
+)
+def test_the_rule_that_holds_for_the_two_events_is_the_reason(rule: str, trace: str, reason: str) -> None:
+    (report,) = reports(f"{{dependent: [{rule}]}}", rides(trace), TIMED)
+    assert report["text"].endswith(f"Their order counts: {reason}.")
+
+
+def test_where_offsets_do_not_tell_which_came_first_the_text_does_not_either() -> None:
+    driver = Driver(spec("total"))
+    for side, records in ((LEFT, "ab"), (RIGHT, "ba")):
+        for partition, key in enumerate(records):
+            driver.feed(side, [record({"k": key})], partition=partition)
+    driver.end()
+    (report,) = (explainer(driver).report(divergence) for divergence in driver.findings())
+    assert report["text"].startswith('On one side {"k":"a"} comes before {"k":"b"}, on the other behind it')
 
 
 def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
@@ -88,16 +174,23 @@ def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
     (report,) = reports("unordered", steps, "identity: [id]\nequality: {ignore: [t]}")
     assert report["kind"] == "changed"
     assert report["fields"] == {
-        "o.y\\.z": {"reference": None, "candidate": "new"},
+        "o.y\\.z": {"reference": "‹absent›", "candidate": "new"},
         "v": {"reference": 1, "candidate": 2},
     }
-    assert report["text"].endswith("instead. They differ in o.y\\.z, v.")
+    differ = 'they differ in o.y\\.z (‹absent› became "new"), v (1 became 2).'
+    assert report["text"].endswith(f"instead. Both are about id 1, and {differ}")
+
+
+def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
+    steps = [Batch(side, [record({"id": 1, **dict.fromkeys("abcd", int(side))})]) for side in (LEFT, RIGHT)]
+    (report,) = reports("unordered", steps, "identity: [id]")
+    assert report["text"].endswith("Both are about id 1, and they differ in a, b, c, d.")
 
 
 def test_values_that_are_no_objects_differ_as_a_whole() -> None:
     (report,) = reports("unordered", [Batch(LEFT, [b"5"]), Batch(RIGHT, [b"6"])], "identity: [id]")
     assert report["fields"] == {"": {"reference": 5, "candidate": 6}}
-    assert report["text"].endswith("They differ in the whole value.")
+    assert report["text"].endswith("instead. They differ in the whole value.")
 
 
 def test_what_lies_behind_a_hole_says_so() -> None:
@@ -149,6 +242,24 @@ def test_masked_values_show_their_type_only_except_those_that_may_be_seen() -> N
         "l": "‹list of 2›",
         "o": {"x": "‹number›", "y": {"z": 2}},
     }
+
+
+def test_what_a_text_says_of_masked_fields_is_only_their_names() -> None:
+    steps = [Batch(side, [record({"id": "s", "v": int(side)})]) for side in (LEFT, RIGHT)]
+    (report,) = reports("unordered", steps, "identity: [id]", show=masked([]))
+    assert report["text"].endswith("instead. They differ in v.")
+    moved = "L:a1 L:a2 R:a2 R:a1"
+    (report,) = reports("{per_key: [k]}", moved, show=masked([]))
+    assert report["text"].endswith("counts: both are of one k, whose events must keep their order.")
+
+
+def test_bytes_and_what_is_no_number_are_shown_as_texts() -> None:
+    assert plain({"b": b"\x81", "n": float("nan"), "i": 2**64}) == {
+        "b": "base64:gQ==",
+        "n": "nan",
+        "i": "18446744073709551616",
+    }
+    assert masked([])(b"\x81") == "‹1 bytes›"
 
 
 def test_a_masked_report_holds_no_value_that_may_not_be_seen() -> None:

@@ -1,0 +1,210 @@
+"""A divergence in two or three sentences for whoever is on call: no theory, only what was seen.
+
+The first sentence says what came on the one side and what on the other. The second names the two events that
+prove it, and why the declared order forbids what happened to them (`twinstream.spec.relations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from twinstream.core.comparison import Divergence
+from twinstream.core.events import Event, Side
+from twinstream.core.findings import Finding
+from twinstream.spec.model import Order
+from twinstream.spec.relations import why
+
+NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
+ABSENCE = "‹absent›"
+"""Stands for a member that is not there, which is something else than null."""
+TEXT_LIMIT = 300
+"""Characters of a value in a sentence."""
+FIELDS_NAMED = 3
+"""Fields of a changed event that are named with both values; of more, only the names."""
+
+_WHAT = {
+    "missing": "The reference put out {left}, and the candidate did not.",
+    "extra": "The candidate put out {right}, and the reference did not.",
+    "duplicate": "The candidate put out {right} once more than the reference.",
+    "changed": "The reference put out {left}, and the candidate {right} instead.",
+    "reordered": "Both sides put out {value}, but not in the same order ({places}).",
+}
+
+
+class Sight:
+    """What may be seen of events: their values, and the fields that the order reads.
+
+    `value` gives an event's value, `fields` the deciding fields with their own values, `shown` those of them
+    that may be seen.
+    """
+
+    def __init__(
+        self,
+        value: Callable[[Event], Any],
+        fields: Callable[[Event], Mapping[str, Any]],
+        shown: Callable[[Event], Mapping[str, Any]],
+    ) -> None:
+        self.value, self.fields, self.shown = value, fields, shown
+
+    def brief(self, event: Event) -> str:
+        """The value of an event as a text that is not too long."""
+        return brief(self.value(event))
+
+
+def brief(value: Any) -> str:
+    """The JSON text of a value, cut where it is too long; what stands in for a value stays as it is.
+
+    >>> brief({"taxi": 7}), brief(ABSENCE)
+    ('{"taxi":7}', '‹absent›')
+    """
+    if is_stand_in(value):
+        return str(value)
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
+
+
+def is_stand_in(value: Any) -> bool:
+    """Whether a value only says what kind of value is not shown, or is not there."""
+    return isinstance(value, str) and value.startswith("‹") and value.endswith("›")
+
+
+def text_of(
+    divergence: Divergence,
+    order: Order,
+    sight: Sight,
+    changes: Mapping[str, Mapping[str, Any]],
+    identity: Mapping[str, Any],
+) -> str:
+    """The sentences of a divergence.
+
+    `changes` are the differing fields of a changed event, `identity` what names it, both as they may be seen.
+    """
+    finding = divergence.finding
+    if finding.kind == "changed":
+        sentences = [_what(finding, sight), _changed(changes, identity)]
+    elif finding.kind == "reordered" and finding.witness:
+        sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
+    else:
+        sentences = [_what(finding, sight), _proof(finding, order, sight)]
+    if divergence.tainted:
+        sentences.append("It lies behind a part of the input that was not checked, so it decides nothing.")
+    return " ".join(sentences)
+
+
+def _what(finding: Finding, sight: Sight) -> str:
+    return _WHAT[finding.kind].format(
+        left=_at(finding.left, sight),
+        right=_at(finding.right, sight),
+        value=sight.brief(finding.event),
+        places=_both_places(finding.left, finding.right),
+    )
+
+
+def _at(event: Event | None, sight: Sight) -> str:
+    return "" if event is None else f"{sight.brief(event)} ({_place(event)})"
+
+
+def _place(event: Event) -> str:
+    return f"partition {event[1]} offset {event[2]}"
+
+
+def _both_places(left: Event | None, right: Event | None) -> str:
+    events = zip(Side, (left, right), strict=True)
+    return ", ".join(f"{NAMES[side]} {_place(event)}" for side, event in events if event is not None)
+
+
+# -- changed -----------------------------------------------------------------------------------------------
+
+
+def _changed(changes: Mapping[str, Mapping[str, Any]], identity: Mapping[str, Any]) -> str:
+    """What both are about, and where they differ."""
+    about = " and ".join(f"{field} {brief(value)}" for field, value in identity.items())
+    differ = f"They differ in {_named(changes)}."
+    return f"Both are about {about}, and {differ[0].lower()}{differ[1:]}" if about else differ
+
+
+def _named(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    if list(changes) == [""] or not changes:
+        return "the whole value"
+    if len(changes) > FIELDS_NAMED:
+        return ", ".join(changes)
+    return ", ".join(
+        f"{field}{_became(values['reference'], values['candidate'])}" for field, values in changes.items()
+    )
+
+
+def _became(before: Any, after: Any) -> str:
+    """Both values, unless neither may be seen."""
+    if ABSENCE not in (before, after) and is_stand_in(before) and is_stand_in(after):
+        return ""
+    return f" ({brief(before)} became {brief(after)})"
+
+
+# -- reordered ---------------------------------------------------------------------------------------------
+
+
+def _moved(finding: Finding, sight: Sight) -> str:
+    """Which of two events came first on which side."""
+    (_, left), (_, right) = finding.witness
+    assert finding.left is not None, "what changed places is on both sides"
+    assert finding.right is not None, "what changed places is on both sides"
+    moved, other = sight.brief(finding.event), sight.brief(left)
+    sides = _pair_places(finding.left, left), _pair_places(finding.right, right)
+    first = _is_before(finding.left, left, finding.right, right)
+    if first is None:
+        return (
+            f"On one side {moved} comes before {other}, on the other behind it "
+            f"(reference {sides[0]}, candidate {sides[1]})."
+        )
+    if not first:
+        moved, other = other, moved
+    return (
+        f"The reference put out {moved} before {other} ({_in_order(finding.left, left)}), "
+        f"the candidate the other way round ({_in_order(finding.right, right)})."
+    )
+
+
+def _is_before(left: Event, left_other: Event, right: Event, right_other: Event) -> bool | None:
+    """Whether an event comes before another one on the left; None where offsets do not tell."""
+    if left[1] != left_other[1] or right[1] != right_other[1]:
+        return None
+    before = left[2] < left_other[2], right[2] < right_other[2]
+    return before[0] if before[0] != before[1] else None
+
+
+def _in_order(one: Event, other: Event) -> str:
+    """Both places, the earlier first."""
+    return _pair_places(*sorted((one, other), key=lambda event: event[2]))
+
+
+def _pair_places(one: Event, other: Event) -> str:
+    if one[1] == other[1]:
+        return f"partition {one[1]} offsets {one[2]} and {other[2]}"
+    return f"{_place(one)} and {_place(other)}"
+
+
+# -- proofs ------------------------------------------------------------------------------------------------
+
+
+def _proof(finding: Finding, order: Order, sight: Sight) -> str:
+    """Why the event has no partner, and cannot have one any more."""
+    lacking = "reference" if finding.left is None else "candidate"
+    equal = "further equal one" if finding.kind == "duplicate" else "equal one"
+    if not finding.witness:
+        return f"No {equal} came before the {lacking} ended or was long past it."
+    witness = dict(finding.witness)
+    seen = sight.brief(next(iter(witness.values())))
+    places = _both_places(witness.get(Side.LEFT), witness.get(Side.RIGHT))
+    return (
+        f"Both sides have gone on to {seen} ({places}), and in the {lacking} no {equal} came before it: "
+        f"{_why(finding, order, sight)}."
+    )
+
+
+def _why(finding: Finding, order: Order, sight: Sight) -> str:
+    """Why the event and its witness may not change places."""
+    event, (_, other) = finding.event, finding.witness[0]
+    return why(order, event[0][2], other[0][2], sight.fields(event), sight.fields(other), sight.shown(event))
