@@ -142,7 +142,7 @@ class Matcher:
             return self._answer.verdict
         if not self._lines:
             return "PENDING"
-        return self._check._verdict(allow_empty=False, evidence=False)[0].value
+        return self._check.verdict().value
 
     def end(self, *, open_ended: bool = False, allow_empty: bool = False) -> Answer:
         """The answer, with both sides at their end. Called again, it returns the same.

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 import twinstream
@@ -183,3 +184,36 @@ def test_a_command_does_not_wait_for_what_it_does_not_need() -> None:
     program = f"import sys, twinstream; print({names})"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
     assert found.decode().strip() == "[]"
+
+
+RAW = [msgpack.packb(ride) for ride in RIDES]
+
+
+def test_binary_records_are_given_as_bytes_and_each_side_may_have_its_format() -> None:
+    sides = {"reference": {"topic": "r", "decode": {"format": "msgpack"}}, "candidate": {"topic": "c"}}
+    assert check({**PER_TAXI, **sides}, RAW, RIDES).equivalent
+    (example,) = check({**PER_TAXI, **sides}, RAW, RIDES[:2]).examples
+    assert (example.kind, example.reference) == ("missing", RIDES[2])
+
+
+def test_a_tombstone_is_no_event_and_no_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    gone = '{"side":"reference","value_base64":null}\n'
+    trace.write_text(gone + '{"side":"reference","value":1}\n{"side":"candidate","value":1}\n')
+    with pytest.raises(InputError, match=r"trace.jsonl:1: not an event of this comparison: a tombstone"):
+        check({"order": "total"}, trace=trace)
+    answer = check({"order": "total", "decode": {"tombstones": "ignore"}}, trace=trace)
+    assert (answer.equivalent, answer.accounts.reference.ignored) == (True, 1)
+
+
+def test_what_a_record_has_beside_its_value_is_compared_where_it_is_named(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    lines = [("reference", "a"), ("reference", "b"), ("candidate", "b"), ("candidate", "c")]
+    trace.write_text("\n".join(json.dumps({"side": s, "value": 1, "key": k}) for s, k in lines))
+    answer = check({"order": {"per_key": ["$key"]}, "identity": ["$partition"]}, trace=trace)
+    (example,) = answer.examples
+    assert (example.kind, example.scope) == ("changed", {"$key": "a"})
+    assert example.fields["$key"].candidate == "c"
+    assert example.reference == {"$value": 1, "$key": "a", "$timestamp": 0, "$partition": 0, "$headers": {}}
+    with pytest.raises(InputError, match="reference: holds values alone"):
+        check({"order": {"per_key": ["$key"]}}, [1], [1])

@@ -42,17 +42,18 @@ class Check:
         self._lines += 1
         if self.comparison.ended[line.side]:
             raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
-        self.comparison.moment = NEVER if line.record is None else line.position
-        if line.record is None:
+        ends = line.record is None and not line.tombstone
+        self.comparison.moment = NEVER if ends else line.position
+        if ends:
             self.comparison.end(line.side)
         else:
-            self._feed_event(line, line.record)
+            self._feed_event(line)
         if self._lines % REVIEW_EVERY == 0:
             self.comparison.review()
         self._note()
 
-    def _feed_event(self, line: Line, record: bytes) -> None:
-        forms, refused = self._codec.forms((record,))
+    def _feed_event(self, line: Line) -> None:
+        forms, refused = self._codec.forms((line.record,), line.side)
         if not refused:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
             self.comparison.feed(line.side, run)
@@ -121,6 +122,10 @@ class Check:
 
     def _unmatched(self, side: Side) -> int:
         return self.comparison.unmatched(side) + self.comparison.leftover_at_end[side]
+
+    def verdict(self) -> Verdict:
+        """The verdict so far; a side that has not ended is open."""
+        return self._verdict(allow_empty=False, evidence=False)[0]
 
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
