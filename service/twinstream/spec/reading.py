@@ -125,7 +125,9 @@ def _kind(spec: Spec, name: str, route: Route) -> _Kind:
     """
     try:
         lanes = [route(name, {}, content) for content in (b"1", b"2")]
-        return _Kind(name, "", _BY_CONTENT if lanes == [b"1", b"2"] else lanes[0])
+        if lanes[0] == lanes[1]:
+            return _Kind(name, "", lanes[0])
+        return _Kind(name, "", _BY_CONTENT if lanes == [b"1", b"2"] else _BY_ROUTE)
     except DecodeError:
         paths = [parse_path(field) for field in spec.order_fields]
     for path in paths:

@@ -1,0 +1,266 @@
+"""What is said about a fault, and that the comparison goes on behind it: named examples, through `check`.
+
+Each is run with the sides in turn and with either first, and with and without a long equal tail behind the
+fault, since an answer must not depend on when the sides meet again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.examples import INTERLEAVINGS, compare, differences, found
+
+BAGS = {"barrier": "E", "inner": "unordered"}
+SEQUENCES = {"barrier": "E", "inner": "total"}
+RULES = {"dependent": [["E", "*"]]}
+"""Bags between markers, too, said in rules."""
+EPOCHS = pytest.mark.parametrize("order", [BAGS, SEQUENCES, RULES], ids=["bags", "sequences", "rules"])
+KEYED = {"per_key": ["k"]}
+KEYED_DAYS = {"barrier": "E", "inner": KEYED}
+
+ways = pytest.mark.parametrize("interleave", INTERLEAVINGS)
+tails = pytest.mark.parametrize("tail", [0, 60], ids=["no tail", "long tail"])
+
+
+def flow(first: int, last: int, *, every: int = 0, keys: str = "") -> str:
+    """The events t<first> to t<last>, a marker after each `every`, in turn for each of some keys."""
+    words = []
+    for number in range(first, last + 1):
+        words.append(f"t{number}" + (f"@{keys[number % len(keys)]}" if keys else ""))
+        if every and number % every == 0:
+            words.append("E")
+    return " ".join(words)
+
+
+def marked(tail: int) -> str:
+    return flow(1, tail, every=6)
+
+
+def check_found(answer: dict[str, Any], *expected: str) -> None:
+    """Exactly these differences, and everything else matched."""
+    assert answer["verdict"] == ("DIVERGED" if expected else "EQUIVALENT")
+    assert sorted(found(answer).elements()) == sorted(expected)
+    settled = answer["accounts"]["reference"]
+    apart = sum(not words.startswith(("extra", "duplicate")) for words in expected)
+    assert answer["matched"] == settled["consumed"] - apart
+
+
+# -- markers that look alike ---------------------------------------------------------------------------------
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_marker_too_many_is_one_surplus_copy_and_shifts_no_epoch(
+    order: Any, interleave: str, tail: int
+) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"r1 E r2 E r3 E {behind}", f"r1 E E r2 E r3 E {behind}", interleave)
+    check_found(answer, "duplicate E")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_marker_lost_is_one_missing_and_shifts_no_epoch(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"r1 E r2 E r3 E {behind}", f"r1 r2 E r3 E {behind}", interleave)
+    check_found(answer, "missing E")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_marker_lost_from_a_full_stream_is_one_missing(order: Any, interleave: str, tail: int) -> None:
+    reference = f"{flow(100, 130, every=5)} r1 E r2 E {marked(tail)}"
+    answer = compare(order, reference, reference.replace("r1 E", "r1"), interleave)
+    check_found(answer, "missing E")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_numbered_marker_that_the_reference_lacks_is_one_extra(
+    order: Any, interleave: str, tail: int
+) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"r1 E1 r2 E2 {behind}", f"r1 E1 r2 E7 E2 {behind}", interleave, kinds=KINDS)
+    check_found(answer, "extra E7")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_marker_with_another_content_is_one_changed(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    streams = f"r1 E1=1 r2 E2=1 {behind}", f"r1 E1=1 r2 E2=5 {behind}"
+    answer = compare(order, *streams, interleave, identity=["type", "n"], kinds=KINDS)
+    check_found(answer, "changed E2=1 E2=5")
+
+
+@ways
+@tails
+@EPOCHS
+def test_an_event_that_crossed_a_marker_is_one_reordered(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"a e E b E {behind}", f"a E e b E {behind}", interleave)
+    assert differences(answer) == {"reordered": 1}
+    assert set(found(answer)) <= {"reordered e", "reordered E"}
+
+
+@ways
+@tails
+@EPOCHS
+def test_the_first_event_behind_a_marker_that_came_before_it_is_one_reordered(
+    order: Any, interleave: str, tail: int
+) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"E e {behind}", f"e E {behind}", interleave)
+    assert differences(answer) == {"reordered": 1}
+
+
+# -- a sequence ----------------------------------------------------------------------------------------------
+
+
+@ways
+@tails
+def test_the_first_of_two_equal_events_lost_is_one_missing(interleave: str, tail: int) -> None:
+    answer = compare("total", f"a x a y {flow(1, tail)}", f"x a y {flow(1, tail)}", interleave)
+    check_found(answer, "missing a")
+
+
+@ways
+@tails
+def test_two_neighbours_swapped_are_one_reordered(interleave: str, tail: int) -> None:
+    answer = compare("total", f"a b c {flow(1, tail)}", f"b a c {flow(1, tail)}", interleave)
+    assert differences(answer) == {"reordered": 1}
+    assert set(found(answer)) <= {"reordered a", "reordered b"}
+
+
+@ways
+@tails
+def test_a_lost_event_behind_equal_ones_is_one_missing(interleave: str, tail: int) -> None:
+    answer = compare("total", f"a a a b {flow(1, tail)}", f"a a b {flow(1, tail)}", interleave)
+    check_found(answer, "missing a")
+
+
+@ways
+def test_batches_of_fifty_that_have_changed_places_are_told_by_the_fewest_moves(interleave: str) -> None:
+    blocks = [flow(first, first + 49) for first in range(1, 2001, 50)]
+    swapped = [block for pair in zip(blocks[1::2], blocks[::2], strict=True) for block in pair]
+    answer = compare("total", " ".join(blocks), " ".join(swapped), interleave)
+    assert differences(answer) == {"reordered": 50 * len(blocks) // 2}
+
+
+# -- one event that moved far --------------------------------------------------------------------------------
+
+FAR: dict[str, tuple[Any, int, str]] = {
+    "total": ("total", 0, ""),
+    "per key": (KEYED, 0, "xyz"),
+    "over many bags": (BAGS, 10, ""),
+    "over many sequences": (SEQUENCES, 10, ""),
+    "over many days of keys": (KEYED_DAYS, 10, "xyz"),
+}
+
+
+@ways
+@pytest.mark.parametrize("form", list(FAR))
+@pytest.mark.parametrize("late", [True, False], ids=["late", "early"])
+@pytest.mark.parametrize("tail", [20, 300])
+def test_an_event_that_moved_by_a_thousand_places_is_one_reordered(
+    form: str, late: bool, tail: int, interleave: str
+) -> None:
+    order, every, keys = FAR[form]
+    before, behind = flow(1, 30, every=every, keys=keys), flow(2001, 2000 + tail, every=every, keys=keys)
+    moved, middle = "m1" + (f"@{keys[0]}" if keys else ""), flow(101, 1100, every=every, keys=keys)
+    streams = [f"{before} {moved} {middle} {behind}", f"{before} {middle} {moved} {behind}"]
+    answer = compare(order, *(streams if late else streams[::-1]), interleave)
+    check_found(answer, f"reordered {moved}")
+
+
+# -- two faults ----------------------------------------------------------------------------------------------
+
+
+@ways
+@tails
+@pytest.mark.parametrize("order", [KEYED, KEYED_DAYS, {"by_key": ["k"], "inner": SEQUENCES}])
+def test_faults_in_two_keys_are_told_apart(order: Any, interleave: str, tail: int) -> None:
+    behind = flow(1, tail, keys="xyz")
+    reference = f"r1@x r1@y r1@z r2@x r2@y r2@z r3@x r3@y r3@z {behind}"
+    candidate = f"r1@x r1@y r1@z r2@y r2@z r3@x r9@y r3@y r3@z {behind}"
+    answer = compare(order, reference, candidate, interleave, kinds=KINDS)
+    check_found(answer, "missing r2@x", "extra r9@y")
+
+
+@ways
+@tails
+@EPOCHS
+def test_two_faults_in_one_epoch_are_two(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    answer = compare(order, f"E r1 r2 r3 r4 E {behind}", f"E r1 r3 r4 s1 E {behind}", interleave, kinds=KINDS)
+    check_found(answer, "missing r2", "extra s1")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_fault_in_an_epoch_and_one_in_the_next_are_two(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    reference, candidate = f"r1 r2 E r3 r4 E r5 E {behind}", f"r1 E r3 s1 r4 E r5 E {behind}"
+    answer = compare(order, reference, candidate, interleave, kinds=KINDS)
+    check_found(answer, "missing r2", "extra s1")
+
+
+@ways
+@tails
+@EPOCHS
+def test_a_fault_and_the_marker_behind_it_lost_are_two(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    reference, candidate = f"r1 r2 E1 r3 E2 r4 E3 {behind}", f"r1 r3 E2 r4 E3 {behind}"
+    answer = compare(order, reference, candidate, interleave, kinds=KINDS)
+    check_found(answer, "missing r2", "missing E1")
+
+
+@ways
+@tails
+@EPOCHS
+def test_an_event_of_one_identity_changed_in_its_epoch(order: Any, interleave: str, tail: int) -> None:
+    behind = marked(tail)
+    reference, candidate = f"r1=1 r2=2 r3=3 E {behind}", f"r1=1 r2=7 r3=3 E {behind}"
+    answer = compare(order, reference, candidate, interleave, kinds=KINDS, identity=["type", "n"])
+    assert "r2" in next(iter(found(answer)))
+    check_found(answer, "changed r2=2 r2=7")
+
+
+# -- going on while the sides are open -----------------------------------------------------------------------
+
+
+@ways
+@pytest.mark.parametrize("order", [BAGS, SEQUENCES, KEYED_DAYS])
+def test_the_sides_meet_again_at_the_next_equal_barrier(order: Any, interleave: str) -> None:
+    answer = compare(order, "r1@x r2@x E r3@x E", "r1@x E r3@x E", interleave, open_ended=True)
+    assert answer["verdict"] == "DIVERGED"
+    assert found(answer) == {"missing r2@x": 1}
+    assert (answer["matched"], answer["unmatched"]) == (4, {"reference": 0, "candidate": 0})
+    assert answer["accounts"]["reference"]["divergent"] == 1
+
+
+@ways
+def test_another_key_goes_on_while_one_is_set_aside(interleave: str) -> None:
+    answer = compare(KEYED, "r1@x r2@x r1@y r2@y", "r2@x r1@y r2@y", interleave, open_ended=True)
+    assert answer["matched"] == 2
+    assert found(answer) == {"missing r1@x": 1}
+
+
+@ways
+def test_another_key_goes_on_under_barriers_of_its_own(interleave: str) -> None:
+    order = {"by_key": ["k"], "inner": BAGS}
+    reference, candidate = "r1@x E@x r1@y E@y r2@x E@x r2@y", "E@x r1@y E@y r2@x E@x r2@y"
+    answer = compare(order, reference, candidate, interleave, open_ended=True)
+    assert found(answer) == {"missing r1@x": 1}
+    assert answer["unmatched"] == {"reference": 0, "candidate": 0}
+
+
+KINDS = {kind: {"where": {"type": kind}} for kind in ("E", "r", "s", "t")}
