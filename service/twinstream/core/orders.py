@@ -43,7 +43,7 @@ class Membership(NamedTuple):
 
 
 class Opposition(NamedTuple):
-    """The events of one role and key of a rule that depend on this event: all, or those strictly between."""
+    """The events of one role and key of a rule that depend on this one: all, or those strictly between."""
 
     bucket: Hashable
     low: Time | None = None
@@ -59,8 +59,14 @@ class Opposition(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """What an event is in each rule of a `Ruled` node, and what depends on it there."""
+    """What an event is in each rule of a `Ruled` node, and what depends on it there.
 
+    Events of different groups are independent. A group is a number, or, where all rules ask for the same
+    fields to be equal, a pair of a number and their values; then each bucket is the pair of its role, which
+    is a number too, and the group.
+    """
+
+    group: Hashable
     member: tuple[Membership, ...]
     opposed: tuple[Opposition, ...]
 
@@ -97,7 +103,9 @@ class Branches:
 
 @dataclass(frozen=True)
 class Ruled:
-    """A list of rules; which they are stands in the routes."""
+    """A list of rules; what they say stands in the routes. `roles` is the number of roles in them."""
+
+    roles: int
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,7 @@ def ordered_class(order: Order, route: Any) -> Hashable | None:
             below = ordered_class(inner, route[1])
             return None if below is None else (route[0], below)
         case Ruled():
-            return () if route.opposed else None
+            return (route.group,) if route.opposed else None
         case Epochs(inner, copies=True):
             return None if route is BARRIER else ordered_class(inner, route)
         case _:

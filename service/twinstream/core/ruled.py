@@ -9,154 +9,172 @@ with j the other side, and y the oldest unmatched event of j that equals x:
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
 
 A rule about times looks at a range of a bucket only: for whether there is an event in it, and for the oldest
-one (see `times`); any other bucket is a queue with deletion (see `buckets`).
+one (see `times`); any other bucket is a queue with deletion (see `buckets`), and one event alone stands for
+itself. Events are numbered as they come, so that "older" is a comparison of two numbers.
 
-Events are numbered as they come, so that "older" is a comparison of two numbers.
+What is set aside after a difference is the *group* of the event: the kinds that rules connect, and of these,
+where all rules ask for the same fields to be equal, the events with the same values.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
-from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
 
 from twinstream.core.buckets import Bucket
 from twinstream.core.events import Event, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index
-from twinstream.core.orders import Roles, Ruled, Time
+from twinstream.core.orders import Roles, Ruled
 from twinstream.core.scopes import Scope
 from twinstream.core.times import Times
 
+Entry = tuple[int, Event, Roles, int, bytes]
+"""A waiting event: its number, itself, its roles, since when equal ones have waited, its canonical form."""
+Held = Any
+"""The waiting events of one canonical form: an `Entry` alone, or a deque of several, oldest first."""
 
-class Entry(NamedTuple):
-    """A waiting event: when it came among all of this index, and its roles."""
-
-    number: int
-    event: Event
-    roles: Roles
-    since_ms: int
-
-
-Held = Entry | deque[Entry]
-"""The waiting events of one canonical form: one alone, or several, oldest first."""
+NONE = 1 << 62
+"""No number: larger than all."""
 
 
 class RuledIndex(Index):
     """The unmatched events of both sides, by canonical form and by role and key of each rule."""
 
-    __slots__ = ("_aside", "_buckets", "_count", "_depth", "_forms", "_hooks", "_order", "_size")
+    __slots__ = ("_aside", "_buckets", "_count", "_depth", "_forms", "_hooks", "_order", "_plain", "_size")
 
     def __init__(self, order: Ruled, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
+        self._plain = hooks.canonical is bytes
         self._forms: tuple[dict[bytes, Held], dict[bytes, Held]] = ({}, {})
         self._buckets: tuple[dict[Hashable, Any], dict[Hashable, Any]] = ({}, {})
         self._size = [0, 0]
         self._count = 0
-        self._aside: Scope | None = None
+        self._aside: dict[Hashable, Scope] = {}
 
     # -- matching ------------------------------------------------------------------------------------------
 
-    def take(self, side: Side, event: Event, route: Any) -> Event | None:
+    def take(self, side: Side, event: Event, route: Roles) -> Event | None:
         partner = self.answer(side, event, route)
-        if partner is UNANSWERED:
-            self._wait(side, event, route, event[3])
-            return None
-        return partner
+        if partner is not UNANSWERED:
+            return partner
+        self._wait(side, event, route, event[3])
+        return None
 
-    def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        """The steps 1 and 2. Complexity: O(r) in the rules that apply, O(r ∛n) for rules about times."""
-        if self._aside is not None:
-            self._aside.add(side, event)
+    def answer(self, side: Side, event: Event, route: Roles) -> Event | None:
+        """The steps 1 and 2. Complexity: O(r) in the rules that apply, O(r log n) for those about times."""
+        if self._aside and (scope := self._aside.get(route[0])) is not None:
+            scope.add(side, event)
             return None
-        buckets = self._buckets[side.other]
-        oldest = None
-        for key, low, high in route[1]:
+        other = 1 - side
+        oldest = self._oldest_opposed(other, route)
+        content = event[0][1]
+        held = self._forms[other].get(content if self._plain else self._hooks.canonical(content))
+        if held is not None:
+            entry: Entry | None = held if type(held) is tuple else held[0]
+            if entry is not None and entry[1][0][1] != content:
+                entry = self._equal(held, event)
+            if entry is not None and entry[0] <= oldest:
+                self._remove(other, entry)
+                return entry[1]
+        if oldest == NONE:
+            return UNANSWERED
+        self._set_aside(side, event, route[0])
+        return None
+
+    def _oldest_opposed(self, side: int, roles: Roles) -> int:
+        """The number of the oldest event of a side that depends on an event of these roles."""
+        buckets, oldest = self._buckets[side], NONE
+        for key, low, high in roles[2]:
             bucket = buckets.get(key)
             if bucket is not None:
-                number = bucket.number if type(bucket) is Bucket else _first(bucket, low, high)
-                if number is not None and (oldest is None or number < oldest):
+                number = bucket[0] if type(bucket) is tuple else _oldest(bucket, low, high)
+                if number < oldest:
                     oldest = number
-        held = self._forms[side.other].get(self._hooks.canonical(event[0][1]))
-        if held is not None:
-            entry = self._equal(held, event)
-            if entry is not None and (oldest is None or entry.number <= oldest):
-                self._remove(side.other, entry)
-                return entry.event
-        if oldest is None:
-            return UNANSWERED
-        self._set_aside(side, event)
-        return None
+        return oldest
 
     def _equal(self, held: Held, event: Event) -> Entry | None:
-        """The oldest waiting event that equals this one; their canonical forms are equal."""
+        """The oldest of the waiting events of one canonical form that equals an event."""
         equal = self._hooks.equal
-        for entry in (held,) if type(held) is Entry else cast("deque[Entry]", held):
-            if entry.event[0][1] == event[0][1] or equal(entry.event, event):
-                return entry
-        return None
+        entries = (held,) if type(held) is tuple else held
+        return next((entry for entry in entries if equal(entry[1], event)), None)
 
     def _wait(self, side: Side, event: Event, roles: Roles, since_ms: int) -> None:
         self._count = number = self._count + 1
         self._size[side] += 1
-        entry = Entry(number, event, roles, since_ms)
+        letter = event[0][1] if self._plain else self._hooks.canonical(event[0][1])
+        entry = (number, event, roles, since_ms, letter)
         forms, buckets = self._forms[side], self._buckets[side]
-        letter = self._hooks.canonical(event[0][1])
         held = forms.setdefault(letter, entry)
         if held is not entry:
-            if type(held) is Entry:
+            if type(held) is tuple:
                 forms[letter] = deque((held, entry))
             else:
-                cast("deque[Entry]", held).append(entry)
-        for key, time in roles[0]:
-            bucket: Any = buckets.get(key)
-            if bucket is None:
-                bucket = buckets[key] = Bucket() if time is None else Times()
-            if time is None:
-                bucket.add(number, event)
+                held.append(entry)
+        for key, time in roles[1]:
+            bucket = buckets.get(key)
+            if time is not None:
+                if bucket is None:
+                    bucket = buckets[key] = Times()
+                bucket.add(time, number, entry)
+            elif bucket is None:
+                buckets[key] = entry
             else:
-                bucket.add(time, number, event)
+                if type(bucket) is tuple:
+                    bucket = buckets[key] = _bucket_of(bucket)
+                bucket.add(number, entry)
 
-    def _remove(self, side: Side, entry: Entry) -> None:
+    def _remove(self, side: int, entry: Entry) -> None:
+        number, _, roles, _, letter = entry
         forms, buckets = self._forms[side], self._buckets[side]
-        letter = self._hooks.canonical(entry.event[0][1])
         held = forms[letter]
         if held is entry:
             del forms[letter]
         else:
-            queue = cast("deque[Entry]", held)
-            queue.remove(entry)
-            if not queue:
+            held.remove(entry)
+            if not held:
                 del forms[letter]
         self._size[side] -= 1
-        for key, time in entry.roles[0]:
+        for key, time in roles[1]:
             bucket = buckets[key]
+            if type(bucket) is tuple:
+                del buckets[key]
+                continue
             if time is None:
-                bucket.discard(entry.number)
+                bucket.discard(number)
             else:
-                bucket.discard(time, entry.number)
+                bucket.discard(time, number)
             if not bucket:
                 del buckets[key]
 
     # -- after a difference --------------------------------------------------------------------------------
 
-    def _set_aside(self, side: Side, event: Event) -> None:
-        self._aside = self._hooks.open(self, self._order, self._depth)
+    def _set_aside(self, side: Side, event: Event, group: Hashable) -> None:
+        scope = self._hooks.open(self, self._order, self._depth)
         for owner in Side:
-            for waiting, _ in self.unmatched(owner):
-                self._aside.add(owner, waiting)
-        self._aside.add(side, event)
-        self._clear()
+            for entry in self._of_group(owner, group):
+                self._remove(owner, entry)
+                scope.add(owner, entry[1])
+        self._aside[group] = scope
+        scope.add(side, event)
 
-    def _clear(self) -> None:
-        self._forms, self._buckets, self._size = ({}, {}), ({}, {}), [0, 0]
+    def _of_group(self, side: Side, group: Hashable) -> list[Entry]:
+        """The waiting events of a group, oldest first. Complexity: O(k log k) in their number."""
+        if type(group) is not tuple:
+            return [entry for entry in self._entries(side) if entry[2][0] == group]
+        keys = ((role, group) for role in range(self._order.roles))
+        buckets = [self._buckets[side].get(key) for key in keys]
+        entries = {entry[0]: entry for bucket in buckets if bucket is not None for entry in _members(bucket)}
+        return [entries[number] for number in sorted(entries)]
 
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: Scope, route: Roles) -> None:
         scope.owner = self
-        self._aside = scope
+        self._aside[route[0]] = scope
 
     def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
-        self._aside = None
+        group = next(group for group, other in self._aside.items() if other is scope)
+        del self._aside[group]
         return [
             partner
             for side in Side
@@ -165,7 +183,7 @@ class RuledIndex(Index):
         ]
 
     def scopes(self) -> Iterator[Scope]:
-        return iter(() if self._aside is None else (self._aside,))
+        return iter(tuple(self._aside.values()))
 
     # -- reading and restoring -----------------------------------------------------------------------------
 
@@ -174,24 +192,44 @@ class RuledIndex(Index):
 
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
         for entry in self._entries(side):
-            yield entry.event, entry.since_ms
+            yield entry[1], entry[3]
 
     def _entries(self, side: Side) -> list[Entry]:
         entries: list[Entry] = []
         for held in self._forms[side].values():
-            entries.extend((held,) if type(held) is Entry else cast("deque[Entry]", held))
-        return sorted(entries, key=attrgetter("number"))
+            entries.extend((held,) if type(held) is tuple else held)
+        return sorted(entries, key=itemgetter(0))
 
-    def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
+    def restore(self, side: Side, event: Event, route: Roles, since_ms: int) -> None:
         self._wait(side, event, route, since_ms)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         gone = set(map(id, events))
         for entry in self._entries(side):
-            if id(entry.event) in gone:
+            if id(entry[1]) in gone:
                 self._remove(side, entry)
 
 
-def _first(times: Times[Event], low: Time | None, high: Time | None) -> int | None:
-    found = times.oldest(low, high)
-    return None if found is None else found[0]
+def _oldest(bucket: Any, low: Any, high: Any) -> int:
+    """The number of the oldest event of a bucket; of one about times, within a range."""
+    kind = type(bucket)
+    number: int
+    if kind is tuple:
+        number = bucket[0]
+    elif kind is Bucket:
+        number = bucket.number
+    else:
+        found = bucket.oldest(low, high)
+        number = NONE if found is None else found[0]
+    return number
+
+
+def _bucket_of(entry: Entry) -> Bucket[Entry]:
+    bucket = Bucket[Entry]()
+    bucket.add(entry[0], entry)
+    return bucket
+
+
+def _members(bucket: Any) -> Iterable[Entry]:
+    """All events of a bucket."""
+    return (bucket,) if type(bucket) is tuple else (row[-1] for row in bucket)

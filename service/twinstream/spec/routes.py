@@ -171,22 +171,55 @@ class _Compiler:
         if barriers:
             rest = [kind for kind in kinds if kind not in barriers]
             return _with_barriers(barriers, self._ruled(_restricted(rules, frozenset(rest)), rest))
-        classes = _classes(rules, kinds)
-        parts = [(names, self._class(_restricted(rules, frozenset(names)), names)) for names in classes]
-        return parts[0][1] if len(parts) == 1 else _side_by_side(parts)
+        parts: list[tuple[Sequence[str], Routing]] = []
+        looked_up: list[_Class] = []
+        for names in _classes(rules, kinds):
+            own = _restricted(rules, frozenset(names))
+            lanes = self._lanes_of(own, names)
+            if lanes is None:
+                looked_up.append(_Class(names, own))
+            else:
+                parts.append((names, lanes))
+        return _joined(parts, looked_up)
 
-    def _class(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing:
-        """One class of kinds that rules connect."""
+    def _lanes_of(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing | None:
+        """The lanes of a class of kinds that rules connect; None where it has none."""
         if not rules:
             return self.compile("unordered", kinds)
-        common = rules[0].same
-        if all(rule.same == common and rule.keyed_alike for rule in rules):
-            if common:
-                inner = [_Rule(rule.first, rule.second, (), rule.time, rule.within) for rule in rules]
-                return self._keyed([path for path, _ in common], self._class(inner, kinds))
-            if _complete([rule for rule in rules if rule.time is None], kinds):
-                return self.compile("total", kinds)
-        return Routing(Ruled(), _roles(rules), False, False)
+        common = _common(rules)
+        if common is None or not _complete([rule for rule in rules if rule.time is None], kinds):
+            return None
+        sequence = self.compile("total", kinds)
+        return self._keyed([path for path, _ in common], sequence) if common else sequence
+
+
+class _Class(NamedTuple):
+    """Kinds that rules connect, and these rules."""
+
+    kinds: Sequence[str]
+    rules: Sequence[_Rule]
+
+
+def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_Class]) -> Routing:
+    """One routing of classes that are lanes and of classes that must be looked up by rule.
+
+    Kinds that no rule names need no lanes of their own beside rules: there they are in no role.
+    """
+    if not classes:
+        return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
+    bags = [_Class(kinds, ()) for kinds, part in lanes if part.letters]
+    ordered = [(kinds, part) for kinds, part in lanes if not part.letters]
+    routing = _looked_up([*classes, *bags])
+    if not ordered:
+        return routing
+    names = [kind for part in (*classes, *bags) for kind in part.kinds]
+    return _side_by_side([*ordered, (names, routing)])
+
+
+def _common(rules: Sequence[_Rule]) -> tuple[tuple[Path, Path], ...] | None:
+    """The fields that all rules ask to be equal, by one name; None where they differ in that."""
+    common = rules[0].same
+    return common if all(rule.same == common and rule.keyed_alike for rule in rules) else None
 
 
 def _kinds(name: str, kinds: Sequence[str]) -> frozenset[str]:
@@ -302,48 +335,78 @@ def exact_time(number: Any) -> Time:
 # -- roles -------------------------------------------------------------------------------------------------
 
 
-def _roles(rules: Sequence[_Rule]) -> Route:
-    """The route in a node of rules: what an event is in each."""
-    kinds = frozenset[str]().union(*(rule.first | rule.second for rule in rules))
-    parts = {kind: [part for n, rule in enumerate(rules) for part in _parts(n, rule, kind)] for kind in kinds}
+def _looked_up(classes: Sequence[_Class]) -> Routing:
+    """Classes that are looked up by rule; each a group, or one for each value of the fields in common."""
+    parts: dict[str, list[Part]] = {}
+    groups: dict[str, Project] = {}
+    roles = 0
+    for number, (kinds, rules) in enumerate(classes):
+        common = _common(rules) if rules else ()
+        group = _group(number, rules[0] if common else None)
+        for kind in kinds:
+            groups[kind] = group
+            parts[kind] = [
+                part
+                for place, rule in enumerate(rules)
+                for part in _parts(roles + 2 * place, rule, kind, group if common else None)
+            ]
+        roles += 2 * len(rules)
 
     def route(kind: str, value: Any, _content: bytes) -> Roles:
         found = [part(value) for part in parts[kind]]
-        return Roles(tuple(member for member, _ in found), tuple(opposed for _, opposed in found))
+        member, opposed = (tuple(column) for column in zip(*found, strict=True)) if found else ((), ())
+        return Roles(groups[kind](value), member, opposed)
 
-    return route
+    return Routing(Ruled(roles), route, False, False)
+
+
+def _group(number: int, rule: _Rule | None) -> Project:
+    if rule is None:
+        return lambda _value: number
+    key = _key(rule, 0)
+    return lambda value: (number, key(value))
 
 
 Part = Callable[[Any], tuple[Membership, Opposition]]
 
 
-def _parts(number: int, rule: _Rule, kind: str) -> list[Part]:
+def _parts(number: int, rule: _Rule, kind: str, group: Project | None) -> list[Part]:
     """What an event of a kind is in one rule: a member of its role, opposed by the other role."""
     if rule.one_role:
-        return [_part(rule, 0, (number, 0), (number, 0))] if kind in rule.first else []
+        return [_part(rule, 0, number, number, group)] if kind in rule.first else []
     roles = [role for role, kinds in enumerate((rule.first, rule.second)) if kind in kinds]
-    return [_part(rule, role, (number, role), (number, 1 - role)) for role in roles]
+    return [_part(rule, role, number + role, number + 1 - role, group) for role in roles]
 
 
-def _part(rule: _Rule, role: int, own: Hashable, other: Hashable) -> Part:
-    paths = [pair[role] for pair in rule.same]
-    key: Project = projection(paths, "that the order needs") if paths else lambda _value: None
+def _key(rule: _Rule, role: int) -> Project:
+    return projection([pair[role] for pair in rule.same], "that the order needs")
 
-    def plain(value: Any) -> tuple[Membership, Opposition]:
+
+def _part(rule: _Rule, role: int, own: int, other: int, group: Project | None) -> Part:
+    if not rule.same:
+        plain = Membership(own), Opposition(other)
+        return _timed(rule, role, lambda _value: plain) if rule.time is not None else lambda _value: plain
+    key = group or _key(rule, role)
+
+    def keyed(value: Any) -> tuple[Membership, Opposition]:
         name = key(value)
         return Membership((own, name)), Opposition((other, name))
 
-    if rule.time is None:
-        return plain
-    time_at = _time(rule.time)
+    return keyed if rule.time is None else _timed(rule, role, keyed)
+
+
+def _timed(rule: _Rule, role: int, part: Part) -> Part:
+    """The part of a rule about times: which of the other role it opposes."""
+    assert rule.time is not None
+    time_at, within = _time(rule.time), rule.within
 
     def timed(value: Any) -> tuple[Membership, Opposition]:
-        name, time = key(value), time_at(value)
-        if rule.within is not None:
-            low, high = time - rule.within, time + rule.within
-            return Membership((own, name), time), Opposition((other, name), low, high)
+        (own, _), (other, _, _) = part(value)
+        time = time_at(value)
+        if within is not None:
+            return Membership(own, time), Opposition(other, time - within, time + within)
         later, earlier = (time, None) if role == 0 else (None, time)
-        return Membership((own, name), time), Opposition((other, name), later, earlier)
+        return Membership(own, time), Opposition(other, later, earlier)
 
     return timed
 
