@@ -16,13 +16,9 @@ machine and on what else it does.
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import platform
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -35,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.embedded.stack import Stack
+from loadtest.measuring import apart, environment, peak_mib, report_text
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.settings import Settings
@@ -126,7 +123,7 @@ def _read_all(consumers: list[Consumer], events: int) -> dict[str, float]:
     elapsed = time.perf_counter() - started
     for consumer in consumers:
         consumer.close()
-    return {"seconds": elapsed, "peak_mib": _peak_mib()}
+    return {"seconds": elapsed, "peak_mib": peak_mib()}
 
 
 def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
@@ -141,17 +138,7 @@ def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[
     elapsed = time.perf_counter() - started
     peak_unmatched = worker.intake.max_unmatched
     worker.stop()
-    return {"seconds": elapsed, "peak_mib": _peak_mib(), "peak_unmatched": peak_unmatched}
-
-
-def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def apart(function: Callable[..., dict[str, float]], *arguments: Any) -> dict[str, float]:
-    """Run in a fresh process, so that peak memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
+    return {"seconds": elapsed, "peak_mib": peak_mib(), "peak_unmatched": peak_unmatched}
 
 
 def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -> dict[str, Any]:
@@ -236,13 +223,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
         rows = [measure(stack, events, order, equality, rounds) for equality, order in cases]
     print_table(rows)
-    report = {
-        "machine": {"cpus": multiprocessing.cpu_count(), "system": platform.platform()},
-        "python": platform.python_version(),
-        "rounds": rounds,
-        "results": rows,
-    }
-    text = orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    text = report_text({**environment(), "rounds": rounds, "results": rows})
     if file is None:
         sys.stdout.buffer.write(text)
     else:

@@ -1,0 +1,71 @@
+"""What every benchmark needs: a process of its own, its peak of memory, and a report of where it ran."""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import resource
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+Result = TypeVar("Result")
+
+
+def apart(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Run in a fresh process, so that peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def yardstick_ns(turns: int = 300_000) -> float:
+    """Nanoseconds of one turn of a plain loop: how fast the machine is just now."""
+    total = 0
+    started = time.process_time()
+    for turn in range(turns):
+        total += turn
+    return round(1e9 * (time.process_time() - started) / turns, 1)
+
+
+def peak_mib() -> float:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def resident_bytes() -> int:
+    """The memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def environment() -> dict[str, Any]:
+    """The machine and the versions that a measurement depends on."""
+    return {
+        "machine": {
+            "cpus": multiprocessing.cpu_count(),
+            "processor": _processor(),
+            "system": platform.platform(),
+        },
+        "python": platform.python_version(),
+        "twinstream": version("twinstream"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+
+
+def report_text(report: dict[str, Any]) -> bytes:
+    """A report as JSON, to be read by people too."""
+    return orjson.dumps(report, option=_READABLE)
+
+
+_READABLE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
