@@ -48,6 +48,8 @@ class Intake:
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Start reading at these positions."""
         self.positions = {side: dict(positions[side]) for side in Side}
+        for side in Side:
+            self._comparison.expect_partitions(side, positions[side])
 
     def take(self, item: Batch | Gap) -> None:
         """Take what a source delivered."""
@@ -55,7 +57,7 @@ class Intake:
             self._note_gap(item)
             return
         started = self._clock.monotonic()
-        forms, refused = self._codec.forms(item.records)
+        forms, refused = self._codec.forms(item.records, item.side)
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
         if refused:
             run = self._without(refused, run, item.side)

@@ -13,6 +13,7 @@ from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of
+from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.explain import NAMES, Explainer, plain
@@ -174,6 +175,10 @@ def check(
 ) -> dict[str, Any]:
     """Compare recorded input; see `Check`."""
     run = Check(spec)
+    if run.comparison.copies:
+        partitions, lines = with_partitions(lines)
+        for side in Side:
+            run.comparison.expect_partitions(side, partitions[side])
     for line in lines:
         run.feed(line)
     return run.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)
