@@ -16,7 +16,9 @@ from twinstream.errors import TwinstreamError
 
 COMMANDS = {
     "check": "Compare two recorded outputs, or a trace of both.",
+    "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
+    "lint": "Show what a comparison file amounts to, and what is doubtful in it.",
     "serve": "Run the service: matchers, HTTP API and page.",
     "status": "Show what the service knows of its comparisons.",
     "version": "Print the version.",
@@ -24,6 +26,7 @@ COMMANDS = {
 
 EXAMPLES = """\b
   twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+  twinstream lint spec.yaml
   twinstream serve spec.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream status
   twinstream gate ads-views

@@ -1,0 +1,47 @@
+"""What the topics themselves say against a comparison: facts of Kafka that no comparison file can know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from twinstream.spec.cautions import Note, one_partition
+from twinstream.spec.model import Barrier, Spec
+from twinstream.spec.orders import nodes
+
+
+class Topic(NamedTuple):
+    """A topic as Kafka describes it."""
+
+    partitions: int
+    cleanup_policy: str
+
+
+def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
+    """Why a comparison cannot be right on these topics; None stands for a topic that is not there."""
+    for side, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+        topic = topics[version.topic]
+        key = f"{side}.topic"
+        if topic is None:
+            yield Note(key, f"there is no topic {version.topic}")
+            continue
+        if "compact" in topic.cleanup_policy:
+            yield Note(
+                key,
+                f"{version.topic} has cleanup.policy {topic.cleanup_policy}: compaction removes records that "
+                "are to be compared; use a topic without it",
+            )
+        if topic.partitions > 1:
+            for place, why in one_partition(spec):
+                yield Note(place, f"{version.topic} has {topic.partitions} partitions: {why}")
+
+
+def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
+    """What topics allow or forbid, and no reason to refuse."""
+    reference, candidate = (topics[version.topic] for version in (spec.reference, spec.candidate))
+    if reference is None or candidate is None or reference.partitions == candidate.partitions:
+        return
+    counts = f"the topics have {reference.partitions} and {candidate.partitions} partitions"
+    copies = any(isinstance(node.order, Barrier) for node in nodes(spec.order, spec.compared_kinds))
+    more = ", and each partition brings its own copy of a barrier" if copies else ""
+    yield Note("candidate.topic", f"{counts}{more}: the work cannot be divided by partition")
