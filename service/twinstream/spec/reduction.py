@@ -210,12 +210,15 @@ def _rounder(quantum: Decimal) -> Change:
     _, digits, exponent = quantum.as_tuple()
     assert isinstance(exponent, int), "a quantum is finite"
     multiplier, exact, quick = int("".join(map(str, digits))), Fraction(quantum), _inverse(quantum)
+    all_whole = multiplier == 1 and exponent <= 0
 
     def rounded(value: Any) -> Any:
         if type(value) is float:
             quanta = value * quick
             if -_SURE_QUANTA < quanta < _SURE_QUANTA and abs(quanta - (whole := round(quanta))) < 0.499:
                 return decimal_number(whole * multiplier, exponent)
+        elif all_whole and type(value) is int:
+            return value
         number = _number(value)
         return value if number is None else decimal_number(round(number / exact) * multiplier, exponent)
 
@@ -256,12 +259,12 @@ def _as_set(value: Any) -> Any:
 
 def _pairs(one: Any, other: Any, path: Path) -> Iterator[tuple[Any, Any]]:
     """The members at a path of two values of one shape."""
-    if type(one) is list and type(other) is list:
+    if type(one) is list and type(other) is list and len(one) == len(other):
         for item, twin in zip(one, other, strict=True):
             yield from _pairs(item, twin, path)
     elif not path:
         yield one, other
-    elif type(one) is dict and path[0] in one:
+    elif type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
         yield from _pairs(one[path[0]], other[path[0]], path[1:])
 
 

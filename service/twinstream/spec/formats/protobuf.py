@@ -242,10 +242,17 @@ class _Converter:
         if field.enum_type is not None:
             names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
             return lambda number: names.get(number, number)
-        return _same
+        return _text if field.type == FieldDescriptor.TYPE_STRING else _same
 
 
 def _same(value: Any) -> Any:
+    return value
+
+
+def _text(value: Any) -> Any:
+    """A text, which proto2 lets be any bytes."""
+    if type(value) is not str:
+        raise DecodeError(f"not a message of its schema: {value!r}, where a text should be, is not UTF-8")
     return value
 
 

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import json
+import threading
+from decimal import Decimal
+from io import BytesIO
+from math import inf, isnan, nan
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import pytest
+
+from twinstream.core.canonical import canonical
+from twinstream.errors import DecodeError, SpecError
+from twinstream.spec.formats.avro import from_file
+
+BROKEN = ("{", "[" * 10_000 + "]" * 10_000)
+
+
+def decoder(tmp_path: Path, schema: Any) -> Any:
+    path = tmp_path / "view.avsc"
+    path.write_text(schema if schema in BROKEN else json.dumps(schema))
+    return from_file(path)
+
+
+def datum(schema: Any, value: Any) -> bytes:
+    stream = BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
+    return stream.getvalue()
+
+
+def record(*fields: Any) -> dict[str, Any]:
+    named = [{"name": name, "type": kind} for name, kind in fields]
+    return {"type": "record", "name": "View", "namespace": "ads", "fields": named}
+
+
+PLAIN: list[tuple[Any, Any]] = [
+    ("null", None),
+    ("boolean", True),
+    ("int", -7),
+    ("long", 2**62),
+    ("double", 0.1),
+    ("double", inf),
+    ("string", "é"),
+    ("bytes", b"\x00\xff"),
+    ({"type": "fixed", "name": "F", "size": 2}, b"ab"),
+    ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B"),
+    ({"type": "array", "items": "long"}, [3, 1, 2]),
+    ({"type": "map", "values": ["null", "string"]}, {"a": None, "b": "x"}),
+    (
+        record(("a", "long"), ("b", ["null", record(("c", "string"))["fields"][0]["type"]])),
+        {"a": 1, "b": "x"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), PLAIN)
+def test_a_datum_is_read_as_it_was_written(tmp_path: Path, schema: Any, value: Any) -> None:
+    assert decoder(tmp_path, schema)(datum(schema, value)) == value
+
+
+def test_not_a_number_is_a_value(tmp_path: Path) -> None:
+    assert isnan(decoder(tmp_path, "double")(datum("double", nan)))
+
+
+def test_dates_and_times_are_the_numbers_that_are_stored(tmp_path: Path) -> None:
+    ints = ["date", "time-millis"]
+    longs = ["time-micros", "timestamp-millis", "timestamp-nanos", "local-timestamp-micros"]
+    kinds = [(name, "int") for name in ints] + [(name, "long") for name in longs]
+    fields = [(f"f{number}", kind, name) for number, (name, kind) in enumerate(kinds)]
+    schema = record(*((field, {"type": kind, "logicalType": name}) for field, kind, name in fields))
+    stored = record(*((field, kind) for field, kind, _ in fields))
+    value = {field: -(2**31) for field, _, _ in fields}
+    assert decoder(tmp_path, schema)(datum(stored, value)) == value
+
+
+@pytest.mark.parametrize(("unscaled", "scale"), [(1250, 2), (-1, 3), (10**40 + 1, 7), (0, 2), (5, 0)])
+@pytest.mark.parametrize("base", ["bytes", "fixed"])
+def test_a_decimal_is_its_exact_number_whatever_its_precision(
+    tmp_path: Path, base: str, unscaled: int, scale: int
+) -> None:
+    logical = {"logicalType": "decimal", "precision": 4, "scale": scale}
+    fixed = {"type": "fixed", "name": "F", "size": 20}
+    stored: Any = fixed if base == "fixed" else {"type": "bytes"}
+    data = unscaled.to_bytes(20, "big", signed=True)
+    decode = decoder(tmp_path, record(("price", {**stored, **logical})))
+    value = decode(datum(record(("price", stored)), {"price": data}))
+    assert canonical(value) == canonical({"price": Decimal(f"{unscaled}e-{scale}")})
+
+
+def test_a_uuid_is_a_text_however_it_is_stored(tmp_path: Path) -> None:
+    uuid = UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+    text = {"type": "string", "logicalType": "uuid"}
+    fixed = {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"}
+    assert decoder(tmp_path, text)(datum("string", str(uuid))) == str(uuid)
+    assert decoder(tmp_path, fixed)(uuid.bytes) == str(uuid)
+
+
+def test_defaults_of_a_schema_play_no_part(tmp_path: Path) -> None:
+    schema = record(("a", "long"))
+    schema["fields"][0]["default"] = "not even a number"
+    assert decoder(tmp_path, schema)(b"\x02") == {"a": 1}
+
+
+CHAIN = record(("next", ["null", "ads.View"]))
+
+
+@pytest.mark.parametrize("depth", [1, 128])
+def test_a_type_may_refer_to_itself(tmp_path: Path, depth: int) -> None:
+    value = decoder(tmp_path, CHAIN)(b"\x02" * (depth - 1) + b"\x00")
+    for _ in range(depth - 1):
+        value = value["next"]
+    assert value == {"next": None}
+
+
+@pytest.mark.parametrize("depth", [129, 499, 501, 100_000])
+def test_a_deep_record_is_refused_and_crashes_nothing_on_any_thread(tmp_path: Path, depth: int) -> None:
+    decode, refused = decoder(tmp_path, CHAIN), []
+
+    def read() -> None:
+        with pytest.raises(DecodeError, match="nested deeper than 128"):
+            decode(b"\x02" * depth + b"\x00")
+        refused.append(depth)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    read()
+    assert refused == [depth, depth]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a datum of its Avro schema: "),
+        (b"\x02", "not a datum of its Avro schema: "),
+        (b"\x02\x04a", "not a datum of its Avro schema: "),
+        (b"\x02\x02\xff", "not a datum of its Avro schema: 'utf-8' codec can't decode"),
+        (b"\x02\x02aX", "not a datum of its Avro schema: more bytes follow it"),
+        (b"\x02\x01", "not a datum of its Avro schema: "),
+    ],
+)
+def test_what_is_no_datum_is_refused_with_the_reason(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        decoder(tmp_path, record(("a", "long"), ("b", "string")))(data)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (BROKEN[0], "is no Avro schema: it is not JSON"),
+        ({"type": "record"}, "is no Avro schema: "),
+        ({"type": "record", "name": "R", "fields": [{"name": "a"}]}, "is no Avro schema: "),
+        (
+            record(("a", "ads.Nowhere")),
+            "it refers to `ads.Nowhere`, which it does not define",
+        ),
+        (5, "is no Avro schema: 5 is no type"),
+        (BROKEN[1], "is no Avro schema: it is nested too deep"),
+    ],
+)
+def test_a_file_that_is_no_schema_is_refused_with_the_reason(
+    tmp_path: Path, schema: Any, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message) as caught:
+        decoder(tmp_path, schema)
+    assert caught.value.file == str(tmp_path / "view.avsc")
+    assert caught.value.key == "decode.schema_file"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"nowhere.avsc: `decode.schema_file`: cannot be read: No such file"):
+        from_file(tmp_path / "nowhere.avsc")
