@@ -153,7 +153,7 @@ def outcome(driver: Driver) -> dict[str, Any]:
     return {
         "diverged": comparison.diverged,
         "matched": comparison.matched,
-        "matched_by_kind": dict(comparison.matched_by_kind),
+        "matched_by_kind": dict(comparison.ledger.matched_by_kind),
         "accounts": comparison.accounts,
         "held": [driver.held(side) for side in Side],
         "findings": sorted(

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from twinstream.core.comparison import Comparison, Divergence, Run
+from twinstream.core.comparison import Comparison, Run
 from twinstream.core.events import Event, Side
+from twinstream.core.ledger import Divergence
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.load import loads

@@ -9,55 +9,28 @@ of it over a crash.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.copies import Copies
-from twinstream.core.events import Canonical, Event, Form, Side, events_of
-from twinstream.core.findings import Finding, Identity, Kind, explain_partnerless
+from twinstream.core.events import Event, Form, Side, events_of
+from twinstream.core.findings import Finding, Identity, explain_partnerless
+from twinstream.core.homes import Homes
 from twinstream.core.index import Hooks, Index
 from twinstream.core.indexes import index_of
-from twinstream.core.known import Known, KnownDifference
-from twinstream.core.orders import Epochs, Order, dependent, ordered_class
+from twinstream.core.ledger import Divergence, Ledger
+from twinstream.core.orders import Epochs, Order
 from twinstream.core.overdue import ArrivalClock
-from twinstream.core.recent import RecentMatches
+from twinstream.core.rules import Rules
 from twinstream.core.scopes import Explanation, Scope
-from twinstream.core.strays import Strays
 from twinstream.core.surveys import Judge, Survey
 from twinstream.errors import RelationError
 
-PARTITION_SAMPLE = 16
-"""One event in so many is checked for the partition of its class: a stray key shows soon, at no cost."""
-HOMES_LIMIT = 100_000
 HOLES_LIMIT = 100
 NEVER = 1 << 62
 """The moment of what only an end decided, later than any other."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What the comparison file fixes for matching.
-
-    `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
-    records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
-    about. Limits are in events but for `unmatched_bytes`.
-    """
-
-    canonical: Canonical
-    order: Order
-    close: Callable[[bytes, bytes], bool] | None = None
-    identity: Identity | None = None
-    known: tuple[KnownDifference, ...] = ()
-    halt: bool = False
-    proves: bool = False
-    overdue_after_ms: int = 60_000
-    unmatched_limit: int = 5_000_000
-    unmatched_bytes: int = 2 << 30
-    scope_limit: int = 10_000
-    recent_matches: int = 100_000
 
 
 class Run(NamedTuple):
@@ -68,19 +41,6 @@ class Run(NamedTuple):
     offsets: Sequence[int]
     timestamps_ms: Sequence[int]
     read_at: float
-
-
-class Divergence(NamedTuple):
-    """A finding, numbered from 0 in the order in which they were found.
-
-    `first` is how it was found at first: an event that was missing and turned up elsewhere is found again
-    under its number, as an event that changed places. A tainted one lies behind a hole and decides nothing.
-    """
-
-    finding: Finding
-    tainted: bool
-    number: int = -1
-    first: Finding | None = None
 
 
 class Comparison:
@@ -102,7 +62,7 @@ class Comparison:
         self.rules = rules
         hooks = Hooks(
             rules.canonical,
-            self._equal,
+            rules.equal,
             self._open_scope,
             self._finish_scope,
             self._absorb_scope,
@@ -110,31 +70,35 @@ class Comparison:
         )
         self.index: Index = index_of(rules.order, hooks)
         by_copies = isinstance(rules.order, Epochs) and rules.order.copies
-        self.copies = (Copies(self._equal_events), Copies(self._equal_events)) if by_copies else ()
+        self.copies = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
-        self.recent = RecentMatches(rules.recent_matches, rules.canonical)
+        self.ledger = Ledger(rules)
         self.clock = ArrivalClock(rules.overdue_after_ms)
-        self.known = Known(rules.known)
-        self.accounts = (Account(), Account())
-        self.matched = 0
-        self.matched_by_kind: Counter[str] = Counter()
         self.ended = [False, False]
         self.moment = 0
-        self.diverged_at: int | None = None
         self.disputed_at: int | None = None
         self.halted = False
         self.overflowing = False
         self.holes: list[Hole] = []
-        self.closed_by_kind: Counter[Kind] = Counter()
-        self.found_by_kind: Counter[Kind] = Counter()
-        self.strays: Strays[Divergence] = Strays()
-        self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self.newest_matched_ms: list[int | None] = [None, None]
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
-        self._closed: list[Divergence] = []
-        self._homes: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
+        self._homes = Homes(rules.order), Homes(rules.order)
+
+    @property
+    def accounts(self) -> tuple[Account, Account]:
+        """Where the events of each side went."""
+        return self.ledger.accounts
+
+    @property
+    def matched(self) -> int:
+        """The number of pairs."""
+        return self.ledger.matched
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The earliest moment at which a difference was proven that no hole lies before."""
+        return self.ledger.diverged_at
 
     @property
     def diverged(self) -> bool:
@@ -153,22 +117,22 @@ class Comparison:
 
         Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
-        account = self.accounts[side]
+        account = self.ledger.accounts[side]
         account.consumed += len(run.forms)
         if self.halted:
             account.ignored += len(run.forms)
             return []
         if self.overflowing:
-            self._give_up(side, run.partition, run.offsets[0])
+            self.ledger.give_up(side, next(events_of(*run)))
             return []
         self._watch_partition(side, run)
         self.clock.saw(side, run.timestamps_ms)
         events = events_of(*run)
         partners = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
         if partners:
-            self._count_matched(partners)
-            self._advance(side, min(run.timestamps_ms))
-            self._advance(side.other, max(map(_TIMESTAMP, partners)))
+            self.ledger.pair(partners)
+            self.ledger.advance(side, min(run.timestamps_ms))
+            self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         if self.ended[side.other] and self._unanswered(side):
             self._prove()
         if self.unmatched(Side.LEFT) + self.unmatched(Side.RIGHT) > self.rules.unmatched_limit:
@@ -189,7 +153,7 @@ class Comparison:
 
     def _settle_copies(self, side: Side) -> None:
         copies = self.copies[side]
-        self.accounts[side].ignored += copies.surplus
+        self.ledger.accounts[side].ignored += copies.surplus
         copies.surplus = 0
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
@@ -213,7 +177,7 @@ class Comparison:
         for event in events:
             partners += self.index.feed(side, (event,))
             if self.halted:
-                self.accounts[side].ignored += sum(1 for _ in events)
+                self.ledger.accounts[side].ignored += sum(1 for _ in events)
         return partners
 
     def _overflow(self, limit: str) -> None:
@@ -223,13 +187,13 @@ class Comparison:
 
     def ignore(self, side: Side, count: int) -> None:
         """Count events that a declared rule leaves out."""
-        self.accounts[side].consumed += count
-        self.accounts[side].ignored += count
+        self.ledger.accounts[side].consumed += count
+        self.ledger.accounts[side].ignored += count
 
     def undecodable(self, side: Side) -> None:
         """Count a record that is no event of this comparison."""
-        self.accounts[side].consumed += 1
-        self.accounts[side].undecodable += 1
+        self.ledger.accounts[side].consumed += 1
+        self.ledger.accounts[side].undecodable += 1
 
     def hole(self, hole: Hole) -> None:
         """Note that something was not checked: from here on, nothing found is held against a side.
@@ -240,48 +204,12 @@ class Comparison:
             self.holes.append(hole)
 
     def _watch_partition(self, side: Side, run: Run) -> None:
-        homes, order = self._homes[side], self.rules.order
-        if len(homes) > HOMES_LIMIT:
-            homes.clear()
-        for index in range(0, len(run.forms), PARTITION_SAMPLE):
-            place = ordered_class(order, run.forms[index][0])
-            if place is None:
-                continue
-            home = homes.setdefault(place, run.partition)
-            if home != run.partition:
-                homes[place] = run.partition
-                reason = (
-                    f"events whose order counts stand in two partitions ({home} and {run.partition}), "
-                    "where Kafka keeps no order between them"
-                )
-                self.hole(Hole(reason, side, run.partition, run.offsets[index]))
-
-    def _count_matched(self, partners: list[Event]) -> None:
-        self.matched += len(partners)
-        kinds = set(map(_KIND, map(_FORM, partners)))
-        if len(kinds) == 1:
-            self.matched_by_kind[kinds.pop()] += len(partners)
-        else:
-            self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
-        self.recent.note(map(_CONTENT, map(_FORM, partners)))
-
-    def _advance(self, side: Side, moment_ms: int) -> None:
-        newest = self.newest_matched_ms[side]
-        if newest is None or moment_ms > newest:
-            self.newest_matched_ms[side] = moment_ms
-
-    def _equal(self, one: Event, another: Event) -> bool:
-        """Whether two events whose contents differ are equal all the same."""
-        canonical, close = self.rules.canonical, self.rules.close
-        if canonical(one[0][1]) != canonical(another[0][1]):
-            return False
-        return close is None or close(one[0][3], another[0][3])
-
-    def _equal_events(self, one: Event, another: Event) -> bool:
-        return one[0][1] == another[0][1] or self._equal(one, another)
-
-    def _dependent(self, one: Event, another: Event) -> bool:
-        return dependent(self.rules.order, one[0], another[0])
+        for stray in self._homes[side].strays(run.forms, run.partition):
+            reason = (
+                f"events whose order counts stand in two partitions ({stray.home} and {run.partition}), "
+                "where Kafka keeps no order between them"
+            )
+            self.hole(Hole(reason, side, run.partition, run.offsets[stray.place]))
 
     # -- a difference is certain --------------------------------------------------------------------------
 
@@ -289,13 +217,10 @@ class Comparison:
         """A difference is certain now: it counts unless a hole lies before it, or it may be a known one."""
         if self.rules.halt:
             self.halted = True
-        if self.known.open(self.matched):
+        if self.ledger.known.open(self.ledger.matched):
             self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
         elif not self.holes:
-            self._diverge(self.moment)
-
-    def _diverge(self, moment: int) -> None:
-        self.diverged_at = moment if self.diverged_at is None else min(self.diverged_at, moment)
+            self.ledger.diverge(self.moment)
 
     def _open_scope(self, owner: Index, order: Order, depth: int) -> Scope:
         scope = Scope(owner, order, depth, self.rules.canonical)
@@ -303,10 +228,10 @@ class Comparison:
         self.scopes[scope] = None
         if self.rules.halt:
             self.halted = True
-        if self.known.open(self.matched):
+        if self.ledger.known.open(self.ledger.matched):
             scope.disputed = True
         elif not scope.tainted:
-            self._diverge(self.moment)
+            self.ledger.diverge(self.moment)
         return scope
 
     def _absorb_scope(self, scope: Scope) -> None:
@@ -337,73 +262,26 @@ class Comparison:
                 self._lose(scope)
 
     def _explain(self, scope: Scope, *, whole: bool) -> Explanation:
-        return scope.explain(
-            whole=whole, dependent=self._dependent, identity=self.rules.identity, recent=self.recent.has
-        )
+        rules, recent = self.rules, self.ledger.recent.has
+        return scope.explain(whole=whole, dependent=rules.dependent, identity=rules.identity, recent=recent)
 
     def _close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
         """Settle what a scope found, and feed again what it did not settle."""
         del self.scopes[scope]
         for finding in explanation.findings:
-            self._settle(finding, scope.moment, tainted=scope.tainted)
+            self.ledger.settle(finding, scope.moment, tainted=scope.tainted)
         if explanation.matched:
-            self._count_matched([right for _, right in explanation.matched])
+            self.ledger.pair([right for _, right in explanation.matched])
             for side in Side:
-                self._advance(side, max(pair[side][3] for pair in explanation.matched))
+                self.ledger.advance(side, max(pair[side][3] for pair in explanation.matched))
         partners = owner.resume(scope, explanation.tails)
         if partners:
-            self._count_matched(partners)
-
-    def _settle(self, finding: Finding, moment: int, *, tainted: bool) -> None:
-        """Count a difference for good: as a known one, as one with an earlier stray, or as a new one."""
-        events = {Side.LEFT: finding.left, Side.RIGHT: finding.right}
-        sides = [side for side, event in events.items() if event is not None]
-        for side, event in events.items():
-            if event is not None:
-                self._give_up(side, event[1], event[2])
-        if self.known.explain(finding, self.matched) is not None:
-            for side in sides:
-                self.accounts[side].explained += 1
-            return
-        for side in sides:
-            self.accounts[side].divergent += 1
-        if not tainted:
-            self._diverge(moment)
-        if len(sides) == 1 and self._complete_stray(finding, sides[0]):
-            return
-        divergence = Divergence(finding, tainted, self.found_by_kind.total(), finding)
-        self.closed_by_kind[finding.kind] += 1
-        self.found_by_kind[finding.kind] += 1
-        self._closed.append(divergence)
-        if len(sides) == 1 and ordered_class(self.rules.order, finding.event[0][0]) is not None:
-            self.strays.note(sides[0], self._letter(finding.event), divergence)
-
-    def _complete_stray(self, finding: Finding, side: Side) -> bool:
-        """Whether a leftover is the other half of an event that changed places."""
-        stray = self.strays.claim(side.other, self._letter(finding.event))
-        if stray is None:
-            return False
-        left, right = (
-            (finding.left, stray.finding.right) if side is Side.LEFT else (stray.finding.left, finding.right)
-        )
-        moved = Finding("reordered", left, right, stray.finding.witness or finding.witness)
-        self.closed_by_kind[stray.finding.kind] -= 1
-        self.closed_by_kind["reordered"] += 1
-        self._closed.append(stray._replace(finding=moved))
-        return True
-
-    def _letter(self, event: Event) -> bytes:
-        return self.rules.canonical(event[0][1])
-
-    def _give_up(self, side: Side, partition: int, offset: int) -> None:
-        """Nothing from here on will ever be verified in a partition."""
-        first = self.first_unverifiable[side]
-        first[partition] = min(first.get(partition, offset), offset)
+            self.ledger.pair(partners)
 
     def _lose(self, scope: Scope) -> None:
         for side in Side:
             for event in scope.pieces[side]:
-                self._give_up(side, event[1], event[2])
+                self.ledger.give_up(side, event)
         self.hole(Hole(f"a difference spread over more than limits.scope_events ({self.rules.scope_limit})"))
         scope.lose()
 
@@ -427,7 +305,7 @@ class Comparison:
         self._settle_copies(side)
         partners = self._match(side, iter(ready))
         if partners:
-            self._count_matched(partners)
+            self.ledger.pair(partners)
         if all(self.ended) and self.lacking_copies[0] != self.lacking_copies[1]:
             self.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
@@ -441,12 +319,12 @@ class Comparison:
                 self._count_leftover(explanation.findings)
                 self._close(scope, explanation, self.index)
         left, right = ([event for event, _ in self.index.unmatched(side)] for side in Side)
-        findings = explain_partnerless(left, right, self.rules.identity, self.recent.has)
+        findings = explain_partnerless(left, right, self.rules.identity, self.ledger.recent.has)
         self._count_leftover(findings)
         self.index.remove(Side.LEFT, left)
         self.index.remove(Side.RIGHT, right)
         for finding in findings:
-            self._settle(finding, moment, tainted=bool(self.holes))
+            self.ledger.settle(finding, moment, tainted=bool(self.holes))
         self.disputed_at = None
 
     def _count_leftover(self, findings: list[Finding]) -> None:
@@ -487,7 +365,7 @@ class Comparison:
 
     def _survey_side(self, side: Side, survey: Survey) -> list[Event]:
         self._note_all(side, survey)
-        limit, newest = self.rules.overdue_after_ms, self.newest_matched_ms[side]
+        limit, newest = self.rules.overdue_after_ms, self.ledger.newest_matched_ms[side]
         proven_before = newest - limit if self.rules.proves and newest is not None else None
         judge = Judge(self.clock.stalls(side), limit, proven_before)
         return judge.overdue(self.index.unmatched(side), survey)
@@ -499,8 +377,8 @@ class Comparison:
         tainted = bool(self.holes)
         for side in Side:
             self.index.remove(side, gone[side])
-        for finding in explain_partnerless(*gone, identity, self.recent.has):
-            self._settle(finding, self.moment, tainted=tainted)
+        for finding in explain_partnerless(*gone, identity, self.ledger.recent.has):
+            self.ledger.settle(finding, self.moment, tainted=tainted)
         if self.rules.halt:
             self.halted = True
 
@@ -523,19 +401,16 @@ class Comparison:
 
     def unmatched(self, side: Side) -> int:
         """How many events of a side are not settled."""
-        return self.accounts[side].unmatched(self.matched)
+        return self.ledger.unmatched(side)
 
     def take_closed(self) -> list[Divergence]:
         """The divergences of closed scopes since the last call; one found again has its number."""
-        closed, self._closed = self._closed, []
-        return closed
+        return self.ledger.take_closed()
 
     def provisional(self) -> list[Divergence]:
         """The best explanations of the scopes that are still open, and what faces a side that has ended."""
         open_findings = [
-            Divergence(finding, scope.tainted, first=finding)
-            for scope in self.scopes
-            for finding in scope.findings
+            Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
         return open_findings + self._facing_an_end()
 
@@ -545,8 +420,8 @@ class Comparison:
         waiting = Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT
         events = [event for event, _ in self.index.unmatched(waiting)]
         sides = (events, []) if waiting is Side.LEFT else ([], events)
-        findings = explain_partnerless(*sides, None, self.recent.has)
-        return [Divergence(finding, bool(self.holes), first=finding) for finding in findings]
+        findings = explain_partnerless(*sides, None, self.ledger.recent.has)
+        return [Divergence(finding, bool(self.holes), finding) for finding in findings]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.
@@ -557,7 +432,7 @@ class Comparison:
             partition: min(
                 following,
                 self.surveyed.first_open[side].get(partition, following),
-                self.first_unverifiable[side].get(partition, following),
+                self.ledger.first_unverifiable[side].get(partition, following),
             )
             for partition, following in position.items()
         }
@@ -574,7 +449,4 @@ class Comparison:
             yield from self.copies[side]
 
 
-_FORM = itemgetter(0)
-_CONTENT = itemgetter(1)
-_KIND = itemgetter(2)
 _TIMESTAMP = itemgetter(3)

@@ -39,6 +39,16 @@ class Finding(NamedTuple):
     witness: Witness
 
     @property
+    def events(self) -> tuple[tuple[Side, Event | None], tuple[Side, Event | None]]:
+        """Its event on each side."""
+        return (Side.LEFT, self.left), (Side.RIGHT, self.right)
+
+    @property
+    def side(self) -> Side:
+        """The side of `event`."""
+        return Side.RIGHT if self.left is None else Side.LEFT
+
+    @property
     def event(self) -> Event:
         """The event that it is about: the left one where there is one."""
         event = self.left or self.right

@@ -14,9 +14,10 @@ from itertools import repeat
 from typing import Any, cast
 
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import Comparison, Divergence
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
+from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
 
@@ -26,22 +27,22 @@ FormOf = Callable[[bytes], Form]
 def snapshot(comparison: Comparison) -> dict[str, Any]:
     """The whole state of a comparison. Complexity: O(n) in the events it holds."""
     return {
-        "accounts": [dict(vars(account)) for account in comparison.accounts],
-        "matched": comparison.matched,
-        "matched_by_kind": dict(comparison.matched_by_kind),
+        "accounts": [dict(vars(account)) for account in comparison.ledger.accounts],
+        "matched": comparison.ledger.matched,
+        "matched_by_kind": dict(comparison.ledger.matched_by_kind),
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
-        "known_hits": comparison.known.hits,
+        "known_hits": comparison.ledger.known.hits,
         "halted": comparison.halted,
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
-        "closed_by_kind": dict(comparison.closed_by_kind),
-        "found_by_kind": dict(comparison.found_by_kind),
+        "closed_by_kind": dict(comparison.ledger.closed_by_kind),
+        "found_by_kind": dict(comparison.ledger.found_by_kind),
         "strays": [_strays(comparison, side) for side in Side],
-        "first_unverifiable": [_pairs(first) for first in comparison.first_unverifiable],
-        "newest_matched_ms": list(comparison.newest_matched_ms),
+        "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
+        "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
-        "recent": comparison.recent.snapshot(),
+        "recent": comparison.ledger.recent.snapshot(),
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
         "waiting": [_waiting(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
@@ -53,24 +54,24 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
 
     `form_of` reads the form of a record. `read_at` stands for the time at which waiting events were read.
     """
-    for account, values in zip(comparison.accounts, state["accounts"], strict=True):
+    for account, values in zip(comparison.ledger.accounts, state["accounts"], strict=True):
         vars(account).update(values)
-    comparison.matched = state["matched"]
-    comparison.matched_by_kind = Counter(state["matched_by_kind"])
+    comparison.ledger.matched = state["matched"]
+    comparison.ledger.matched_by_kind = Counter(state["matched_by_kind"])
     comparison.ended = list(state["ended"])
-    comparison.moment, comparison.diverged_at, comparison.disputed_at = state["moments"]
-    comparison.known.hits.update(state["known_hits"])
+    comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
+    comparison.ledger.known.hits.update(state["known_hits"])
     comparison.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.holes = [_hole(*hole) for hole in state["holes"]]
-    comparison.closed_by_kind = Counter(state["closed_by_kind"])
-    comparison.found_by_kind = Counter(state["found_by_kind"])
-    comparison.first_unverifiable = (
+    comparison.ledger.closed_by_kind = Counter(state["closed_by_kind"])
+    comparison.ledger.found_by_kind = Counter(state["found_by_kind"])
+    comparison.ledger.first_unverifiable = (
         dict(state["first_unverifiable"][0]),
         dict(state["first_unverifiable"][1]),
     )
-    comparison.newest_matched_ms = list(state["newest_matched_ms"])
+    comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
     comparison.clock.restore(state["clock"])
-    comparison.recent.restore(state["recent"])
+    comparison.ledger.recent.restore(state["recent"])
     for side in Side:
         columns = state["waiting"][side]
         for event, since_ms in zip(_events(columns, form_of, read_at), columns["since_ms"], strict=True):
@@ -124,7 +125,7 @@ def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormO
 
 
 def _strays(comparison: Comparison, side: Side) -> dict[str, Any]:
-    strays = list(comparison.strays.all(side))
+    strays = list(comparison.ledger.strays.all(side))
     return {
         **_columns(stray.finding.event for stray in strays),
         "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in strays],
@@ -151,7 +152,7 @@ def _restore_strays(
             kind, event if side is Side.LEFT else None, event if side is Side.RIGHT else None, proof
         )
         letter = comparison.rules.canonical(event[0][1])
-        comparison.strays.note(side, letter, Divergence(finding, tainted, number, finding))
+        comparison.ledger.strays.note(side, letter, Divergence(finding, tainted, finding, number))
 
 
 def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:

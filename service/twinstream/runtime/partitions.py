@@ -1,8 +1,8 @@
-"""Which partitions recorded input has: known only when all of it was read, and needed before the first event.
+"""Which partitions recorded input has: known when all of it was read, and needed before the first event.
 
-A barrier may have a copy in each partition (`copies: per_partition`), so an epoch is complete only when all of
-them have delivered theirs. Kafka tells the partitions of a topic; of recorded input they are found by reading
-it twice, the second time from a temporary file.
+A barrier may have a copy in each partition (`copies: per_partition`), so an epoch is complete only when all
+of them have delivered theirs. Kafka tells the partitions of a topic; of recorded input they are found by
+reading it twice, the second time from a temporary file.
 """
 
 from __future__ import annotations

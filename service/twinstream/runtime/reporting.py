@@ -81,7 +81,7 @@ class Reporter:
             max_unmatched=self._intake.max_unmatched,
             accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
-            closed_divergences=_counts(comparison.found_by_kind),
+            closed_divergences=_counts(comparison.ledger.found_by_kind),
             suspicions=comparison.surveyed.suspicions,
             hole_count=len(comparison.holes),
             holes=self._holes(now),
@@ -140,7 +140,7 @@ class Reporter:
         return f"{pairs} match, and nothing differs; the outputs are compared {self._spec.order_text}."
 
     def _diverged_reason(self) -> str:
-        closed, provisional = self._comparison.closed_by_kind, len(self._comparison.provisional())
+        closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())
         named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
         if provisional:
             named.append(f"{provisional:,} not yet classified for good")
@@ -149,7 +149,7 @@ class Reporter:
     def _divergences(self) -> status.DivergenceCounts:
         """Those of closed scopes, and the best explanation of the open ones."""
         open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
-        return _counts(self._comparison.closed_by_kind + open_kinds)
+        return _counts(self._comparison.ledger.closed_by_kind + open_kinds)
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Reporter:
         """The evidence so far against what the spec asks for."""
         comparison, asked = self._comparison, self._spec.evidence
         seconds = self._verified_seconds()
-        kinds = {kind: comparison.matched_by_kind[kind] for kind in self._compared_kinds()}
+        kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
         missing = []
         if comparison.matched < asked.matched:
             missing.append(f"{comparison.matched:,} of {asked.matched:,} pairs")

@@ -19,8 +19,9 @@ import structlog
 from twinstream import status
 from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import Comparison, Divergence
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.ledger import Divergence
 from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
 from twinstream.ports import Clock, Gap, Positions, Publisher, Source, Store, Stored
 from twinstream.runtime import checkpoint

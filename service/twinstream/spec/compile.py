@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from twinstream.core.comparison import Rules
+from twinstream.core.rules import Rules
 from twinstream.spec.codec import Codec
 from twinstream.spec.known import known_differences
 from twinstream.spec.model import Spec

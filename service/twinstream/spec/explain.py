@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from twinstream.core.comparison import Divergence
 from twinstream.core.events import Event, Side
+from twinstream.core.ledger import Divergence
 from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
 from twinstream.spec.model import Spec
@@ -106,7 +106,7 @@ class Explainer:
 
     def _id(self, divergence: Divergence) -> str:
         """The same divergence found again, after a replay or with its other half, has the same id."""
-        first = divergence.first or divergence.finding
+        first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
         scope = {field: str(value) for field, value in self._codec.scope(_record(first.event)).items()}
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]

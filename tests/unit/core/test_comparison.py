@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
-from twinstream.core import comparison as module
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import HOLES_LIMIT
 from twinstream.core.events import Side
@@ -80,7 +79,7 @@ def test_two_leftovers_of_one_identity_are_one_changed_event(order: str) -> None
 def test_an_open_scope_is_explained_provisionally() -> None:
     driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
     assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]
-    assert driver.comparison.closed_by_kind.total() == 0
+    assert driver.comparison.ledger.closed_by_kind.total() == 0
 
 
 @pytest.mark.parametrize("equal", [MEETING_RUN - 1, MEETING_RUN])
@@ -202,14 +201,6 @@ def test_a_key_in_two_partitions_of_a_side_is_a_hole_that_names_both() -> None:
     (hole,) = driver.comparison.holes
     assert (hole.side, hole.partition) == (LEFT, 5)
     assert "(3 and 5)" in hole.reason
-
-
-def test_the_memory_for_partitions_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HOMES_LIMIT", 3)
-    driver = Driver(spec("{per_key: [v]}"))
-    for written in run(20):
-        driver.feed(LEFT, [written])
-    assert len(driver.comparison._homes[LEFT]) <= 4
 
 
 def test_partitions_do_not_matter_to_a_bag() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.surveys import Survey
 from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.surveys import Survey
 
 SECOND = 1000
 PROVES = "overdue: {after: 60s, proves: true}"
@@ -170,7 +170,7 @@ def test_a_closing_scope_does_not_take_one_sides_times_for_the_others() -> None:
         stream.feed(RIGHT, [event("tick", second)], [(late + second) * SECOND])
     stream.comparison.review()
     assert stream.kinds() == ["missing"]
-    assert stream.comparison.newest_matched_ms == [39 * SECOND, (late + 39) * SECOND]
+    assert stream.comparison.ledger.newest_matched_ms == [39 * SECOND, (late + 39) * SECOND]
 
 
 def test_after_a_halt_nothing_is_judged_any_more() -> None:

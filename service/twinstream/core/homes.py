@@ -1,0 +1,50 @@
+"""Homes: the partition in which each class of ordered events stands.
+
+Between the partitions of a topic Kafka keeps no order. So events that may be dependent must stand in one of
+them; where they do not, nothing can be said of their order. Watching costs a look at one event in `SAMPLE`: a
+key that is spread shows soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from twinstream.core.events import Form
+from twinstream.core.orders import Order, ordered_class
+
+SAMPLE = 16
+LIMIT = 100_000
+"""Classes remembered; with more, the memory begins anew."""
+
+
+class Stray(NamedTuple):
+    """An event away from home: its place in the run, and the partition in which its class stood before."""
+
+    place: int
+    home: int
+
+
+class Homes:
+    """The partitions of one side."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._home_of: dict[Hashable, int] = {}
+
+    def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
+        """Those of some events of a partition whose class stood in another one before.
+
+        Complexity: O(n / `SAMPLE`).
+        """
+        home_of = self._home_of
+        if len(home_of) > LIMIT:
+            home_of.clear()
+        for place in range(0, len(forms), SAMPLE):
+            kept_together = ordered_class(self._order, forms[place][0])
+            if kept_together is None:
+                continue
+            home = home_of.setdefault(kept_together, partition)
+            if home != partition:
+                home_of[kept_together] = partition
+                yield Stray(place, home)

@@ -1,0 +1,138 @@
+"""The ledger: what was settled, and how.
+
+Every event that leaves matching is booked here once: as one of a pair, or as part of a difference, which is a
+known one, the other half of an earlier one, or new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from twinstream.core.accounts import Account
+from twinstream.core.events import Event, Side
+from twinstream.core.findings import Finding, Kind
+from twinstream.core.known import Known
+from twinstream.core.orders import ordered_class
+from twinstream.core.recent import RecentMatches
+from twinstream.core.rules import Rules
+from twinstream.core.strays import Strays
+
+
+class Divergence(NamedTuple):
+    """A finding, numbered from 0 in the order in which they were found; -1 while it is provisional.
+
+    `first` is how it was found at first: an event that was missing and turned up elsewhere is found again
+    under its number, as an event that changed places. A tainted one lies behind a hole and decides nothing.
+    """
+
+    finding: Finding
+    tainted: bool
+    first: Finding
+    number: int = -1
+
+
+class Ledger:
+    """The accounts of both sides, the pairs and the differences.
+
+    `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
+    by now. `diverged_at` is the earliest moment of a difference that no hole lies before.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.accounts = (Account(), Account())
+        self.matched = 0
+        self.matched_by_kind: Counter[str] = Counter()
+        self.newest_matched_ms: list[int | None] = [None, None]
+        self.recent = RecentMatches(rules.recent_matches, rules.canonical)
+        self.known = Known(rules.known)
+        self.strays: Strays[Divergence] = Strays()
+        self.closed_by_kind: Counter[Kind] = Counter()
+        self.found_by_kind: Counter[Kind] = Counter()
+        self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self.diverged_at: int | None = None
+        self._closed: list[Divergence] = []
+
+    def unmatched(self, side: Side) -> int:
+        """How many events of a side are not settled."""
+        return self.accounts[side].unmatched(self.matched)
+
+    # -- pairs ---------------------------------------------------------------------------------------------
+
+    def pair(self, partners: Sequence[Event]) -> None:
+        """Book pairs, of which these are one event each. Complexity: about 0.1 µs a pair."""
+        self.matched += len(partners)
+        kinds = set(map(_KIND, map(_FORM, partners)))
+        if len(kinds) == 1:
+            self.matched_by_kind[kinds.pop()] += len(partners)
+        else:
+            self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
+        self.recent.note(map(_CONTENT, map(_FORM, partners)))
+
+    def advance(self, side: Side, moment_ms: int) -> None:
+        """Note that an event of a side that arrived then has matched."""
+        newest = self.newest_matched_ms[side]
+        if newest is None or moment_ms > newest:
+            self.newest_matched_ms[side] = moment_ms
+
+    # -- differences ---------------------------------------------------------------------------------------
+
+    def settle(self, finding: Finding, moment: int, *, tainted: bool) -> None:
+        """Book a difference that was proven at a moment: as a known one, as part of an earlier, or as new."""
+        events = [(side, event) for side, event in finding.events if event is not None]
+        for side, event in events:
+            self.give_up(side, event)
+        if self.known.explain(finding, self.matched) is not None:
+            for side, _ in events:
+                self.accounts[side].explained += 1
+            return
+        for side, _ in events:
+            self.accounts[side].divergent += 1
+        if not tainted:
+            self.diverge(moment)
+        if len(events) == 2 or not self._complete(finding):
+            self._add(finding, tainted=tainted)
+
+    def diverge(self, moment: int) -> None:
+        """A difference that counts was proven at a moment."""
+        self.diverged_at = moment if self.diverged_at is None else min(self.diverged_at, moment)
+
+    def _add(self, finding: Finding, *, tainted: bool) -> None:
+        divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
+        self.closed_by_kind[finding.kind] += 1
+        self.found_by_kind[finding.kind] += 1
+        self._closed.append(divergence)
+        alone = finding.left is None or finding.right is None
+        if alone and ordered_class(self._rules.order, finding.event[0][0]) is not None:
+            self.strays.note(finding.side, self._rules.letter(finding.event), divergence)
+
+    def _complete(self, finding: Finding) -> bool:
+        """Whether a leftover of one side is the other half of an event that changed places."""
+        stray = self.strays.claim(finding.side.other, self._rules.letter(finding.event))
+        if stray is None:
+            return False
+        half = stray.finding
+        left, right = finding.left or half.left, finding.right or half.right
+        moved = Finding("reordered", left, right, half.witness or finding.witness)
+        self.closed_by_kind[half.kind] -= 1
+        self.closed_by_kind["reordered"] += 1
+        self._closed.append(stray._replace(finding=moved))
+        return True
+
+    def give_up(self, side: Side, event: Event) -> None:
+        """Nothing from this event on will ever be verified in its partition."""
+        first, partition, offset = self.first_unverifiable[side], event[1], event[2]
+        first[partition] = min(first.get(partition, offset), offset)
+
+    def take_closed(self) -> list[Divergence]:
+        """The divergences booked since the last call; one found again has its number."""
+        closed, self._closed = self._closed, []
+        return closed
+
+
+_FORM = itemgetter(0)
+_CONTENT = itemgetter(1)
+_KIND = itemgetter(2)

@@ -1,0 +1,50 @@
+"""What the comparison file fixes for matching, compiled: the dependence, the equality, and the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from twinstream.core.events import Canonical, Event
+from twinstream.core.findings import Identity
+from twinstream.core.known import KnownDifference
+from twinstream.core.orders import Order, dependent
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one comparison.
+
+    `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
+    records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
+    about. Limits are in events but for `unmatched_bytes`.
+    """
+
+    canonical: Canonical
+    order: Order
+    close: Callable[[bytes, bytes], bool] | None = None
+    identity: Identity | None = None
+    known: tuple[KnownDifference, ...] = ()
+    halt: bool = False
+    proves: bool = False
+    overdue_after_ms: int = 60_000
+    unmatched_limit: int = 5_000_000
+    unmatched_bytes: int = 2 << 30
+    scope_limit: int = 10_000
+    recent_matches: int = 100_000
+
+    def letter(self, event: Event) -> bytes:
+        """The canonical form of an event."""
+        return self.canonical(event[0][1])
+
+    def equal(self, one: Event, another: Event) -> bool:
+        """Whether two events may match. Events whose contents are the same always may."""
+        if one[0][1] == another[0][1]:
+            return True
+        if self.letter(one) != self.letter(another):
+            return False
+        return self.close is None or self.close(one[0][3], another[0][3])
+
+    def dependent(self, one: Event, another: Event) -> bool:
+        """Whether two events may not change places."""
+        return dependent(self.order, one[0], another[0])

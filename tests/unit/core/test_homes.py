@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from twinstream.core import homes
+from twinstream.core.events import Form
+from twinstream.core.homes import Homes, Stray
+from twinstream.core.orders import BARRIER, Epochs, Lanes
+
+
+def forms(*lanes: object) -> list[Form]:
+    return [Form(lane, b"", "event", b"") for lane in lanes]
+
+
+def test_a_key_in_a_second_partition_is_a_stray_with_its_first_home() -> None:
+    watched = Homes(Lanes())
+    assert list(watched.strays(forms("a"), 0)) == []
+    assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
+
+
+def test_copies_of_equal_events_may_stand_anywhere() -> None:
+    watched = Homes(Lanes())
+    assert list(watched.strays(forms(b"a"), 0)) == []
+    assert list(watched.strays(forms(b"a"), 1)) == []
+
+
+def test_one_barrier_for_all_keeps_everything_in_one_partition() -> None:
+    watched = Homes(Epochs(Lanes()))
+    assert list(watched.strays(forms("a"), 0)) == []
+    assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]
+
+
+def test_barriers_with_copies_leave_each_key_its_partition() -> None:
+    watched = Homes(Epochs(Lanes(), copies=True))
+    assert list(watched.strays(forms("a"), 0)) == []
+    assert list(watched.strays(forms(BARRIER), 1)) == []
+    assert list(watched.strays(forms("b"), 1)) == []
+    assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homes, "LIMIT", 3)
+    watched = Homes(Lanes())
+    for lane in range(20):
+        assert list(watched.strays(forms(lane), 0)) == []
+    assert len(watched._home_of) <= 4
