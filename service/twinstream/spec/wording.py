@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from twinstream.core.comparison import Divergence
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding
+from twinstream.core.ledger import Divergence
 from twinstream.spec.model import Order
 from twinstream.spec.relations import why
 
