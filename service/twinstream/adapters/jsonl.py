@@ -137,7 +137,7 @@ def merge(left: Iterator[Line], right: Iterator[Line], interleave: str) -> Itera
     else:
         merged = _alternate(left, right)
     for position, line in enumerate(merged, 1):
-        yield line._replace(position=position)
+        yield Line(*line[:7], position, line.tombstone)
 
 
 def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
@@ -180,7 +180,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator
 def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at: _Place) -> Line:
     partition, offset = offsets.place(side, entry, at)
     timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
-    key, headers = _key(entry, at), _headers(entry, at)
+    key, headers = _key(entry), _headers(entry, at)
     if "value" in entry:
         record: bytes | None = _record(entry["value"], shape.format, at)
     else:
@@ -204,11 +204,12 @@ def _check_members(entry: dict[str, Any], known: tuple[str, ...], what: str, at:
         raise at.refuse(f"{unknown[0]!r} is not a member of {what}; known are {', '.join(known)}")
 
 
-def _key(entry: dict[str, Any], at: _Place) -> bytes | None:
+def _key(entry: dict[str, Any]) -> bytes | None:
+    """The key of the record: a text is itself, any other value the JSON text that stands for it."""
     key = entry.get("key")
-    if not isinstance(key, (str, type(None))):
-        raise at.refuse(f'"key" must be a text or null, but is {_shown(key)}')
-    return None if key is None else key.encode()
+    if isinstance(key, str):
+        return key.encode()
+    return None if key is None else _value_text(key)
 
 
 def _headers(entry: dict[str, Any], at: _Place) -> Headers:
