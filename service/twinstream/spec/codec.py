@@ -6,6 +6,7 @@ The hot path of the whole service. What it does, and why it is exact:
   common shapes have readers of their own (`twinstream.spec.reading`), which decide nothing themselves.
 - Where all of a record is compared and nothing is looked up by equality, the content of a form is the record
   itself: byte-equal records are equal, and only if two differ is the canonical form computed.
+- With a tolerance the content is the record, too: canonical forms leave out how far numbers differ.
 - The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
   twin needs no decoding at all. This memory is bounded and never decides anything.
 - Kind, route and identity are read from what equality leaves of a value. So equal events have equal ones.
@@ -76,12 +77,13 @@ class Codec:
         self._has_twins = all_compared and self._records.alike
         by_place = not routing.letters and _by_place(routing.order)
         self._keeps_record = self._has_twins and not self._told_apart and by_place
-        self.canonical: Canonical = self._canonical_record if self._keeps_record else bytes
+        self._tolerant = any(rules.allowed for rules in self._rules.values())
+        raw = self._keeps_record or self._tolerant
+        self.canonical: Canonical = self._canonical_record if raw else bytes
         self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
-        tolerant = any(rules.allowed for rules in self._rules.values())
-        self.close: Callable[[bytes, bytes], bool] | None = self._close if tolerant else None
+        self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
         self._twins: dict[bytes, Form] = {}
-        fast = self._records.json and not self._told_apart
+        fast = self._records.json and not self._told_apart and not self._tolerant
         keeps = self._keeps_record
         self._read = (
             reader_of(spec, routing.route, self._exactly, self._twins, keeps=keeps) if fast else self._exactly
@@ -143,10 +145,11 @@ class Codec:
         rules = self._rules[kind]
         if rules.reduce is not None:
             value = rules.reduce(value)
-        content = record if self._keeps_record else self._content(kind, value)
+        letter = record if self._keeps_record else self._content(kind, value)
         if rules.absent_is_null:
             _fill(value, rules.deciding)
-        return Form(self._route(kind, value, content), content, kind, record)
+        content = record if self._tolerant else letter
+        return Form(self._route(kind, value, letter), content, kind, record)
 
     def decode(self, record: bytes) -> Any:
         """The whole value of a record. Raises DecodeError and SourceError."""
@@ -192,7 +195,10 @@ class Codec:
         return b"%b %b" % (kind.encode(), content) if self._told_apart else content
 
     def _canonical_record(self, record: bytes) -> bytes:
-        return canonical_value(self._records.decode(record))
+        value = self._records.decode(record)
+        kind = self._kind(value)
+        reduce = self._rules[kind].reduce
+        return self._content(kind, value if reduce is None else reduce(value))
 
     def _close(self, one: bytes, other: bytes) -> bool:
         """Whether two records whose canonical forms are equal agree within every tolerance. Exact."""
