@@ -262,8 +262,7 @@ class Comparison:
                 self._lose(scope)
 
     def _explain(self, scope: Scope, *, whole: bool) -> Explanation:
-        rules, recent = self.rules, self.ledger.recent.has
-        return scope.explain(whole=whole, dependent=rules.dependent, identity=rules.identity, recent=recent)
+        return scope.explain(self.rules, self.ledger.recent.has, whole=whole)
 
     def _close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
         """Settle what a scope found, and feed again what it did not settle."""

@@ -2,7 +2,8 @@
 
 - an event left over on both sides has changed places with one that depends on it (`reordered`): pairing
   leaves the fewest such events it can find;
-- two leftovers with one identity are one event that `changed`;
+- two leftovers with one identity are one event that `changed`, and so are two that belong together and are
+  further apart than their tolerance;
 - a leftover of the left only is `missing`, of the right only `extra`, or `duplicate` when it is a surplus
   copy of an event that matched.
 
@@ -90,13 +91,14 @@ class _Naming:
         dependent: Dependent,
     ) -> None:
         self._pieces, self._letters, self._dependent = pieces, letters, dependent
-        self._pairs = pairing.pairs
+        self._pairs, self._unlike = pairing.pairs, pairing.unlike
         self._copies = {letters[1][j] for _, j in pairing.pairs} if pairing.right_rest else set()
         self._left, self._right = sorted(pairing.left_rest), sorted(pairing.right_rest)
 
     def findings(self, identity: Identity | None, recent: Recent) -> list[Finding]:
         moved = self._partners(lambda side, place: self._letters[side][place])
         found = [((i, j), self._finding("reordered", i, j)) for i, j in moved]
+        found += [((i, j), self._finding("changed", i, j)) for i, j in self._unlike]
         if identity is not None:
             changed = self._partners(lambda side, place: identity(self._pieces[side][place][0][3]))
             found += [((i, j), self._finding("changed", i, j)) for i, j in changed]

@@ -46,8 +46,9 @@ Related = Callable[[Side, int, Side, int], bool]
 class Pairing:
     """Places of equal events on both sides, and of those without a partner.
 
-    `*_rest` are differences, `*_tail` is what has not been answered yet. `clean` counts the pairs behind the
-    last difference, `epochs` the complete epochs there that are not empty.
+    `*_rest` are differences, `*_tail` is what has not been answered yet, `unlike` are pairs that belong
+    together and are not equal all the same. `clean` counts the pairs behind the last difference, `epochs` the
+    complete epochs there that are not empty.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Pairing:
     right_rest: list[int] = field(default_factory=list)
     left_tail: list[int] = field(default_factory=list)
     right_tail: list[int] = field(default_factory=list)
+    unlike: list[tuple[int, int]] = field(default_factory=list)
     clean: int = 0
     epochs: int = 0
 
@@ -62,6 +64,15 @@ class Pairing:
     def different(self) -> bool:
         """Whether something is a difference."""
         return bool(self.left_rest or self.right_rest)
+
+    def part(self, unlike: Callable[[int, int], bool]) -> None:
+        """Take the pairs that are not equal after all out of `pairs`, which are sorted."""
+        self.unlike = [pair for pair in self.pairs if unlike(*pair)]
+        if self.unlike:
+            gone = set(self.unlike)
+            self.pairs = [pair for pair in self.pairs if pair not in gone]
+            self.epochs = 0
+            self.clean = min(self.clean, sum(1 for pair in self.pairs if pair > self.unlike[-1]))
 
     def include(self, part: Pairing) -> None:
         """Add a part that lies behind everything so far; `clean` is the caller's."""

@@ -65,7 +65,7 @@ class _Completion:
             [self.right[n].place for n in rest[1]],
             [self.left[n].place for n in loose[0] if n not in gone[0]],
             [self.right[n].place for n in loose[1] if n not in gone[1]],
-            clean,
+            clean=clean,
         )
 
     def _complete(self) -> tuple[set[int], set[int]]:

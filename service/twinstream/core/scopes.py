@@ -20,17 +20,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twinstream.core.events import Canonical, Event, Side
-from twinstream.core.findings import Finding, Identity, Recent, name_findings
+from twinstream.core.findings import Dependent, Finding, Recent, name_findings
 from twinstream.core.orders import Order
 from twinstream.core.pairing import Item, Pairing, pair
+from twinstream.core.rules import Rules
 
 if TYPE_CHECKING:
     from twinstream.core.index import Index
 
 MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
-
-Dependent = Callable[[Event, Event], bool]
 
 
 class Explanation(NamedTuple):
@@ -109,9 +108,7 @@ class Scope:
             route = route[1]
         return route
 
-    def explain(
-        self, *, whole: bool, dependent: Dependent, identity: Identity | None, recent: Recent
-    ) -> Explanation:
+    def explain(self, rules: Rules, recent: Recent, *, whole: bool) -> Explanation:
         """Pair the pieces and name the differences.
 
         `whole`: no more will come to this scope, so what has no partner is a difference. `recent` tells
@@ -119,10 +116,11 @@ class Scope:
         """
         self._explained_at = len(self)
         left, right = (self._items_of(side) for side in Side)
-        related = self._related(dependent)
-        pairing = pair(self.order, left, right, related, whole=whole)
+        pairing = pair(self.order, left, right, self._related(rules.dependent), whole=whole)
+        if rules.close is not None:
+            pairing.part(lambda i, j: not rules.equal(self.pieces[0][i], self.pieces[1][j]))
         contents = [item.letter for item in left], [item.letter for item in right]
-        self.findings = name_findings(self.pieces, contents, pairing, dependent, identity, recent)
+        self.findings = name_findings(self.pieces, contents, pairing, rules.dependent, rules.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
             [self.pieces[0][i] for i in pairing.left_tail],

@@ -257,3 +257,22 @@ def test_a_lost_scope_survives_restart_after_restart() -> None:
     feed_both(driver, run(3))
     assert driver.comparison.matched == 0
     assert driver.comparison.unmatched(LEFT) == 23
+
+
+@pytest.mark.parametrize(("order", "kinds"), [("{per_key: [k]}", ""), ("unordered", "identity: [k]\n")])
+def test_a_partner_further_away_than_the_tolerance_is_a_change(order: str, kinds: str) -> None:
+    driver = Driver(spec(order, f"{kinds}equality: {{tolerance: {{eta: {{abs: 0.5}}}}}}"))
+    driver.feed(LEFT, [record({"k": key, "eta": 10 * key}) for key in range(3)])
+    driver.feed(
+        RIGHT, [record({"k": key, "eta": 10 * key + (0.51 if key == 1 else 0.5)}) for key in range(3)]
+    )
+    driver.end()
+    assert driver.comparison.matched == 2
+    assert driver.kinds() == ["changed"]
+
+
+def test_of_equal_identities_in_a_bag_those_within_the_tolerance_are_paired() -> None:
+    driver = Driver(spec("unordered", "identity: [k]\nequality: {tolerance: {eta: {abs: 0.5}}}"))
+    driver.feed(LEFT, [record({"k": 1, "eta": eta}) for eta in (1, 5)])
+    driver.feed(RIGHT, [record({"k": 1, "eta": eta}) for eta in (5.1, 1.1)])
+    assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
