@@ -115,7 +115,7 @@ def test_two_empty_outputs_exit_with_3_unless_allowed(folder: Path) -> None:
     assert run(folder, *files, "--allow-empty")[0] == 0
 
 
-def test_packed_input_is_read_and_explained_from_the_answer(folder: Path) -> None:
+def test_packed_input_is_read(folder: Path) -> None:
     (folder / "a.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes()))
     (folder / "b.zst").write_bytes(zstandard.ZstdCompressor().compress((folder / "b.jsonl").read_bytes()))
     code, out, _ = run(folder, "spec.yaml", "--reference", "a.gz", "--candidate", "b.zst", "--json")
@@ -150,6 +150,30 @@ def test_no_color_leaves_the_bar_and_takes_the_colours(folder: Path) -> None:
     seen = on_terminal(folder, *LONG, NO_COLOR="1")
     assert "reading" in seen
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]", seen)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_an_answer_that_nobody_reads_keeps_its_exit_code(folder: Path, form: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    arguments = ["check", "spec.yaml", "--reference", "a.jsonl", "--candidate", "a.jsonl", *form]
+    done = subprocess.run(
+        [COMMAND, *arguments], cwd=folder, stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert b"rror" not in done.stderr
+
+
+def test_an_answer_that_cannot_be_written_is_no_verdict(folder: Path) -> None:
+    arguments = ["check", "spec.yaml", "--reference", "a.jsonl", "--candidate", "b.jsonl"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [COMMAND, *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert b"the answer cannot be written: No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 REFUSED = {

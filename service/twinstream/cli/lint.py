@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from twinstream.cli.output import PIPE_WIDTH, Unreachable, print_json
+from twinstream.cli.output import PIPE_WIDTH, Unreachable, print_json, print_rich
 from twinstream.errors import SourceError
 from twinstream.settings import load as load_settings
 from twinstream.spec.cautions import Note
@@ -78,20 +78,22 @@ def _print(report: Report) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    console.print(Text(f"{report.name}: compared {report.order}"))
-    console.print(_heading("Which events may not change places"))
-    console.print(_matrix(report.kinds, report.matrix))
-    console.print(_heading("What the matcher does for an event"))
-    console.print(_costs(report.costs))
-    console.print(_heading("Whether several matchers can share the work"))
-    console.print(Padding(Text(report.division.text), (0, 0, 0, 2)))
+    parts: list[RenderableType] = [
+        Text(f"{report.name}: compared {report.order}"),
+        _heading("Which events may not change places"),
+        _matrix(report.kinds, report.matrix),
+        _heading("What the matcher does for an event"),
+        _costs(report.costs),
+        _heading("Whether several matchers can share the work"),
+        Padding(Text(report.division.text), (0, 0, 0, 2)),
+    ]
     for title, style, notes in (
         ("Warnings", "yellow", report.warnings),
         ("Refused", "red", report.refused),
     ):
         if notes:
-            console.print(_heading(title))
-            console.print(_notes(notes, style))
+            parts += [_heading(title), _notes(notes, style)]
+    print_rich(console, *parts)
 
 
 def _heading(text: str) -> Text:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
 import orjson
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from twinstream.spec.diagram import ASCII, UNICODE, Marks
@@ -33,7 +35,34 @@ class Unreachable(click.ClickException):
 
 def print_json(value: Any) -> None:
     """Exactly one JSON object, on a line."""
-    sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
+    _put(orjson.dumps(value) + b"\n")
+
+
+def print_rich(console: Console, *parts: RenderableType) -> None:
+    """Print what rich can render, as `console` would; characters that its encoding lacks are escaped."""
+    taken = io.BytesIO()
+    paper = Console(
+        file=io.TextIOWrapper(taken, console.encoding, "backslashreplace", write_through=True),
+        force_terminal=console.is_terminal,
+        width=console.width,
+        highlight=False,
+        soft_wrap=console.soft_wrap,
+    )
+    for part in parts:
+        paper.print(part)
+    _put(taken.getvalue())
+
+
+def _put(text: bytes) -> None:
+    """Write to standard output: the exit code says what was found, so that nobody reads it does no harm."""
+    try:
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # What is still in the buffer would be written at the end, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise click.UsageError(f"the answer cannot be written: {error.strerror}") from None
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:
@@ -52,12 +81,12 @@ def print_divergence(report: Mapping[str, Any]) -> None:
 
 
 def _print(console: Console, told: str, style: str, styled: int) -> None:
-    """Print a text whose first characters have a style; what the terminal cannot show becomes an escape."""
-    text = Text(told.encode(console.encoding, "backslashreplace").decode(console.encoding))
+    """Print a text whose first characters have a style."""
+    text = Text(told)
     text.stylize(style, 0, styled)
     text.highlight_regex(r"^\d+\. \w+", "bold")
     text.highlight_regex(_CROSSING, "red")
-    console.print(text)
+    print_rich(console, text)
 
 
 def _console() -> Console:
