@@ -99,5 +99,8 @@ class Answer(Frozen):
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"<Answer {self.verdict}, {self.matched} pairs, {self.divergences.total} divergences>"
+
     def __bool__(self) -> NoReturn:
         raise TypeError("an answer is neither true nor false; ask for `answer.equivalent`")

@@ -122,10 +122,10 @@ class _Column:
     def headings(self, side: str) -> Iterator[str]:
         """What stands above the events, in words that get fewer."""
         partitions = sorted({cell.partition for cell in self.cells})
+        name = side if self.topic in {"", side} else f"{side} {printable(self.topic)}"
         if len(partitions) == 1:
-            yield printable(f"{side} {self.topic} partition {partitions[0]}")
-        if partitions:
-            yield printable(f"{side} {self.topic}")
+            yield f"{name} partition {partitions[0]}"
+        yield name
         yield side
 
     def heading(self, side: str, room: int) -> str:
