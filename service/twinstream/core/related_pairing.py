@@ -14,7 +14,6 @@ never too few: without them both pieces are one trace.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from twinstream.core.alignment import align
@@ -71,22 +70,27 @@ class _Completion:
     def _complete(self) -> tuple[set[int], set[int]]:
         """Pair what may be paired; return what is left over on both sides all the same."""
         paired = {i for i, _ in self.pairs}, {j for _, j in self.pairs}
-        waiting: dict[bytes, deque[int]] = {}
+        waiting: dict[bytes, list[int]] = {}
         for i, item in enumerate(self.left):
             if i not in paired[0]:
-                waiting.setdefault(item.letter, deque()).append(i)
-        moved: tuple[set[int], set[int]] = (set(), set())
+                waiting.setdefault(item.letter, []).append(i)
+        left_over: dict[bytes, list[int]] = {}
         for j, item in enumerate(self.right):
             if j in paired[1] or not (copies := waiting.get(item.letter)):
                 continue
-            i = copies.popleft()
-            if self._fits(i, j):
-                self.pairs.append((i, j))
+            i = next((i for i in copies if self._fits(i, j)), None)
+            if i is None:
+                left_over.setdefault(item.letter, []).append(j)
             else:
-                moved[0].add(i)
-                moved[1].add(j)
+                copies.remove(i)
+                self.pairs.append((i, j))
         self.pairs.sort()
-        return moved
+        moved = [
+            (i, j)
+            for letter, places in left_over.items()
+            for i, j in zip(waiting[letter], places, strict=False)
+        ]
+        return {i for i, _ in moved}, {j for _, j in moved}
 
     def _fits(self, i: int, j: int) -> bool:
         """Whether a pair contradicts no other."""
