@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.snapshot import restore, snapshot
+
+KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
+BAGS = "{barrier: day, inner: unordered}"
+
+
+def ride(number: int, key: int = 0) -> bytes:
+    return record({"t": "ride", "n": number, "k": key})
+
+
+def day(number: int) -> bytes:
+    return record({"t": "day", "n": number})
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver(spec(BAGS, KINDS + "limits: {scope_events: 32}"))
+
+
+def feed(driver: Driver, *records: bytes, sides: tuple[Side, ...] = (LEFT, RIGHT)) -> None:
+    for side in sides:
+        driver.feed(side, records)
+
+
+def lose_first_epoch(driver: Driver) -> None:
+    """A difference at the first barrier, and then too much that differs."""
+    driver.feed(LEFT, [ride(1), day(1)])
+    driver.feed(RIGHT, [day(1)])
+    driver.feed(LEFT, [ride(number) for number in range(100, 120)])
+    driver.feed(RIGHT, [ride(number) for number in range(200, 220)])
+    driver.comparison.review()
+
+
+def test_a_scope_that_outgrows_its_limit_is_lost_and_said_so(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    (scope,) = driver.comparison.scopes
+    assert scope.lost
+    assert "limits.scope_events (32)" in driver.comparison.holes[0].reason
+    assert driver.comparison.diverged
+
+
+def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_that(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    driver.feed(LEFT, [day(2), ride(5), ride(6)])
+    driver.feed(RIGHT, [ride(7), day(2), ride(6), ride(5), day(3)])
+    assert not driver.comparison.scopes
+    assert driver.comparison.matched == 3
+    driver.feed(LEFT, [day(3)])
+    assert driver.comparison.matched == 4
+
+
+def test_a_lost_scope_passes_over_a_barrier_that_only_one_side_has(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    driver.feed(LEFT, [day(2), ride(5), day(3), ride(6)])
+    driver.feed(RIGHT, [day(3), ride(6)])
+    assert not driver.comparison.scopes
+    assert driver.comparison.matched == 2
+
+
+def test_what_a_lost_scope_keeps_is_bounded(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    driver.feed(LEFT, [day(2), *(ride(number) for number in range(100))])
+    driver.feed(RIGHT, [day(2), ride(1)])
+    assert driver.comparison.matched == 0
+    driver.feed(LEFT, [day(3), ride(5)])
+    driver.feed(RIGHT, [day(3), ride(5)])
+    assert driver.comparison.matched == 2
+
+
+def test_a_lane_that_is_set_aside_does_not_hold_a_barrier_up() -> None:
+    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    driver.feed(LEFT, [ride(1, key=7), ride(2, key=7), ride(1, key=8), day(1), ride(3, key=7)])
+    driver.feed(RIGHT, [ride(2, key=7), ride(1, key=8), day(1), ride(3, key=7)])
+    assert not driver.comparison.scopes
+    assert driver.kinds() == ["missing"]
+    assert driver.comparison.matched == 4
+
+
+def test_a_side_may_be_many_epochs_ahead(driver: Driver) -> None:
+    records = [written for number in range(500) for written in (ride(number), day(number))]
+    driver.feed(LEFT, records)
+    assert driver.comparison.unmatched(LEFT) == 1000
+    driver.feed(RIGHT, records)
+    assert (driver.comparison.matched, driver.comparison.diverged) == (1000, False)
+
+
+@pytest.mark.parametrize("fed", range(2, 6))
+def test_epochs_survive_a_restart_at_any_place(fed: int) -> None:
+    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    left = [ride(1, 1), ride(2, 1), day(1), ride(3, 2), day(2), ride(4, 1)]
+    right = [ride(2, 1), day(1), ride(3, 2), day(2), ride(4, 1)]
+    driver.take([Batch(LEFT, left[:fed]), Batch(RIGHT, right[: fed - 1])])
+    driver.findings()
+    fresh = Comparison(driver.comparison.rules)
+    restore(fresh, snapshot(driver.comparison), driver.codec.form, 0.0)
+    driver.comparison = fresh
+    driver.take([Batch(LEFT, left[fed:]), Batch(RIGHT, right[fed - 1 :])])
+    driver.end()
+    assert driver.kinds() == ["missing"]
+    assert driver.comparison.matched == 5
