@@ -10,7 +10,7 @@ Almost always that is the value's bytes as Kafka has them. Two comparison files 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from twinstream.errors import DecodeError
 from twinstream.spec.formats import Decoder, decoder_of
 from twinstream.spec.formats.envelope import opened, outside
 from twinstream.spec.model import Spec
+from twinstream.spec.paths import Path as FieldPath
 
 TOMBSTONE: Final = object()
 """What a record without a value decodes to where such records are left out."""
@@ -40,7 +41,7 @@ class Records:
         self.json = self.alike and ways[0].format == "json" and not spec.whole
         decoders = [decoder_of(way, folder) for way in ways[: 1 if self.alike else 2]]
         reads = [
-            _read(decoder, way.tombstones == "ignore", _headers(spec) if spec.whole else None)
+            _read(decoder, way.tombstones == "ignore", _named(spec) if spec.whole else None)
             for decoder, way in zip(decoders, ways, strict=False)
         ]
         self.decode: _Read = reads[0] if self.alike else _tagged(reads)
@@ -63,8 +64,8 @@ def _tagged(reads: Sequence[_Read]) -> _Read:
     return decode
 
 
-def _read(decoder: Decoder, ignores_tombstones: bool, headers: Iterable[str] | None) -> _Read:
-    """How a record of one side is read; with `headers`, from an envelope."""
+def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath] | None) -> _Read:
+    """How a record of one side is read; with `named`, the paths outside the value, from an envelope."""
 
     def tombstone() -> Any:
         if ignores_tombstones:
@@ -78,12 +79,12 @@ def _read(decoder: Decoder, ignores_tombstones: bool, headers: Iterable[str] | N
         parts = None if record is None else opened(record)
         if parts is None or parts.value is None:
             return tombstone()
-        return {"$value": decoder(parts.value), **outside(parts, headers or ())}
+        return {"$value": decoder(parts.value), **outside(parts, named or ())}
 
-    return read if headers is None else read_whole
+    return read if named is None else read_whole
 
 
-def _headers(spec: Spec) -> list[str]:
-    """The headers that decide something."""
-    paths = {spec.path_of(field) for _, _, field in spec.deciding_fields if field.startswith("$")}
-    return sorted(path[1] for path in paths if path[0] == "$headers" and len(path) > 1)
+def _named(spec: Spec) -> frozenset[FieldPath]:
+    """Where the fields outside the value are that decide something."""
+    fields = (field for _, _, field in spec.deciding_fields)
+    return frozenset(spec.path_of(field) for field in fields if field.startswith("$"))

@@ -41,7 +41,7 @@ def from_file(path: Path) -> Body:
     """The decoder for a schema file. Raises SpecError where it is no Avro schema."""
     key = "decode.schema_file"
     try:
-        return body_of(_Schema(path.read_text(encoding="utf-8")))
+        return body_of(Schema(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SpecError(str(path), None, key, f"cannot be read: {error.strerror}") from None
     except ValueError as error:
@@ -61,18 +61,18 @@ def registered(url: str) -> Body:
     return framed(load)
 
 
-def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> _Schema:
+def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> Schema:
     """A schema with all those that it refers to, which come before it."""
     recursive = False
     for reference in schema.references or ():
         found = registry.version(reference.subject, reference.version)
         recursive |= _from_registry(registry, found.schema, named).recursive
-    parsed = _Schema(text_of(schema, "AVRO"), named)
+    parsed = Schema(text_of(schema, "AVRO"), named)
     parsed.recursive |= recursive
     return parsed
 
 
-class _Schema:
+class Schema:
     """A schema, ready to read with. `named` are the types that it may refer to, and gets its own.
 
     Raises ValueError where it is none.
@@ -138,7 +138,7 @@ LOGICAL_READERS[f"bytes-{_DECIMAL}"] = LOGICAL_READERS[f"fixed-{_DECIMAL}"] = _d
 LOGICAL_READERS[f"fixed-{_UUID}"] = _uuid
 
 
-def body_of(schema: _Schema) -> Body:
+def body_of(schema: Schema) -> Body:
     """The decoder of one datum of a schema."""
     parsed, recursive = schema.parsed, schema.recursive
 

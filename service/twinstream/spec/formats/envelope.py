@@ -6,12 +6,13 @@ is handed around as the record is this envelope. It can be opened without knowin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
 
 from twinstream.errors import DecodeError
+from twinstream.spec.paths import Path
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -45,23 +46,28 @@ def opened(packed: bytes) -> Whole:
     return Whole(*msgpack.unpackb(packed))
 
 
-def outside(parts: Whole, headers: Iterable[str]) -> dict[str, Any]:
+def outside(parts: Whole, named: Collection[Path]) -> dict[str, Any]:
     """What a record has beside its value, under the names that comparison files use.
 
-    Of the headers only those in `headers` are read, of several with one name the last. Raises DecodeError
-    where the key or such a header is not UTF-8.
+    `named` are the paths that the comparison file names. Of the headers only those are read, of several with
+    one name the last. Raises DecodeError where the key or a header is named and is not UTF-8.
     """
     last = dict(parts.headers)
+    names = [path[1] for path in named if path[0] == "$headers" and len(path) > 1 and path[1] in last]
     return {
-        "$key": _text("key", parts.key),
+        "$key": _text("key", parts.key, must=("$key",) in named),
         "$timestamp": parts.timestamp_ms,
         "$partition": parts.partition,
-        "$headers": {name: _text(f"header `{name}`", last[name]) for name in headers if name in last},
+        "$headers": {
+            name: _text(f"header `{name}`", last[name], must=True) for name in names if name in last
+        },
     }
 
 
-def _text(what: str, value: bytes | None) -> str | None:
+def _text(what: str, value: bytes | None, *, must: bool) -> str | bytes | None:
     try:
         return None if value is None else value.decode("utf-8")
     except UnicodeDecodeError as error:
+        if not must:
+            return value
         raise DecodeError(f"the {what} of the record is not UTF-8 at byte {error.start}") from None

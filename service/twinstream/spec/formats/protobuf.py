@@ -44,13 +44,13 @@ def from_descriptors(path: Path, name: str) -> Body:
         raise SpecError(str(path), None, _KEY, problem)
     try:
         files = FileDescriptorSet.FromString(path.read_bytes()).file
-        pool = _pool(files)
+        pool = pool_of(files)
     except OSError as error:
         raise SpecError(str(path), None, _KEY, f"cannot be read: {error.strerror}") from None
     except (MalformedError, TypeError) as error:
         raise SpecError(str(path), None, _KEY, f"is no descriptor set of protoc: {error}") from None
     try:
-        return _body(pool.FindMessageTypeByName(name))
+        return body_of(pool.FindMessageTypeByName(name))
     except KeyError:
         known = ", ".join(sorted(f"`{message}`" for message in _messages(files))) or "none"
         problem = f"`{name}` is not in {path}; its messages are {known}"
@@ -64,10 +64,10 @@ def registered_messages(url: str) -> Body:
     def load(number: int) -> Body:
         files = list(_from_registry(registry, registry.schema(number, "serialized"), "default"))
         try:
-            pool = _pool(files)
+            pool = pool_of(files)
         except TypeError as error:
             raise DecodeError(f"its schema {number} is incomplete: {error}") from None
-        return _indexed(lambda name: _body(pool.FindMessageTypeByName(name)), files[-1], number)
+        return _indexed(lambda name: body_of(pool.FindMessageTypeByName(name)), files[-1], number)
 
     return framed(load)
 
@@ -130,7 +130,7 @@ def _name_at(file: FileDescriptorProto, path: tuple[int, ...], number: int) -> s
     return ".".join(names)
 
 
-def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
+def pool_of(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
     """The types of some files and of those that they import. Raises TypeError where one is missing."""
     pool, known, added = DescriptorPool(), {file.name: file for file in files}, set[str]()
 
@@ -174,7 +174,7 @@ def _messages(files: Iterable[FileDescriptorProto]) -> Iterator[str]:
 # -- messages ----------------------------------------------------------------------------------------------
 
 
-def _body(descriptor: Descriptor) -> Body:
+def body_of(descriptor: Descriptor) -> Body:
     """The decoder of one message."""
     make, convert = GetMessageClass(descriptor), _Converter()
 

@@ -19,7 +19,7 @@ def test_what_is_put_in_comes_out(
 
 def test_the_outside_has_the_names_of_comparison_files() -> None:
     parts = opened(envelope(b"{}", b"k", [("a", b"1"), ("b", None), ("c", b"\xff")], 5, 2))
-    assert outside(parts, ["a", "b", "d"]) == {
+    assert outside(parts, [("$headers", "a"), ("$headers", "b"), ("$headers", "d")]) == {
         "$key": "k",
         "$timestamp": 5,
         "$partition": 2,
@@ -29,11 +29,21 @@ def test_the_outside_has_the_names_of_comparison_files() -> None:
 
 def test_the_last_header_of_a_name_counts() -> None:
     parts = opened(envelope(b"{}", None, [("a", b"1"), ("a", b"2")], 0, 0))
-    assert outside(parts, ["a"]) == {"$key": None, "$timestamp": 0, "$partition": 0, "$headers": {"a": "2"}}
+    assert outside(parts, [("$headers", "a")]) == {
+        "$key": None,
+        "$timestamp": 0,
+        "$partition": 0,
+        "$headers": {"a": "2"},
+    }
 
 
 def test_a_key_or_a_named_header_that_is_no_text_is_refused() -> None:
     with pytest.raises(DecodeError, match="the key of the record is not UTF-8 at byte 1"):
-        outside(opened(envelope(b"{}", b"a\xff", [], 0, 0)), [])
+        outside(opened(envelope(b"{}", b"a\xff", [], 0, 0)), [("$key",)])
     with pytest.raises(DecodeError, match="the header `h` of the record is not UTF-8 at byte 0"):
-        outside(opened(envelope(b"{}", None, [("h", b"\xff")], 0, 0)), ["h"])
+        outside(opened(envelope(b"{}", None, [("h", b"\xff")], 0, 0)), [("$headers", "h")])
+
+
+def test_what_is_not_named_may_be_any_bytes() -> None:
+    parts = opened(envelope(b"{}", b"a\xff", [("h", b"\xff")], 0, 0))
+    assert outside(parts, []) == {"$key": b"a\xff", "$timestamp": 0, "$partition": 0, "$headers": {}}
