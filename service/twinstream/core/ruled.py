@@ -9,8 +9,8 @@ with j the other side, and y the oldest unmatched event of j that equals x:
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
 
 A rule about times looks at a range of a bucket only: for whether there is an event in it, and for the oldest
-one (see `times`); any other bucket is a queue with deletion (see `buckets`), and one event alone stands for
-itself. Events are numbered as they come, so that "older" is a comparison of two numbers.
+one (see `times`). Any other bucket is a queue with deletion (see `buckets`), of few events a list, and one
+event alone stands for itself. Events are numbered as they come, so that "older" compares two numbers.
 
 What is set aside after a difference is the *group* of the event: the kinds that rules connect, and of these,
 where all rules ask for the same fields to be equal, the events with the same values.
@@ -34,6 +34,9 @@ Entry = tuple[int, Event, Roles, int, bytes]
 """A waiting event: its number, itself, its roles, since when equal ones have waited, its canonical form."""
 Held = Any
 """The waiting events of one canonical form: an `Entry` alone, or a deque of several, oldest first."""
+
+FEW = 16
+"""Events up to which a list is the quicker bucket."""
 
 NONE = 1 << 62
 """No number: larger than all."""
@@ -120,10 +123,14 @@ class RuledIndex(Index):
                 bucket.add(time, number, entry)
             elif bucket is None:
                 buckets[key] = entry
-            else:
-                if type(bucket) is tuple:
-                    bucket = buckets[key] = _bucket_of(bucket)
+            elif type(bucket) is tuple:
+                buckets[key] = [bucket, entry]
+            elif type(bucket) is Bucket:
                 bucket.add(number, entry)
+            else:
+                bucket.append(entry)
+                if len(bucket) > FEW:
+                    buckets[key] = _bucket_of(bucket)
 
     def _remove(self, side: int, entry: Entry) -> None:
         number, _, roles, _, letter = entry
@@ -138,10 +145,13 @@ class RuledIndex(Index):
         self._size[side] -= 1
         for key, time in roles[1]:
             bucket = buckets[key]
-            if type(bucket) is tuple:
+            kind = type(bucket)
+            if kind is tuple:
                 del buckets[key]
                 continue
-            if time is None:
+            if kind is list:
+                bucket.remove(entry)
+            elif kind is Bucket:
                 bucket.discard(number)
             else:
                 bucket.discard(time, number)
@@ -216,6 +226,8 @@ def _oldest(bucket: Any, low: Any, high: Any) -> int:
     number: int
     if kind is tuple:
         number = bucket[0]
+    elif kind is list:
+        number = bucket[0][0]
     elif kind is Bucket:
         number = bucket.number
     else:
@@ -224,12 +236,15 @@ def _oldest(bucket: Any, low: Any, high: Any) -> int:
     return number
 
 
-def _bucket_of(entry: Entry) -> Bucket[Entry]:
+def _bucket_of(entries: Iterable[Entry]) -> Bucket[Entry]:
     bucket = Bucket[Entry]()
-    bucket.add(entry[0], entry)
+    for entry in entries:
+        bucket.add(entry[0], entry)
     return bucket
 
 
 def _members(bucket: Any) -> Iterable[Entry]:
     """All events of a bucket."""
-    return (bucket,) if type(bucket) is tuple else (row[-1] for row in bucket)
+    if type(bucket) is tuple:
+        return (bucket,)
+    return tuple(bucket) if type(bucket) is list else (row[-1] for row in bucket)
