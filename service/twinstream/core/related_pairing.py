@@ -78,12 +78,12 @@ class _Completion:
         for j, item in enumerate(self.right):
             if j in paired[1] or not (copies := waiting.get(item.letter)):
                 continue
-            i = next((i for i in copies if self._fits(i, j)), None)
-            if i is None:
+            partner = next((copy for copy in copies if self._fits(copy, j)), None)
+            if partner is None:
                 left_over.setdefault(item.letter, []).append(j)
             else:
-                copies.remove(i)
-                self.pairs.append((i, j))
+                copies.remove(partner)
+                self.pairs.append((partner, j))
         self.pairs.sort()
         moved = [
             (i, j)
