@@ -22,10 +22,19 @@ faults = st.lists(
 crashes = st.lists(st.integers(0, 20), max_size=4)
 
 
+ORDERS = (
+    "{per_key: [k]}",
+    "{dependent: [{pair: [ride, ride], same: [k]}, {pair: [day, ride], within: {field: n, less_than: 5}}]}",
+    "{barrier: day, inner: {per_key: [k]}}",
+    "{by_key: [k], inner: {dependent: [[day, ride]]}}",
+)
+KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
+
+
 def _fill(bench: Bench, planted: list[Fault]) -> None:
     at = {number: kind for kind, number in planted}
     for number in range(LENGTH):
-        event = (number % 3, number)
+        event = ("day" if number % 20 == 19 else number % 3, number)
         bench.write(Side.LEFT, event, at_ms=number)
         kind = at.get(number)
         if kind == "garbage":
@@ -37,9 +46,10 @@ def _fill(bench: Bench, planted: list[Fault]) -> None:
 
 
 def _outcome(
-    planted: list[Fault], crash_at: list[int], beat_every: int
+    order: str, planted: list[Fault], crash_at: list[int], beat_every: int
 ) -> tuple[ComparisonStatus, dict[str, str]]:
-    spec = SPEC.replace("evidence:", "identity: [k]\nevidence:") + "undecodable: {budget: 5}\n"
+    spec = SPEC.replace("{per_key: [k]}", order).replace("evidence:", "identity: [k]\nevidence:")
+    spec += KINDS + "undecodable: {budget: 5}\n"
     bench = Bench(spec=spec, source=MemorySource(batch=7))
     _fill(bench, planted)
     worker = bench.started()
@@ -54,12 +64,12 @@ def _outcome(
 
 
 @settings(max_examples=60)
-@given(faults, crashes, st.integers(1, 7))
+@given(st.sampled_from(ORDERS), faults, crashes, st.integers(1, 7))
 def test_a_run_with_crashes_ends_as_one_without(
-    planted: list[Fault], crash_at: list[int], beat_every: int
+    order: str, planted: list[Fault], crash_at: list[int], beat_every: int
 ) -> None:
-    calm, calm_reports = _outcome(planted, [], beat_every)
-    shaken, shaken_reports = _outcome(planted, crash_at, beat_every)
+    calm, calm_reports = _outcome(order, planted, [], beat_every)
+    shaken, shaken_reports = _outcome(order, planted, crash_at, beat_every)
     assert shaken.verdict == calm.verdict
     assert shaken.accounts == calm.accounts
     assert shaken.divergences == calm.divergences

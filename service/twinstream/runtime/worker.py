@@ -69,7 +69,6 @@ class Worker:
         self._fresh()
         self._sequence = self._attempt = 0
         self._resumed = False
-        self._kept = 0
         self._unsaved: dict[str, bytes] = {}
         self._provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
@@ -254,9 +253,8 @@ class Worker:
     def _collect_closed(self) -> None:
         """Report the differences of closed scopes; beyond `limits.kept_divergences` they are only counted."""
         for divergence in self.comparison.take_closed():
-            if self._kept >= self._spec.limits.kept_divergences:
-                return
-            self._kept += 1
+            if divergence.number >= self._spec.limits.kept_divergences:
+                continue
             report = self._report(divergence, provisional=False)
             self._unsaved[report.id] = report.model_dump_json().encode()
             self._provisional.pop(report.id, None)
@@ -368,7 +366,6 @@ class Worker:
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
-            "kept": self._kept,
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
             "comparison": snapshot.snapshot(self.comparison),
         }
@@ -412,7 +409,6 @@ class Worker:
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
-        self._kept = state["kept"]
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
         self._saved_diverged = self.comparison.diverged
 
