@@ -135,7 +135,7 @@ class Comparison:
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         if self.ended[side.other] and self._unanswered(side):
             self._prove()
-        if self.unmatched(Side.LEFT) + self.unmatched(Side.RIGHT) > self.rules.unmatched_limit:
+        if self.ledger.waiting > self.rules.unmatched_limit:
             self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
 

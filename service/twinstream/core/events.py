@@ -32,7 +32,10 @@ class Side(IntEnum):
     @property
     def other(self) -> Side:
         """The opposite side."""
-        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+        return _OTHER[self]
+
+
+_OTHER = (Side.RIGHT, Side.LEFT)
 
 
 class Form(NamedTuple):

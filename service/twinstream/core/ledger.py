@@ -60,6 +60,12 @@ class Ledger:
         """How many events of a side are not settled."""
         return self.accounts[side].unmatched(self.matched)
 
+    @property
+    def waiting(self) -> int:
+        """How many events of both sides are not settled."""
+        left, right = self.accounts
+        return left.unmatched(self.matched) + right.unmatched(self.matched)
+
     # -- pairs ---------------------------------------------------------------------------------------------
 
     def pair(self, partners: Sequence[Event]) -> None:

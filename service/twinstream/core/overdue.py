@@ -42,6 +42,8 @@ class ArrivalClock:
         Complexity: O(1) for times that grow and lie within a tick; O(n) for a run that spans more.
         """
         first, last = times_ms[0], times_ms[-1]
+        if first == last == self.newest_ms[side]:
+            return
         near = abs(last - first) <= self._tick_ms
         for tick in sorted({moment // self._tick_ms for moment in ((first, last) if near else times_ms)}):
             self._note(self._ticks[side], tick)

@@ -72,9 +72,7 @@ class Check:
 
     def _note(self) -> None:
         """Keep the largest count of unmatched events."""
-        comparison = self.comparison
-        unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
-        self._max_unmatched = max(self._max_unmatched, unmatched)
+        self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
 
     def finish(
         self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False
