@@ -71,6 +71,13 @@ def test_a_bucket_that_was_emptied_can_be_filled_again():
     assert bucket.oldest() == (60, "event 60")
 
 
+def test_discarding_tells_whether_an_event_is_left():
+    assert not filled().discard(3)
+    assert filled(3).discard(4)
+    bucket = filled(3, 5, 8)
+    assert [bucket.discard(number) for number in (5, 3, 3, 8, 8)] == [True, True, True, False, False]
+
+
 def test_none_is_an_event_like_any_other():
     bucket = Bucket[None]()
     bucket.add(1, None)

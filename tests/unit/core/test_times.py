@@ -70,6 +70,20 @@ def test_discarding_what_is_not_there_changes_nothing():
         assert list(times) == before
 
 
+def test_discarding_tells_whether_an_event_is_left():
+    assert not filled().discard(10, 1)
+    assert filled(10).discard(20, 2)
+    assert not filled(10).discard(10, 1)
+    times = filled(10, 20, 30)
+    assert [times.discard(10 * number, number) for number in (2, 2, 1, 3, 3)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_one_event_alone_can_come_and_go():
     times = filled(10)
     assert (len(times), list(times)) == (1, [(10, 1, "10")])
