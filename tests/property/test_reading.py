@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,21 +12,68 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinstream.core.events import Form
-from twinstream.errors import DecodeError
+from twinstream.errors import DecodeError, SpecError
 from twinstream.spec.codec import IGNORED, Codec
 from twinstream.spec.load import loads
+from twinstream.spec.model import Spec
 
-SPEC = "version: 1\nname: x\nreference: {{topic: a}}\ncandidate: {{topic: b}}\norder: {}\nequality: {}\n"
-ORDERS = ["unordered", "total", "{per_key: [a]}", "{per_key: [a, b]}"]
-EQUALITIES = ["{}", "{ignore: [c]}", "{ignore: [c.d]}"]
+SPEC = "version: 1\nname: x\nreference: {{topic: a}}\ncandidate: {{topic: b}}\norder: {}\nequality: {}\n{}\n"
+PLAIN = [
+    "unordered",
+    "total",
+    "{per_key: [a]}",
+    "{per_key: [a, b]}",
+    "{per_key: [b.d]}",
+    "{by_key: [a], inner: unordered}",
+]
+OF_KINDS = [
+    *PLAIN,
+    "{barrier: e, inner: {per_key: [b]}}",
+    "{barrier: e, inner: unordered}",
+    "{barrier: e, inner: {by_key: [b], inner: unordered}}",
+    "{parallel: {one: {kinds: [e], order: total}, two: {kinds: [r], order: {per_key: [b]}}}}",
+    "{dependent: [[e, e], {pair: [r, r], same: [b]}]}",
+    "{dependent: [{pair: [e, r], same: [b], within: {field: d, less_than: 1}}]}",
+]
+KINDS = [
+    "kinds: {e: {where: {a: [e, 1]}}, i: {where: {a: x}, ignore: true}, r: {}}",
+    "kinds: {e: {where: {a: e}}, r: {where: {a: [x, 1, '1', 7]}}}",
+    "kinds: {r: {where: {a: x}}, e: {where: {a: [x, e]}}}",
+    "kinds: {e: {where: {a: [e, true, null]}}, r: {}}",
+    "kinds: {e: {where: {a: e, b: 1}}, r: {}}",
+    "kinds: {e: {where: {b.d: e}}, r: {}}",
+]
+EQUALITIES = [
+    *("{}", "{}", "{ignore: [c]}", "{ignore: [c.d]}", "{compare_only: [a, b, d]}", "{absent_is_null: true}"),
+    *("{ignore: [c], absent_is_null: true}", "{quantum: {c: 0.1}}", "{unordered: [c]}", "{sets: [c]}"),
+]
+
+
+def _specs() -> Iterator[Spec]:
+    for equality in EQUALITIES:
+        texts = [SPEC.format(order, equality, "") for order in PLAIN]
+        texts += [SPEC.format(order, equality, kinds) for order in OF_KINDS for kinds in KINDS]
+        for text in texts:
+            with suppress(SpecError):
+                yield loads(text)
+
+
+SPECS = list(_specs())
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False), st.text(max_size=5)
 )
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner)
+inner = st.one_of(
+    scalars, st.lists(scalars, max_size=2), st.dictionaries(st.text(max_size=2), scalars, max_size=2)
 )
-objects = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+values = st.one_of(
+    scalars, st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("dx"), inner, max_size=2)
+)
+telling = st.sampled_from(["e", "e", "x", "x", 1, "1", 7, 1.0, True, None])
+flat = st.fixed_dictionaries(
+    {"a": telling, "b": telling, "d": st.integers(0, 3)}, optional={"c": st.one_of(telling, scalars)}
+)
+objects = st.one_of(flat, st.dictionaries(st.sampled_from("abcd"), values, max_size=4))
 separators = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")])
 numbers = st.sampled_from(
     ["1", "1.0", "1e0", "-0", "0.10000000000000000001", "1e16", "1e400", "18446744073709551616"]
@@ -52,14 +101,88 @@ def _exactly(codec: Codec, record: bytes) -> Form | None:
         return None
 
 
-@pytest.mark.parametrize("equality", EQUALITIES)
-@pytest.mark.parametrize("order", ORDERS)
-@given(batch=st.lists(records(), min_size=1, max_size=4))
-def test_forms_are_those_of_the_exact_reading(order: str, equality: str, batch: list[bytes]) -> None:
-    codec = Codec(loads(SPEC.format(order, equality)))
-    again: list[Any] = [*batch, *batch]
-    forms, refused = codec.forms(again)
-    expected = [_exactly(codec, record) for record in again]
-    assert [None if form is IGNORED else tuple(form) for form in forms] == expected
-    assert [place for place, _ in refused] == [place for place, form in enumerate(expected) if form is None]
-    assert all(reason for _, reason in refused)
+def _check(spec: Spec, batch: list[Any]) -> None:
+    codec = Codec(spec)
+    forms, refused = codec.forms(batch)
+    expected = [_exactly(codec, record) for record in batch]
+    assert [tuple(form) for form in forms] == [tuple(form or IGNORED) for form in expected]
+    assert [list(map(type, form)) for form in forms] == [
+        list(map(type, form or IGNORED)) for form in expected
+    ]
+    out = [(place, form) for place, form in enumerate(expected) if form is None or form is IGNORED]
+    assert [(place, reason is None) for place, reason in refused] == [(n, form is IGNORED) for n, form in out]
+
+
+@given(spec=st.sampled_from(SPECS), batch=st.lists(records(), min_size=3, max_size=10))
+def test_forms_are_those_of_the_exact_reading(spec: Spec, batch: list[bytes]) -> None:
+    _check(spec, [*batch, *batch])
+
+
+AWKWARD = [
+    "1",
+    "1.0",
+    "true",
+    '"1"',
+    "null",
+    '"x"',
+    '"e"',
+    "18446744073709551617",
+    "[1]",
+    '{"d":1}',
+    '{"d":null}',
+]
+
+
+def test_awkward_records_have_the_forms_of_the_exact_reading_in_every_spec() -> None:
+    shapes = [
+        '{"a":%s,"b":%s,"d":1,"c":0}',
+        '{"d":1,"c":null,"b":%s,"a":%s}',
+        '{"a":"e","d":1,"a":%s,"b":%s}',
+        '{"a":%s,"b":%s,"d":[%s]}',
+        '{"b":%s}',
+        "[%s]",
+    ]
+    batch = [None, b"", *(_filled(shape, value) for shape in shapes for value in AWKWARD)]
+    for spec in SPECS:
+        _check(spec, batch)
+
+
+def _filled(shape: str, value: str) -> bytes:
+    others = AWKWARD[AWKWARD.index(value) - 1 :] + AWKWARD
+    return (shape % tuple([value, *others][: shape.count("%s")])).encode()
+
+
+def _places(order: str, kinds: str, equality: str = "{}") -> bool:
+    """Whether a spec has a fast reader."""
+    codec = Codec(loads(SPEC.format(order, equality, kinds)))
+    return codec._read != codec._exactly
+
+
+@pytest.mark.parametrize("order", OF_KINDS)
+def test_the_common_shapes_have_a_fast_reader(order: str) -> None:
+    assert _places(order, KINDS[0])
+    assert _places(order, KINDS[0], "{ignore: [c], absent_is_null: true}")
+    assert not _places(order, KINDS[0], "{quantum: {c: 1}}")
+    assert not _places(order, KINDS[3])
+
+
+def test_a_kind_is_told_by_a_member_and_not_by_what_python_takes_for_equal() -> None:
+    codec = Codec(loads(SPEC.format("total", "{}", KINDS[0])))
+    told = [b"1", b"1.0", b"true", b'"1"', b"null", b'"x"', b'"e"']
+    forms, _ = codec.forms([b'{"a":%s}' % value for value in told])
+    assert [form[2] for form in forms] == ["e", "e", "r", "r", "r", "", "e"]
+
+
+def test_of_two_kinds_that_one_value_tells_the_first_is_meant() -> None:
+    codec = Codec(loads(SPEC.format("total", "{}", "kinds: {r: {where: {a: x}}, e: {where: {a: [x, e]}}}")))
+    forms, _ = codec.forms([b'{"a":"x"}', b'{"a":"e"}'])
+    assert [form[2] for form in forms] == ["r", "e"]
+
+
+@pytest.mark.parametrize("order", [*PLAIN, "{barrier: e, inner: {per_key: [b]}}"])
+@pytest.mark.parametrize("equality", ["{}", "{ignore: [c]}", "{absent_is_null: true}"])
+def test_a_number_that_orjson_rounds_is_read_the_exact_way(order: str, equality: str) -> None:
+    codec = Codec(loads(SPEC.format(order, equality, "kinds: {e: {where: {a: e}}, r: {}}")))
+    spelt = [b"18446744073709551616", b"18446744073709551617"]
+    forms, _ = codec.forms([b'{"a":"r","b":{"d":1},"v":%s}' % number for number in spelt])
+    assert codec.canonical(forms[0][1]) != codec.canonical(forms[1][1])

@@ -309,7 +309,7 @@ def _trimmed(trim: Trim, place: Place, exactly: Reader) -> Reader:
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
-            if lossless(record, _dumps(value)):
+            if type(value) is dict and lossless(record, _dumps(value)):
                 value = trim(value)
                 content = _content(value)
                 if content is not None:
