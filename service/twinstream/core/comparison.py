@@ -83,6 +83,7 @@ class Comparison:
         self.holes: list[Hole] = []
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
+        self._finished: list[Scope] = []
         self._homes = Homes(rules.order), Homes(rules.order)
 
     @property
@@ -133,6 +134,7 @@ class Comparison:
             self.ledger.pair(partners)
             self.ledger.advance(side, min(run.timestamps_ms))
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
+        self._close_finished()
         if self.ended[side.other] and self._unanswered(side):
             self._prove()
         if self.ledger.waiting > self.rules.unmatched_limit:
@@ -238,11 +240,16 @@ class Comparison:
         self.scopes.pop(scope, None)
 
     def _finish_scope(self, scope: Scope) -> None:
-        """Nothing more will come to a scope."""
+        """Nothing more will come to a scope: it closes when what was fed with it is booked."""
         if scope.lost:
             del self.scopes[scope]
             scope.owner.resume(scope, ((), ()))
         else:
+            self._finished.append(scope)
+
+    def _close_finished(self) -> None:
+        while self._finished:
+            scope = self._finished.pop(0)
             self._close(scope, self._explain(scope, whole=True), scope.owner)
 
     # -- after a difference -------------------------------------------------------------------------------
@@ -260,6 +267,7 @@ class Comparison:
                 self._close(scope, explanation, self.index)
             elif len(scope) > self.rules.scope_limit:
                 self._lose(scope)
+            self._close_finished()
 
     def _explain(self, scope: Scope, *, whole: bool) -> Explanation:
         return scope.explain(self.rules, self.ledger.recent.has, whole=whole)
@@ -305,6 +313,7 @@ class Comparison:
         partners = self._match(side, iter(ready))
         if partners:
             self.ledger.pair(partners)
+        self._close_finished()
         if all(self.ended) and self.lacking_copies[0] != self.lacking_copies[1]:
             self.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 

@@ -83,6 +83,13 @@ def test_a_lane_that_is_set_aside_does_not_hold_a_barrier_up() -> None:
     assert driver.comparison.matched == 4
 
 
+def test_a_surplus_copy_is_known_as_such_in_the_batch_of_its_original() -> None:
+    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    driver.feed(RIGHT, [ride(1), ride(1), ride(2), day(1)])
+    driver.feed(LEFT, [ride(1), ride(2), day(1)])
+    assert driver.kinds() == ["duplicate"]
+
+
 def test_a_side_may_be_many_epochs_ahead(driver: Driver) -> None:
     records = [written for number in range(500) for written in (ride(number), day(number))]
     driver.feed(LEFT, records)
