@@ -94,6 +94,37 @@ def test_the_page_of_the_running_service_turns_from_equivalent_to_diverged_witho
         assert watch.hosts == {service.address.removeprefix("http://")}
 
 
+@pytest.fixture
+def days(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
+    """A running service that compares between markers of which each partition has a copy."""
+    topics = topic(partitions=3), topic(partitions=3)
+    order = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
+    kinds = "kinds: {day: {where: {k: day}}, event: {}}\n"
+    service = ServiceProcess(spec_file(tmp_path, "days", *topics, kinds, order), kafka.brokers, redis_url)
+    service.start()
+    yield Case(service, Writer(kafka.brokers, *topics))
+    service.stop()
+
+
+def test_markers_in_each_partition_keep_days_apart_and_an_event_over_one_fails(days: Case) -> None:
+    service, write = days
+    for day in range(3):
+        write.both(range(day * 100, day * 100 + 100))
+        write.marker(day, partitions=3)
+    _passes_with(service, 303)
+    assert service.get("")["accounts"]["reference"]["ignored"] == 6
+    write.reference(3, -1)
+    write.flush()
+    write.marker(3, partitions=3)
+    write.candidate(3, -1)
+    write.both(range(300, 400))
+    write.marker(4, partitions=3)
+    eventually(lambda: service.gate() == "fail", what="the gate fails")
+    (divergence,) = service.get("/divergences")["items"]
+    assert divergence["kind"] == "reordered"
+    assert divergence["reference"] == divergence["candidate"] == {"k": 3, "n": -1}
+
+
 def test_a_record_that_is_no_event_makes_the_gate_undecided_and_is_named(shared: Case) -> None:
     service, write = shared
     write.both(range(100))

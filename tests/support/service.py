@@ -21,16 +21,18 @@ version: 1
 name: {name}
 reference: {{topic: {reference}}}
 candidate: {{topic: {candidate}}}
-order: {{per_key: [k]}}
+order: {order}
 show: [k, n]
 evidence: {{matched: 1, seconds: 0}}
 """
 
 
-def spec_file(folder: Path, name: str, reference: str, candidate: str, more: str = "") -> Path:
+def spec_file(
+    folder: Path, name: str, reference: str, candidate: str, more: str = "", order: str = "{per_key: [k]}"
+) -> Path:
     """A comparison file for events with a key `k` and a number `n`."""
     file = folder / f"{name}.yaml"
-    file.write_text(SPEC.format(name=name, reference=reference, candidate=candidate) + more)
+    file.write_text(SPEC.format(name=name, reference=reference, candidate=candidate, order=order) + more)
     return file
 
 
@@ -135,6 +137,14 @@ class Writer:
     def candidate(self, key: int, number: int) -> None:
         """One event on the candidate only."""
         self._write(self._topics[1], key, number)
+
+    def marker(self, number: int, *, partitions: int) -> None:
+        """An event of key `day` on both sides, with a copy in each partition."""
+        record = orjson.dumps({"k": "day", "n": number})
+        for topic in self._topics:
+            for partition in range(partitions):
+                self._producer.produce(topic, record, b"day", partition)
+        self.flush()
 
     def raw_candidate(self, record: bytes | None) -> None:
         """One record on the candidate only."""
