@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -32,8 +33,8 @@ Show = Callable[[Any], Any]
 def plain(value: Any) -> Any:
     r"""A decoded value as JSON can carry it: without loss, and as a text what JSON does not have.
 
-    >>> plain({"raw": b"\x81", "ratio": float("nan")})
-    {'raw': 'base64:gQ==', 'ratio': 'nan'}
+    >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
+    {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
     """
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items()}
@@ -41,6 +42,9 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, bytes):
         return f"base64:{base64.b64encode(value).decode()}"
+    if isinstance(value, Decimal):
+        near = float(value)
+        return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and value.bit_length() > 63:

@@ -228,8 +228,9 @@ def test_long_values_are_cut_and_control_characters_do_not_reach_a_terminal() ->
 
 
 def test_numbers_that_json_libraries_would_round_are_kept_as_texts() -> None:
-    (report,) = reports("total", [Batch(LEFT, [b'{"v":[0.10000000000000000001]}'])])
-    assert report["reference"] == {"v": ["0.10000000000000000001"]}
+    numbers = b'{"v":[0.10000000000000000001,1.0,1e400,123456789012345678901]}'
+    (report,) = reports("total", [Batch(LEFT, [numbers])])
+    assert report["reference"] == {"v": ["0.10000000000000000001", 1.0, "1E+400", "123456789012345678901"]}
 
 
 def test_masked_values_show_their_type_only_except_those_that_may_be_seen() -> None:
