@@ -35,15 +35,15 @@ from twinstream.spec.relations import when
 from twinstream.spec.routes import routing_of
 
 OPERATION_NS: Mapping[str, int] = {
-    "bag": 500,
-    "queue": 500,
-    "epoch": 150,
+    "bag": 350,
+    "queue": 350,
+    "epoch": 200,
     "barrier": 1000,
     "key": 250,
     "branch": 150,
-    "rules": 700,
-    "rule": 450,
-    "rule with times": 4000,
+    "rules": 1000,
+    "rule": 500,
+    "rule with times": 4500,
     "function": 1000,
 }
 """What one operation takes on a core of a usual server, in nanoseconds, with up to 10,000 unmatched events.
