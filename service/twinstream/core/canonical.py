@@ -37,14 +37,9 @@ def parse(record: bytes) -> Any:
     """
     try:
         text = record.decode("utf-8")
-        value = json.loads(
-            text,
-            parse_float=_number,
-            parse_int=_number,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_members,
-        )
-        check(value)
+        value = _parse(text)
+        if b"\\u" in record or record.count(b"[") + record.count(b"{") > DEPTH_LIMIT:
+            check(value)
     except UnicodeDecodeError as error:
         raise DecodeError(f"not UTF-8 at byte {error.start}") from None
     except UnicodeEncodeError:
@@ -119,10 +114,12 @@ _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _quote = json.encoder.encode_basestring
 
 
-def _number(text: str) -> int | Decimal:
-    """An exact number; an int where the text is a short integer."""
-    if len(text) < 19 and text.lstrip("-").isdigit():
-        return int(text)
+def _whole(text: str) -> int | Decimal:
+    """An exact number; an int where the text is short, since reading a long one takes long."""
+    return int(text) if len(text) < 19 else Decimal(text)
+
+
+def _fraction(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -140,6 +137,11 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise DecodeError(f"member {twice!r} stands twice in one object")
     return members
+
+
+_parse = json.JSONDecoder(
+    parse_float=_fraction, parse_int=_whole, parse_constant=_refuse_constant, object_pairs_hook=_members
+).decode
 
 
 def check(value: Any, depth: int = 0) -> None:

@@ -66,6 +66,8 @@ def _plain(value: Any) -> Any:
     if kind in SIMPLE:
         return value
     if kind is dict:
+        if SIMPLE.issuperset(map(type, value.values())):
+            return value
         return {name: _plain(member) for name, member in value.items()}
     if kind is list:
         return [_plain(item) for item in value]

@@ -26,7 +26,7 @@ from twinstream.spec.formats.jsontext import decode
 from twinstream.spec.model import DEFAULT_KIND, Spec
 from twinstream.spec.paths import ABSENT, read
 from twinstream.spec.paths import Path as FieldPath
-from twinstream.spec.reading import IGNORED, reader_of
+from twinstream.spec.reading import IGNORED, Reader, Way, json_reader_of, reader_of
 from twinstream.spec.records import TOMBSTONE, Records
 from twinstream.spec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
 from twinstream.spec.routes import Routing, routing_of, typed
@@ -83,11 +83,15 @@ class Codec:
         self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
         self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
         self._twins: dict[bytes, Form] = {}
-        fast = self._records.json and not self._told_apart and not self._tolerant
-        keeps = self._keeps_record
-        self._read = (
-            reader_of(spec, routing.route, self._exactly, self._twins, keeps=keeps) if fast else self._exactly
-        )
+        self._read = self._exactly if self._told_apart else self._reader(spec, routing)
+
+    def _reader(self, spec: Spec, routing: Routing) -> Reader:
+        """What reads a record that has no twin."""
+        twins, keeps = self._twins if self._has_twins else None, self._keeps_record
+        way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
+        if self._records.json:
+            return json_reader_of(spec, way)
+        return reader_of(spec, way, self._records.decode) if self._records.structured else self._exactly
 
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT

@@ -1,40 +1,41 @@
 """The fast readers: from the bytes of a plain JSON record to its form, in one function for each common shape.
 
-`Codec.form` reads every record of every spec, through several calls. Where the fields that matter stand at
-the top of an object, and the record decodes without loss, one function does the same with less in between. A
-fast reader may decline any record and leave it to `Codec.form`; what it returns is what that returns.
+`Codec.form` reads every record of every spec, through several calls. Where a record decodes without loss, one
+function does the same with less in between. A fast reader may decline any record and leave it to
+`Codec.form`; what it returns is what that returns.
 
 Why a decoded record is known to be exact: orjson writes it back to the same bytes (`formats.jsontext`). For
 simple members (texts, whole numbers, booleans, null) an equal length says the same: orjson writes each in the
 fewest bytes, so a record with a member more than once would be longer.
 
-Where kinds are declared, one member tells them all: a table from its value to the kind. Only texts and whole
-numbers are looked up in it, since Python takes True, 1 and 1.0 for one key.
+Where kinds are declared, one member at the top tells them all: a table from its value to the kind. Only texts
+and whole numbers are looked up in it, since Python takes True, 1 and 1.0 for one key.
 
 A form is made as a plain tuple of the shape of `Form`, at a fifth of the cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import orjson
 
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError
-from twinstream.spec.canonical import SIMPLE, sorted_text
-from twinstream.spec.equality import Equality
+from twinstream.spec.canonical import SIMPLE, canonical_value, sorted_text
+from twinstream.spec.equality import Equality, SpecEquality
 from twinstream.spec.formats.jsontext import SHORT, lossless
 from twinstream.spec.model import DEFAULT_KIND, Spec
 from twinstream.spec.paths import parse_path
+from twinstream.spec.reduction import Change
 
 IGNORED = Form(None, b"", "", b"")
 """Stands for an event of a kind that the spec leaves out of the comparison."""
 
 Reader = Callable[[bytes | None], Form]
 Route = Callable[[str, Any, bytes], Hashable]
-Trim = Callable[[dict[str, Any]], dict[str, Any]]
+Decode = Callable[[bytes | None], Any]
 Place = Callable[[dict[str, Any], bytes], tuple[Hashable, str] | None]
 Twins = dict[bytes, Any]
 """Forms by their record; Any, since a plain tuple stands for a form."""
@@ -61,34 +62,57 @@ class _Kind(NamedTuple):
 
 
 class _Kinds(NamedTuple):
-    """The member that tells the kinds, the kind for each of its values, and that for all others, if any."""
+    """The member that tells the kinds, the kind for each of its values, and that for all others, if any.
 
+    It stands at the top of the value: of what is decoded or, where that is a whole record, `inside` it.
+    """
+
+    inside: bool
     member: str
     by_value: dict[str | int, _Kind]
     other: _Kind | None
 
 
-def reader_of(spec: Spec, route: Route, exactly: Reader, twins: Twins, *, keeps: bool) -> Reader:
-    """The fast reader of a spec, or `exactly` itself where the spec has no common shape.
+class Way(NamedTuple):
+    """How the records of a spec are read where nothing is in the way of it.
 
-    A fast reader calls `exactly` for each record that it declines. `keeps` tells whether the content of a
-    form is the record. Where all of a record is compared, the form is left in `twins`, as `exactly` does.
+    `route` places an event. `reduce` leaves what is compared of a value, None where that is all. `keeps`
+    tells whether the content of a form is the record. `exactly` is what a reader calls for each record that
+    it declines. Where `twins` is given, forms are left there, as `exactly` does.
     """
-    kinds, equality = _kinds(spec, route), spec.equality
-    if kinds is None or not _is_simple(equality):
+
+    route: Route
+    reduce: Change | None
+    keeps: bool
+    exactly: Reader
+    twins: Twins | None
+
+
+def reader_of(spec: Spec, way: Way, decode: Decode) -> Reader:
+    """The reader of records of any format, or `exactly` itself where the kinds are not told simply."""
+    kinds = _kinds(spec, way.route)
+    return way.exactly if kinds is None else _decoded(decode, _placing(kinds, way.route), way)
+
+
+def json_reader_of(spec: Spec, way: Way) -> Reader:
+    """The fast reader of plain JSON records, or `exactly` itself where the kinds are not told simply."""
+    route, reduce, keeps, exactly, _ = way
+    twins = {} if way.twins is None else way.twins
+    kinds = _kinds(spec, route)
+    if kinds is None:
         return exactly
-    alone, trim = None if spec.kinds else kinds.other, _trim(equality)
+    alone = None if spec.kinds else kinds.other
     if alone is not None and alone.lane is not _BY_ROUTE:
         if keeps:
             return _sequence(alone, exactly, twins)
-        if trim is None and alone.lane is _BY_CONTENT:
+        if reduce is None and alone.lane is _BY_CONTENT:
             return _bag(exactly, twins)
-        if equality.ignore and not equality.absent_is_null:
-            return _without(_names(equality.ignore), alone, exactly)
+        if (names := _ignored(spec.equality)) is not None:
+            return _without(names, alone, exactly)
     place = _placing(kinds, route)
     if keeps:
         return _placed(place, exactly, twins)
-    return _compared(place, exactly, twins) if trim is None else _trimmed(trim, place, exactly)
+    return _compared(place, exactly, twins) if reduce is None else _reduced(reduce, place, exactly)
 
 
 # -- what the spec says ------------------------------------------------------------------------------------
@@ -97,24 +121,28 @@ def reader_of(spec: Spec, route: Route, exactly: Reader, twins: Twins, *, keeps:
 def _kinds(spec: Spec, route: Route) -> _Kinds | None:
     """How the kinds are told by one member, None where they are not."""
     if not spec.kinds:
-        return _Kinds("", {}, _kind(spec, DEFAULT_KIND, route))
-    members: set[tuple[str, ...]] = set()
-    by_value: dict[str | int, _Kind] = {}
+        return _Kinds(False, "", {}, _kind(spec, DEFAULT_KIND, route))
+    members = {spec.path_of(field) for kind in spec.kinds.values() for field in kind.where}
+    values = [wanted for kind in spec.kinds.values() for wanted in kind.where.values()]
+    scalars = [value for wanted in values for value in (wanted if isinstance(wanted, list) else [wanted])]
+    if len(members) != 1 or not all(type(value) is str or type(value) is int for value in scalars):
+        return None
+    (path,) = members
+    inside = path[0] == "$value" and spec.whole
+    return _Kinds(inside, path[-1], *_table(spec, route)) if len(path) == 1 + inside else None
+
+
+def _table(spec: Spec, route: Route) -> tuple[dict[Any, _Kind], _Kind | None]:
+    """The kind for each value of the one member that tells them, and the kind for all others."""
+    by_value: dict[Any, _Kind] = {}
     for name, kind in spec.kinds.items():
         made = _Kind(None, "", None) if kind.ignore else _kind(spec, name, route)
         if not kind.where:
-            return _Kinds(members.pop()[0], by_value, made) if _told(members) else None
-        members |= {parse_path(field) for field in kind.where}
-        for wanted in kind.where.values():
-            for value in wanted if isinstance(wanted, list) else [wanted]:
-                if type(value) is not str and type(value) is not int:
-                    return None
-                by_value.setdefault(value, made)
-    return _Kinds(members.pop()[0], by_value, None) if _told(members) else None
-
-
-def _told(members: set[tuple[str, ...]]) -> bool:
-    return len(members) == 1 and all(len(path) == 1 for path in members)
+            return by_value, made
+        (wanted,) = kind.where.values()
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            by_value.setdefault(value, made)
+    return by_value, None
 
 
 def _kind(spec: Spec, name: str, route: Route) -> _Kind:
@@ -129,7 +157,7 @@ def _kind(spec: Spec, name: str, route: Route) -> _Kind:
             return _Kind(name, "", lanes[0])
         return _Kind(name, "", _BY_CONTENT if lanes == [b"1", b"2"] else _BY_ROUTE)
     except DecodeError:
-        paths = [parse_path(field) for field in spec.order_fields]
+        paths = [spec.path_of(field) for field in spec.order_fields]
     for path in paths:
         if len(path) == 1 and all(_is_key(path[0], value, name, route) for value in ("a", "b", 1, 2)):
             return _Kind(name, path[0], None)
@@ -143,35 +171,11 @@ def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
         return False
 
 
-def _is_simple(equality: Equality) -> bool:
-    """Whether members at the top are left out, and nothing else is done."""
-    named = [parse_path(field) for field in (*equality.ignore, *(equality.compare_only or ()))]
-    changed = equality.quantum or equality.tolerance or equality.unordered or equality.sets
-    return not changed and all(len(path) == 1 for path in named)
-
-
-def _names(fields: Iterable[str]) -> list[str]:
-    return [parse_path(field)[0] for field in fields]
-
-
-def _trim(equality: Equality) -> Trim | None:
-    """What leaves the members that are compared of a simple object; None where that is all of them."""
-    dropped = [parse_path(field)[0] for field in equality.ignore]
-    kept = (
-        None if equality.compare_only is None else [parse_path(field)[0] for field in equality.compare_only]
-    )
-    nulls = equality.absent_is_null
-
-    def trim(value: dict[str, Any]) -> dict[str, Any]:
-        if kept is not None:
-            value = {name: value[name] for name in kept if name in value}
-        for name in dropped:
-            value.pop(name, None)
-        if nulls and None in value.values():
-            return {name: member for name, member in value.items() if member is not None}
-        return value
-
-    return trim if nulls or dropped or kept is not None else None
+def _ignored(equality: Equality) -> list[str] | None:
+    """The members at the top that are not compared, None where that is not all that equality says."""
+    paths = [parse_path(field) for field in equality.ignore]
+    only = equality == SpecEquality(ignore=equality.ignore)
+    return [path[0] for path in paths] if only and all(len(path) == 1 for path in paths) else None
 
 
 def _placing(kinds: _Kinds, route: Route) -> Place:
@@ -179,10 +183,10 @@ def _placing(kinds: _Kinds, route: Route) -> Place:
 
     It raises one of `_DECLINE` where it cannot tell.
     """
-    member, by_value, other = kinds
+    inside, member, by_value, other = kinds
 
     def place(value: dict[str, Any], content: bytes) -> tuple[Hashable, str] | None:
-        told = value.get(member)
+        told = (value["$value"] if inside else value).get(member)
         if type(told) not in _TELLING:
             raise TypeError
         name, key, lane = by_value.get(told, other)  # type: ignore[arg-type, misc]
@@ -227,8 +231,9 @@ def _bag(exactly: Reader, twins: Twins) -> Reader:
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
-            content = _content(value)
-            if content is not None and (len(content) == len(record) or lossless(record, _dumps(value))):
+            simple = SIMPLE.issuperset(map(type, value.values()))
+            content = sorted_text(value) if simple else canonical_value(value)
+            if (simple and len(content) == len(record)) or lossless(record, _dumps(value)):
                 form = twins[record] = (content, content, DEFAULT_KIND, record)
                 return form
         except _DECLINE:
@@ -249,9 +254,9 @@ def _without(fields: list[str], kind: _Kind, exactly: Reader) -> Reader:
             if (written == record and len(record) <= SHORT) or lossless(record, written):
                 for field in fields:
                     value.pop(field, None)
-                content = _content(value)
+                content = canonical_value(value)
                 lane = content if bag else value[key] if key else lane_of_all
-                if content is not None and (not key or type(lane) in _KEYS):
+                if not key or type(lane) in _KEYS:
                     return lane, content, name, record
         except _DECLINE:
             pass
@@ -289,8 +294,9 @@ def _compared(place: Place, exactly: Reader, twins: Twins) -> Reader:
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
-            content = _content(value)
-            if content is not None and (len(content) == len(record) or lossless(record, _dumps(value))):
+            simple = SIMPLE.issuperset(map(type, value.values()))
+            content = sorted_text(value) if simple else canonical_value(value)
+            if (simple and len(content) == len(record)) or lossless(record, _dumps(value)):
                 placed = place(value, content)
                 if placed is None:
                     return IGNORED
@@ -303,18 +309,17 @@ def _compared(place: Place, exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _trimmed(trim: Trim, place: Place, exactly: Reader) -> Reader:
+def _reduced(reduce: Change, place: Place, exactly: Reader) -> Reader:
     """The content is the canonical form of what is compared."""
 
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
             if type(value) is dict and lossless(record, _dumps(value)):
-                value = trim(value)
-                content = _content(value)
-                if content is not None:
-                    placed = place(value, content)
-                    return IGNORED if placed is None else (placed[0], content, placed[1], record)
+                value = reduce(value)
+                content = canonical_value(value)
+                placed = place(value, content)
+                return IGNORED if placed is None else (placed[0], content, placed[1], record)
         except _DECLINE:
             pass
         return exactly(record)
@@ -322,8 +327,25 @@ def _trimmed(trim: Trim, place: Place, exactly: Reader) -> Reader:
     return read
 
 
-def _content(value: Any) -> bytes | None:
-    """The canonical form of an object of simple members, None for anything else."""
-    if SIMPLE.issuperset(map(type, value.values())):
-        return sorted_text(value)
-    return None
+def _decoded(decode: Decode, place: Place, way: Way) -> Reader:
+    """Any format, read by its decoder."""
+    _, reduce, keeps, exactly, twins = way
+
+    def read(record: Any) -> Any:
+        try:
+            value = decode(record)
+            if reduce is not None:
+                value = reduce(value)
+            content = record if keeps else canonical_value(value)
+            placed = place(value, content)
+            if placed is None:
+                return IGNORED
+            form = (placed[0], content, placed[1], record)
+            if twins is not None:
+                twins[record] = form
+            return form
+        except _DECLINE:
+            pass
+        return exactly(record)
+
+    return read

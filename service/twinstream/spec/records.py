@@ -32,6 +32,7 @@ _NO_VALUE = 2
 class Records:
     """The records of one comparison. `alike` tells whether both sides are read in the same way.
 
+    `json` tells whether each is a JSON text and nothing more, `structured` whether values have members.
     Raises SpecError where a schema file cannot be used.
     """
 
@@ -39,6 +40,7 @@ class Records:
         ways = [spec.decode_of(side) for side in Side]
         self.alike = ways[0] == ways[1]
         self.json = self.alike and ways[0].format == "json" and not spec.whole
+        self.structured = spec.whole or all(way.format not in {"utf8", "bytes"} for way in ways)
         decoders = [decoder_of(way, folder) for way in ways[: 1 if self.alike else 2]]
         reads = [
             _read(decoder, way.tombstones == "ignore", _named(spec) if spec.whole else None)
@@ -75,11 +77,13 @@ def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath
     def read(record: bytes | None) -> Any:
         return tombstone() if record is None else decoder(record)
 
+    beside = outside(named or ())
+
     def read_whole(record: bytes | None) -> Any:
         parts = None if record is None else opened(record)
         if parts is None or parts.value is None:
             return tombstone()
-        return {"$value": decoder(parts.value), **outside(parts, named or ())}
+        return {"$value": decoder(parts.value), **beside(parts)}
 
     return read if named is None else read_whole
 

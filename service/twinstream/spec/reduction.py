@@ -27,7 +27,7 @@ from fractions import Fraction
 from math import isfinite, nan
 from typing import Any
 
-from twinstream.spec.canonical import canonical_value, decimal_number
+from twinstream.spec.canonical import SIMPLE, canonical_value, decimal_number
 from twinstream.spec.equality import Equality, Tolerance
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path
@@ -106,6 +106,8 @@ def _in_turn(steps: Sequence[Change]) -> Change:
 
 def _without_nulls(value: Any) -> Any:
     if type(value) is dict:
+        if None not in value.values() and SIMPLE.issuperset(map(type, value.values())):
+            return value
         return {name: _without_nulls(member) for name, member in value.items() if member is not None}
     return [_without_nulls(item) for item in value] if type(value) is list else value
 
@@ -137,7 +139,10 @@ def _keeper(paths: Iterable[Path]) -> Change:
         kept = _only(value, tree)
         return {} if kept is ABSENT else kept
 
-    return keep
+    def keep_top(value: Any) -> Any:
+        return {name: value[name] for name in tree if name in value} if type(value) is dict else keep(value)
+
+    return keep if any(tree.values()) else keep_top
 
 
 def _only(value: Any, tree: _Tree | None) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.registry import Registry, running
 from tests.support.streams import LEFT, RIGHT, spec
-from twinstream.core.events import Side
+from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError, SpecError
 from twinstream.spec.codec import IGNORED, Codec, Refused
 from twinstream.spec.formats.envelope import envelope
@@ -45,7 +45,7 @@ def two_sides(
 def form(codec: Codec, record: bytes | None, side: Side = LEFT) -> Any:
     forms, refused = codec.forms([record], side)
     assert not refused
-    return forms[0]
+    return Form._make(forms[0])
 
 
 # -- formats ---------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_a_registry_that_is_away_decides_nothing_and_the_same_records_can_be_giv
                 codec.forms(records)
         registry.trouble = None
         forms, refused = codec.forms(records)
-    assert forms[0].lane == 1
+    assert forms[0][0] == 1
     assert [place for place, _ in refused] == [1]
 
 

@@ -6,7 +6,7 @@ is handed around as the record is this envelope. It can be opened without knowin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
@@ -46,22 +46,25 @@ def opened(packed: bytes) -> Whole:
     return Whole(*msgpack.unpackb(packed))
 
 
-def outside(parts: Whole, named: Collection[Path]) -> dict[str, Any]:
-    """What a record has beside its value, under the names that comparison files use.
+def outside(named: Collection[Path]) -> Callable[[Whole], dict[str, Any]]:
+    """What reads all that a record has beside its value, under the names that comparison files use.
 
     `named` are the paths that the comparison file names. Of the headers only those are read, of several with
-    one name the last. Raises DecodeError where the key or a header is named and is not UTF-8.
+    one name the last. It raises DecodeError where the key or a header is named and is not UTF-8.
     """
-    last = dict(parts.headers)
-    names = [path[1] for path in named if path[0] == "$headers" and len(path) > 1 and path[1] in last]
-    return {
-        "$key": _text("key", parts.key, must=("$key",) in named),
-        "$timestamp": parts.timestamp_ms,
-        "$partition": parts.partition,
-        "$headers": {
-            name: _text(f"header `{name}`", last[name], must=True) for name in names if name in last
-        },
-    }
+    names, key_is_named = [path[1] for path in named if path[0] == "$headers"], ("$key",) in named
+
+    def read(parts: Whole) -> dict[str, Any]:
+        partition, timestamp_ms, key, headers, _ = parts
+        last = dict(headers) if names else {}
+        return {
+            "$key": _text("key", key, must=key_is_named),
+            "$timestamp": timestamp_ms,
+            "$partition": partition,
+            "$headers": {n: _text(f"header `{n}`", last[n], must=True) for n in names if n in last},
+        }
+
+    return read
 
 
 def _text(what: str, value: bytes | None, *, must: bool) -> str | bytes | None:

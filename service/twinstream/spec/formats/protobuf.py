@@ -33,6 +33,8 @@ from twinstream.errors import DecodeError, SourceError, SpecError
 from twinstream.spec.formats.registry import Body, Registry, framed, text_of
 
 _KEY = "decode.schema_file"
+_SHORT = 100
+"""Bytes that are too few to be nested deeper than 128: each message, list or map takes one at least."""
 Convert = Callable[[Any], Any]
 
 
@@ -190,7 +192,8 @@ def body_of(descriptor: Descriptor) -> Body:
         if message.ByteSize() != size:
             problem = f"has a field that `{descriptor.full_name}`, or a message in it, does not have"
             raise DecodeError(f"{problem}; the schema must be the one that it was written with")
-        check(value)
+        if len(record) > _SHORT:
+            check(value)
         return value
 
     return decode

@@ -19,7 +19,7 @@ def test_what_is_put_in_comes_out(
 
 def test_the_outside_has_the_names_of_comparison_files() -> None:
     parts = opened(envelope(b"{}", b"k", [("a", b"1"), ("b", None), ("c", b"\xff")], 5, 2))
-    assert outside(parts, [("$headers", "a"), ("$headers", "b"), ("$headers", "d")]) == {
+    assert outside([("$headers", "a"), ("$headers", "b"), ("$headers", "d")])(parts) == {
         "$key": "k",
         "$timestamp": 5,
         "$partition": 2,
@@ -29,7 +29,7 @@ def test_the_outside_has_the_names_of_comparison_files() -> None:
 
 def test_the_last_header_of_a_name_counts() -> None:
     parts = opened(envelope(b"{}", None, [("a", b"1"), ("a", b"2")], 0, 0))
-    assert outside(parts, [("$headers", "a")]) == {
+    assert outside([("$headers", "a")])(parts) == {
         "$key": None,
         "$timestamp": 0,
         "$partition": 0,
@@ -39,11 +39,11 @@ def test_the_last_header_of_a_name_counts() -> None:
 
 def test_a_key_or_a_named_header_that_is_no_text_is_refused() -> None:
     with pytest.raises(DecodeError, match="the key of the record is not UTF-8 at byte 1"):
-        outside(opened(envelope(b"{}", b"a\xff", [], 0, 0)), [("$key",)])
+        outside([("$key",)])(opened(envelope(b"{}", b"a\xff", [], 0, 0)))
     with pytest.raises(DecodeError, match="the header `h` of the record is not UTF-8 at byte 0"):
-        outside(opened(envelope(b"{}", None, [("h", b"\xff")], 0, 0)), [("$headers", "h")])
+        outside([("$headers", "h")])(opened(envelope(b"{}", None, [("h", b"\xff")], 0, 0)))
 
 
 def test_what_is_not_named_may_be_any_bytes() -> None:
     parts = opened(envelope(b"{}", b"a\xff", [("h", b"\xff")], 0, 0))
-    assert outside(parts, []) == {"$key": b"a\xff", "$timestamp": 0, "$partition": 0, "$headers": {}}
+    assert outside([])(parts) == {"$key": b"a\xff", "$timestamp": 0, "$partition": 0, "$headers": {}}
