@@ -47,7 +47,12 @@ KINDS = [
 ]
 EQUALITIES = [
     *("{}", "{}", "{ignore: [c]}", "{ignore: [c.d]}", "{compare_only: [a, b, d]}", "{absent_is_null: true}"),
-    *("{ignore: [c], absent_is_null: true}", "{quantum: {c: 0.1}}", "{unordered: [c]}", "{sets: [c]}"),
+    *(
+        "{ignore: [c], absent_is_null: true}",
+        "{quantum: {c: 0.1}}",
+        "{unordered: [c]}",
+        "{tolerance: {c: {abs: 1}}}",
+    ),
 ]
 
 

@@ -83,7 +83,7 @@ class Codec:
         self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
         self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
         self._twins: dict[bytes, Form] = {}
-        self._read = self._exactly if self._told_apart else self._reader(spec, routing)
+        self._read = self._exactly if self._told_apart or self._tolerant else self._reader(spec, routing)
 
     def _reader(self, spec: Spec, routing: Routing) -> Reader:
         """What reads a record that has no twin."""
