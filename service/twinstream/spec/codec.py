@@ -15,7 +15,6 @@ The hot path of the whole service. What it does, and why it is exact:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Canonical, Form, Side
@@ -56,19 +55,21 @@ class _Rules(NamedTuple):
 
 
 class Codec:
-    """What one spec makes of a record. A relative `schema_file` is looked for in `folder`.
+    """What one spec makes of a record.
 
-    `canonical` maps the contents of its forms to canonical form, `identity` a record to what it is about.
-    `close` tells whether two equal records agree within every tolerance; it is None where there is none.
+    `order` is the order that the routes of its forms are for. `canonical` maps the contents of its forms to
+    canonical form, `identity` a record to what it is about. `close` tells whether two equal records agree
+    within every tolerance; it is None where there is none.
+
     All records but those given to `forms` are as forms hold them (`Form.record`).
 
-    Raises SpecError where a schema file cannot be used.
+    Raises SpecError where a schema file, or the function of a callable order, cannot be used.
     """
 
-    def __init__(self, spec: Spec, routing: Routing | None = None, folder: Path = Path()) -> None:
-        routing = routing or routing_of(spec)
-        self.bag = spec.order == "unordered"
-        self._records = Records(spec, folder)
+    def __init__(self, spec: Spec) -> None:
+        self._records = Records(spec)
+        routing = routing_of(spec, self._records.decode)
+        self.order = routing.order
         self._kinds = _kind_of(spec)
         self._rules = {kind: _rules_of(spec, kind) for kind in spec.compared_kinds}
         self._route = routing.route

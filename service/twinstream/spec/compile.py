@@ -8,7 +8,6 @@ from twinstream.core.rules import Rules
 from twinstream.spec.codec import Codec
 from twinstream.spec.known import known_differences
 from twinstream.spec.model import Spec
-from twinstream.spec.routes import routing_of
 
 
 def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) -> Rules:
@@ -17,7 +16,7 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
     `running_at` is when recorded input is compared; None for a running comparison (see `known_differences`).
     """
     return Rules(
-        order=routing_of(spec).order,
+        order=codec.order,
         close=codec.close,
         known=known_differences(spec, codec, running_at=running_at),
         canonical=codec.canonical,

@@ -11,7 +11,6 @@ Almost always that is the value's bytes as Kafka has them. Two comparison files 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from twinstream.core.events import Side
@@ -36,12 +35,12 @@ class Records:
     Raises SpecError where a schema file cannot be used.
     """
 
-    def __init__(self, spec: Spec, folder: Path) -> None:
+    def __init__(self, spec: Spec) -> None:
         ways = [spec.decode_of(side) for side in Side]
         self.alike = ways[0] == ways[1]
         self.json = self.alike and ways[0].format == "json" and not spec.whole
         self.structured = spec.whole or all(way.format not in {"utf8", "bytes"} for way in ways)
-        decoders = [decoder_of(way, folder) for way in ways[: 1 if self.alike else 2]]
+        decoders = [decoder_of(way) for way in ways[: 1 if self.alike else 2]]
         reads = [
             _read(decoder, way.tombstones == "ignore", _named(spec) if spec.whole else None)
             for decoder, way in zip(decoders, ways, strict=False)

@@ -33,7 +33,7 @@ from twinstream.core.orders import (
     Time,
 )
 from twinstream.errors import DecodeError
-from twinstream.spec.callables import find, related_by
+from twinstream.spec.callables import Decode, find, related_by
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.formats.jsontext import decode
 from twinstream.spec.model import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey, Spec
@@ -56,9 +56,12 @@ class Routing(NamedTuple):
     letters: bool
 
 
-def routing_of(spec: Spec) -> Routing:
-    """Compile the order of a spec. Raises SpecError where its function cannot be found."""
-    return _Compiler(spec).compile(spec.order, spec.kind_names)
+def routing_of(spec: Spec, decode: Decode = decode) -> Routing:
+    """Compile the order of a spec. Raises SpecError where its function cannot be found.
+
+    A function is called with what `decode` makes of records as forms hold them.
+    """
+    return _Compiler(spec, decode).compile(spec.order, spec.kind_names)
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ class _Rule:
 
 
 class _Compiler:
-    def __init__(self, spec: Spec) -> None:
-        self._spec, self._path = spec, spec.path_of
+    def __init__(self, spec: Spec, decode: Decode) -> None:
+        self._spec, self._path, self._decode = spec, spec.path_of, decode
 
     def compile(self, order: Any, kinds: Sequence[str]) -> Routing:
         match order:
@@ -115,7 +118,7 @@ class _Compiler:
             case Dependent(dependent=rules):
                 return self._ruled([self._rule(rule, kinds) for rule in rules], kinds)
             case CallableOrder(callable=name):
-                related = related_by(name, find(name, self._spec.name), decode)
+                related = related_by(name, find(name, self._spec.name), self._decode)
                 return Routing(Pairwise(related), lambda *_: (), False, False)
             case _:
                 raise AssertionError(f"{order!r} is no order")

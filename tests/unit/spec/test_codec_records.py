@@ -14,6 +14,7 @@ import pytest
 from tests.support.registry import Registry, running
 from tests.support.streams import LEFT, RIGHT, spec
 from twinstream.core.events import Form, Side
+from twinstream.core.orders import dependent
 from twinstream.errors import DecodeError, SourceError, SpecError
 from twinstream.spec.codec import IGNORED, Codec, Refused
 from twinstream.spec.formats.envelope import envelope
@@ -32,14 +33,12 @@ def avro(value: Any) -> bytes:
     return stream.getvalue()
 
 
-def two_sides(
-    reference: str, candidate: str, order: str = "{per_key: [k]}", more: str = "", folder: Path = Path()
-) -> Codec:
+def two_sides(reference: str, candidate: str, order: str = "{per_key: [k]}", more: str = "") -> Codec:
     text = (
         f"version: 1\nname: x\nreference: {{topic: a, decode: {reference}}}\n"
         f"candidate: {{topic: b, decode: {candidate}}}\norder: {order}\n{more}"
     )
-    return Codec(loads(text), folder=folder)
+    return Codec(loads(text))
 
 
 def form(codec: Codec, record: bytes | None, side: Side = LEFT) -> Any:
@@ -69,13 +68,21 @@ def test_a_record_without_structure_is_compared_as_it_is(way: str) -> None:
     assert form(codec, b"a").lane == codec.form(b"a").lane
 
 
-def test_a_schema_file_is_looked_for_in_the_folder(tmp_path: Path) -> None:
+def test_the_function_of_an_order_gets_values_whatever_they_are_written_in() -> None:
+    order = "{callable: 'tests.unit.spec.test_callables:same_key'}"
+    codec = Codec(spec(order, "decode: {format: msgpack}"))
+    values = [{"k": 1, "n": 1}, {"k": 1.0, "n": 2}, {"k": 2, "n": 1}]
+    one, same, other = (form(codec, msgpack.packb(value)) for value in values)
+    assert dependent(codec.order, one, same)
+    assert not dependent(codec.order, one, other)
+
+
+def test_a_schema_file_is_read_at_once(tmp_path: Path) -> None:
+    decode = f"decode: {{format: avro, schema_file: {tmp_path}/view.avsc}}"
+    with pytest.raises(SpecError, match=r"view\.avsc: `decode\.schema_file`: cannot be read"):
+        Codec(spec("{per_key: [k]}", decode))
     (tmp_path / "view.avsc").write_text(json.dumps(SCHEMA))
-    read = spec("{per_key: [k]}", "decode: {format: avro, schema_file: view.avsc}")
-    codec = Codec(read, folder=tmp_path)
-    assert form(codec, avro({"k": 1, "v": 0.5})).lane == 1
-    with pytest.raises(SpecError, match="cannot be read"):
-        Codec(read, folder=tmp_path / "elsewhere")
+    assert form(Codec(spec("{per_key: [k]}", decode)), avro({"k": 1, "v": 0.5})).lane == 1
 
 
 # -- sides that are not alike ----------------------------------------------------------------------------
@@ -83,7 +90,7 @@ def test_a_schema_file_is_looked_for_in_the_folder(tmp_path: Path) -> None:
 
 def test_the_same_value_has_the_same_form_whatever_it_is_written_in(tmp_path: Path) -> None:
     (tmp_path / "view.avsc").write_text(json.dumps(SCHEMA))
-    codec = two_sides("{format: json}", "{format: avro, schema_file: view.avsc}", folder=tmp_path)
+    codec = two_sides("{format: json}", f"{{format: avro, schema_file: {tmp_path}/view.avsc}}")
     left, right = form(codec, b'{"k": 7, "v": 1e-1}'), form(codec, avro({"k": 7, "v": 0.1}), RIGHT)
     assert (left.lane, left.content, left.kind) == (right.lane, right.content, right.kind)
     assert form(codec, avro({"k": 7, "v": None}), RIGHT).content != left.content

@@ -32,14 +32,14 @@ _WITHOUT_SCHEMA: dict[str, Decoder] = {
 }
 
 
-def decoder_of(decode: Decode, folder: Path) -> Decoder:
-    """The decoder for a `decode` of a comparison file; `folder` is where a relative `schema_file` is.
+def decoder_of(decode: Decode) -> Decoder:
+    """The decoder for a `decode` of a comparison file.
 
     It reads the schema file at once and connects to nothing. Raises SpecError for a file that is no schema.
     """
     if decode.format in _WITHOUT_SCHEMA:
         return _WITHOUT_SCHEMA[decode.format]
-    file = folder / (decode.schema_file or "")
+    file = Path(decode.schema_file or "")
     if decode.format == "avro":
         from twinstream.spec.formats.avro import from_file, registered
 
