@@ -23,8 +23,24 @@ from twinstream.spec.paths import Path, overlap, parse_path
 from twinstream.spec.values import Breach, Location, dotted
 
 _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
-_EXCLUDE = {("quantum", "tolerance"): overlap, ("unordered", "sets"): eq}
-"""The ways that exclude each other, and when: an array in the elements of another is another array."""
+
+
+def _holds(inner: Path, array: Path) -> bool:
+    """Whether a field is in the elements of an array, or is the array."""
+    return inner[: len(array)] == array
+
+
+_EXCLUDE = {
+    ("quantum", "tolerance"): overlap,
+    ("tolerance", "unordered"): _holds,
+    ("tolerance", "sets"): _holds,
+    ("unordered", "sets"): eq,
+}
+"""The ways that exclude each other, and when: an array in the elements of another is another array.
+
+Two elements of an array without an order have no places that tell which of them belong together, as a
+tolerance has to know.
+"""
 
 
 class EqualityPath(NamedTuple):

@@ -40,6 +40,12 @@ LEFT_OUT: list[tuple[str, str, str, bool]] = [
     ("{compare_only: [l.p]}", '{"l":[{"p":1,"q":1},{}]}', '{"l":[{"p":1},{"q":2}]}', True),
     ("{compare_only: [l.p]}", '{"l":[{"p":1},{}]}', '{"l":[{"p":1}]}', False),
     ("{compare_only: [l.p]}", '{"l":[{"p":1},{"p":2}]}', '{"l":[{"p":2},{"p":1}]}', False),
+    (
+        "{compare_only: [l.p], unordered: [l]}",
+        '{"l":[{"p":1,"q":1},{"p":2}]}',
+        '{"l":[{"p":2},{"p":1}]}',
+        True,
+    ),
     ("{compare_only: [l.p, l.q]}", '{"l":[{"p":1,"q":2}]}', '{"l":[{"q":2,"p":1,"r":3}]}', True),
 ]
 

@@ -183,6 +183,14 @@ def test_only_fields_of_the_value_are_compared_and_shown(more: str, message: str
             "equality.tolerance`: `a` stands under `quantum` too (`a`); keep one of them",
         ),
         (
+            "{tolerance: {a.b: {abs: 1}}, unordered: [a]}",
+            "equality.unordered`: `a` stands under `tolerance` too (`a.b`); keep one of them",
+        ),
+        (
+            "{tolerance: {a: {abs: 1}}, sets: [a]}",
+            "equality.sets`: `a` stands under `tolerance` too (`a`); keep one of them",
+        ),
+        (
             "{unordered: [a.b], sets: [a.b]}",
             "equality.sets`: `a.b` stands under `unordered` too (`a.b`); keep one of them",
         ),
