@@ -170,12 +170,16 @@ class RuledIndex(Index):
         scope.add(side, event)
 
     def _of_group(self, side: Side, group: Hashable) -> list[Entry]:
-        """The waiting events of a group, oldest first. Complexity: O(k log k) in their number."""
+        """The waiting events of a group, oldest first. Complexity: O(k log k) in their number.
+
+        A key of a rule of another group may look like this group.
+        """
         if type(group) is not tuple:
             return [entry for entry in self._entries(side) if entry[2][0] == group]
         keys = ((role, group) for role in range(self._order.roles))
-        buckets = [self._buckets[side].get(key) for key in keys]
-        entries = {entry[0]: entry for bucket in buckets if bucket is not None for entry in _members(bucket)}
+        found = (self._buckets[side].get(key) for key in keys)
+        members = (entry for bucket in found if bucket is not None for entry in _members(bucket))
+        entries = {entry[0]: entry for entry in members if entry[2][0] == group}
         return [entries[number] for number in sorted(entries)]
 
     def adopt(self, scope: Scope, route: Roles) -> None:
