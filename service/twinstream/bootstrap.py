@@ -20,7 +20,7 @@ import structlog
 import uvicorn
 from prometheus_client import CollectorRegistry
 
-from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.kafka import KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import StatusCollector, exposition
 from twinstream.adapters.redis import RedisStore
@@ -87,6 +87,8 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> W
 
 def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
     topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+    if spec.whole:
+        return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, whole_record)
     return KafkaSource(settings.brokers, spec.name, topics, settings.kafka)
 
 

@@ -11,11 +11,13 @@ from confluent_kafka.admin import AdminClient
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
-from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.kafka import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Source
+from twinstream.spec.formats.envelope import Whole
+from twinstream.spec.formats.envelope import opened as opened_envelope
 
 Write = Callable[[Side, int, bytes | None, int], None]
 """Writes a record to the end of a partition of a side, with a timestamp in milliseconds."""
@@ -46,6 +48,24 @@ def _kafka(request: pytest.FixtureRequest) -> Opened:
         producer.flush()
 
     return KafkaSource(kafka.brokers, "contract", topics, {}), write
+
+
+@pytest.mark.requires_kafka
+def test_a_whole_record_has_its_key_headers_time_and_partition(kafka: Kafka, topic: MakeTopic) -> None:
+    topics = {side: topic(partitions=PARTITIONS) for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    headers: list[tuple[str, str | bytes | None]] = [("a", b"1"), ("b", None)]
+    producer.produce(topics[Side.LEFT], b"{}", b"key", partition=1, timestamp=77, headers=headers)
+    producer.produce(topics[Side.LEFT], None, None, partition=1, timestamp=78)
+    producer.flush()
+    source = KafkaSource(kafka.brokers, "contract", topics, {}, whole_record)
+    source.assign(source.partitions())
+    records = [record for batch in _read(source, Side.LEFT, 2) for record in batch.records]
+    source.close()
+    assert [opened_envelope(record) for record in records if record is not None] == [
+        Whole(1, 77, b"key", [["a", b"1"], ["b", None]], b"{}"),
+        Whole(1, 78, None, [], None),
+    ]
 
 
 def _read(source: Source, side: Side, count: int) -> list[Batch]:

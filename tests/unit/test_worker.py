@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
 
+from tests.support.registry import Registry, running
 from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.core.events import Side
@@ -14,6 +16,33 @@ from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
+
+
+AVRO = """
+version: 1
+name: test
+reference: {{topic: test.reference}}
+candidate: {{topic: test.candidate}}
+decode: {{format: avro, registry: "{url}"}}
+order: total
+evidence: {{matched: 1, seconds: 0}}
+"""
+
+
+def test_records_wait_while_their_schema_registry_is_away_and_none_is_lost() -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}
+    with running(Registry(schemas={7: {"schema": json.dumps(schema)}}, trouble=503)) as registry:
+        bench = Bench(spec=AVRO.format(url=registry.url))
+        for side in Side:
+            for number in range(3):
+                bench.source.append(side, 0, b"\0\0\0\0\x07" + bytes([2 * number]))
+        worker = bench.started()
+        status = bench.run(worker)
+        assert (status.verdict, status.health.status, status.events.reference) == ("PENDING", "degraded", 0)
+        assert registry.url in status.health.reasons[0]
+        registry.trouble = None
+        status = bench.run(worker, steps=6)
+        assert (status.verdict, status.health.status, status.matched) == ("EQUIVALENT", "ok", 3)
 
 
 def test_equal_streams_are_equivalent_and_verified_to_their_ends() -> None:

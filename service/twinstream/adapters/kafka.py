@@ -26,6 +26,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Positions
+from twinstream.spec.formats.envelope import Headers, envelope
 
 BATCH_RECORDS = 1000
 METADATA_TIMEOUT_SECONDS = 3.0
@@ -51,15 +52,32 @@ _second = itemgetter(1)
 _offset = cast("Callable[[Message], int]", Message.offset)
 _partition = cast("Callable[[Message], int]", Message.partition)
 
+Read = Callable[[Message], bytes | None]
+
+
+def whole_record(message: Message) -> bytes:
+    """The envelope of a record, for a comparison that reads more of it than the value."""
+    _, timestamp_ms = message.timestamp()
+    headers = cast("Headers", message.headers() or ())
+    return envelope(message.value(), message.key(), headers, timestamp_ms, _partition(message))
+
 
 class KafkaSource:
-    """Both topics of a comparison. `properties` are librdkafka's, and win over ours."""
+    """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
+
+    `read` makes a record of a message: its value, or `whole_record`.
+    """
 
     def __init__(
-        self, brokers: str, name: str, topics: Mapping[Side, str], properties: Mapping[str, str | int | bool]
+        self,
+        brokers: str,
+        name: str,
+        topics: Mapping[Side, str],
+        properties: Mapping[str, str | int | bool],
+        read: Read = Message.value,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
-        self._readers = {side: _TopicReader(side, topics[side], config) for side in Side}
+        self._readers = {side: _TopicReader(side, topics[side], config, read) for side in Side}
 
     def partitions(self) -> Positions:
         """The first retained offset of every partition. Raises SourceError when Kafka does not answer."""
@@ -91,8 +109,8 @@ class KafkaSource:
 class _TopicReader:
     """One side: a consumer with hand-assigned positions."""
 
-    def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool]) -> None:
-        self._side, self._topic = side, topic
+    def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool], read: Read) -> None:
+        self._side, self._topic, self._record_of = side, topic, read
         self._link = _Link(str(config["bootstrap.servers"]))
         try:
             callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
@@ -149,7 +167,7 @@ class _TopicReader:
         return Batch(
             self._side,
             partition,
-            list(map(Message.value, messages)),
+            list(map(self._record_of, messages)),
             range(first, last + 1) if gapless else list(map(_offset, messages)),
             list(map(_second, map(Message.timestamp, messages))),
         )

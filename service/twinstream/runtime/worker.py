@@ -10,6 +10,7 @@ The loop never waits for anything but records, and those for a few milliseconds.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +24,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
 from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
-from twinstream.ports import Clock, Gap, Positions, Publisher, Source, Store, Stored
+from twinstream.ports import Batch, Clock, Gap, Positions, Publisher, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.reporting import Reporter, Situation
@@ -75,6 +76,9 @@ class Worker:
         self._dirty = True
         self._saved_diverged = False
         self._store_trouble: str | None = None
+        self._registry_trouble: str | None = None
+        self._registry_retry_at = 0.0
+        self._unread: dict[Side, deque[Batch | Gap]] = {}
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
         self._next_save = 0.0
@@ -197,12 +201,29 @@ class Worker:
 
     def _read(self, side: Side) -> None:
         timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
+        items = deque(self._unread.pop(side, ()) or self._source.poll(side, timeout))
         count = 0
-        for item in self._source.poll(side, timeout):
-            self.intake.take(item)
+        while items:
+            if not self._take(items[0]):
+                self._unread[side] = items
+                break
+            item = items.popleft()
             count += 1 if isinstance(item, Gap) else len(item.records)
         self._polled[side] = count
         self._dirty = self._dirty or count > 0
+
+    def _take(self, item: Batch | Gap) -> bool:
+        """Hand over what was read; False where it cannot be decoded now, since a registry is away."""
+        if self._clock.monotonic() < self._registry_retry_at:
+            return False
+        try:
+            self.intake.take(item)
+        except SourceError as error:
+            self._registry_trouble = str(error)
+            self._registry_retry_at = self._clock.monotonic() + RETRY_SECONDS
+            return False
+        self._registry_trouble = None
+        return True
 
     # -- the beat ------------------------------------------------------------------------------------------
 
@@ -313,7 +334,8 @@ class Worker:
                 "redis": self._store_trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
-            situation.troubles = [*filter(None, away.values()), *self._stalled()]
+            troubles = (*away.values(), self._registry_trouble)
+            situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
 
