@@ -6,7 +6,7 @@
     ├── InputError         the user of `check`: a file or a line of it
     ├── DecodeError        the producer of a record: it is not an event of this comparison
     ├── RelationError      the user's code: a function that tells what is dependent failed, or broke a law
-    ├── SourceError        infrastructure: Kafka
+    ├── SourceError        infrastructure: Kafka, a schema registry
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
         └── CheckpointError  the stored state is newer, damaged, or of another spec
@@ -51,7 +51,7 @@ class RelationError(TwinstreamError):
 
 
 class SourceError(TwinstreamError):
-    """Kafka cannot be read."""
+    """Kafka cannot be read, or a schema registry cannot be asked."""
 
 
 class StoreError(TwinstreamError):

@@ -13,7 +13,7 @@ from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
 from twinstream.spec.model import KnownDifference as Declared
 from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, Path, parse_path, read
+from twinstream.spec.paths import ABSENT, Path, read
 from twinstream.spec.routes import typed
 
 Holds = Callable[[Any], bool]
@@ -42,7 +42,7 @@ class _Coverage:
     def __init__(self, rule: Declared, spec: Spec, codec: Codec, running_at: datetime | None) -> None:
         self._kinds = frozenset(rule.when.divergences)
         self._where = _condition(rule, spec)
-        self._fields = [parse_path(field) for field in rule.when.fields]
+        self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
         expires = datetime.combine(rule.expires, time(), UTC)
         self._expires_ms = int(expires.timestamp() * 1000)

@@ -63,31 +63,3 @@ def read(value: Any, path: Path) -> Any:
             return ABSENT
         value = value[name]
     return value
-
-
-def without(value: Any, path: Path) -> Any:
-    """The value without the member at a path. The value itself is left as it is."""
-    if not isinstance(value, dict) or path[0] not in value:
-        return value
-    copy = dict(value)
-    if len(path) == 1:
-        del copy[path[0]]
-    else:
-        copy[path[0]] = without(copy[path[0]], path[1:])
-    return copy
-
-
-def only(value: Any, paths: list[Path]) -> Any:
-    """The parts of the value at the paths, in the same places."""
-    kept: dict[str, Any] = {}
-    for path in paths:
-        member = read(value, path)
-        if member is not ABSENT:
-            _put(kept, path, member)
-    return kept
-
-
-def _put(target: dict[str, Any], path: Path, member: Any) -> None:
-    for name in path[:-1]:
-        target = target.setdefault(name, {})
-    target[path[-1]] = member

@@ -39,6 +39,9 @@ from twinstream.spec.formats.jsontext import decode
 from twinstream.spec.model import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey, Spec
 from twinstream.spec.paths import ABSENT, Path, path_text, read
 
+TIME_DIGITS = 400
+"""Places before or behind the point that a time may have: written out, 1e999999999 fills the memory."""
+
 Route = Callable[[str, Any, bytes], Any]
 """The route of an event, from its kind, its value and its canonical form. Raises DecodeError."""
 Project = Callable[[Any], Hashable]
@@ -329,6 +332,8 @@ def exact_time(number: Any) -> Time:
     if type(number) is int:
         return number
     if isinstance(number, Decimal) and number.is_finite():
+        if number and abs(number.adjusted()) > TIME_DIGITS:
+            raise DecodeError(f"{number} is no time: it has more than {TIME_DIGITS} digits")
         return Fraction(number)
     if isinstance(number, float) and number - number == 0:
         return Fraction(repr(number))

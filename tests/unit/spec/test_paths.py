@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.spec.paths import ABSENT, Path, only, overlap, parse_path, path_text, read, without
+from twinstream.spec.paths import ABSENT, Path, overlap, parse_path, path_text, read
 
 paths = st.lists(st.text("ab.\\", min_size=1), min_size=1).map(tuple)
 
@@ -34,27 +33,3 @@ def test_null_is_read_and_a_missing_member_is_absent() -> None:
     for missing in (("x",), ("a", "x"), ("e", "x"), ("a", "c.d", "0")):
         assert read(VALUE, missing) is ABSENT
     assert read([VALUE], ("a",)) is ABSENT
-
-
-@pytest.mark.parametrize(
-    ("path", "left"),
-    [
-        (("a", "b"), {"a": {"c.d": [1]}, "e": "x"}),
-        (("a",), {"e": "x"}),
-        (("e", "x"), VALUE),
-        (("x", "y"), VALUE),
-    ],
-)
-def test_a_member_is_left_out_of_a_copy(path: Path, left: Any) -> None:
-    before = copy.deepcopy(VALUE)
-    assert without(VALUE, path) == left
-    assert before == VALUE
-
-
-def test_only_the_named_members_stay_in_their_places() -> None:
-    before = copy.deepcopy(VALUE)
-    assert only(VALUE, [("a", "b"), ("x",), ("e",)]) == {"a": {"b": None}, "e": "x"}
-    assert only(VALUE, [("a", "b"), ("a",)]) == {"a": VALUE["a"]}
-    assert only(VALUE, [("a",), ("a", "b")]) == {"a": VALUE["a"]}
-    assert only("text", [("a",)]) == {}
-    assert before == VALUE
