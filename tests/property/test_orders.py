@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.oracle import PlainMatcher, equivalent
 from tests.support.orders import Event, as_callable
 from tests.support.streams import LEFT, RIGHT, Driver
-from tests.support.worlds import World, worlds
+from tests.support.worlds import World, world, worlds
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.snapshot import restore, snapshot
@@ -140,6 +141,44 @@ def test_accounts_hold_after_every_batch_and_review(world: World, cuts: list[boo
     check_accounts(driver)
 
 
+@given(worlds(), cuts)
+def test_what_is_verified_ends_at_the_first_event_that_is_unmatched_or_divergent(
+    world: World, cuts: list[bool]
+) -> None:
+    driver = world.driver()
+    for batch in world.batches(cuts):
+        driver.take([batch], review=True)
+        driver.comparison.survey((True, True))
+        found = [divergence.finding for divergence in driver.findings()]
+        for side in Side:
+            divergent = [event[2] for event in (finding[1 + side] for finding in found) if event is not None]
+            first = min([*driver.held(side), *divergent], default=driver.offsets[side])
+            assert driver.comparison.verified_up_to(side, {0: driver.offsets[side]}) == {0: first}
+
+
+@given(worlds(), cuts)
+def test_a_halt_takes_in_nothing_behind_the_first_difference(world: World, cuts: list[bool]) -> None:
+    open_ended = replace(world, steps=tuple(step for step in world.steps if step.event is not None))
+    driver, plain = world.driver(on_divergence="halt"), plain_matcher(world)
+    driver.take(open_ended.batches(cuts))
+    late = 0
+    for number, step in enumerate(open_ended.steps):
+        assert step.event is not None
+        late += plain.diverged
+        plain.feed(step.side, (number, step.event))
+    waiting = sum(map(len, plain.unmatched)) + plain.diverged
+    assert driver.comparison.diverged == plain.diverged
+    assert sum(account.ignored for account in driver.comparison.accounts) == late
+    assert 2 * driver.comparison.matched == sum(driver.offsets) - late - waiting
+
+
+COPY_BESIDE_A_BARRIER = world(
+    '{"barrier": ["b"], "inner": "total"}', "L:a/v=1 L:a/v=2 L:b R:a/v=1 R:a/v=1 R:a/v=2 R:b"
+)
+"""The epoch of the surplus copy ends in the batch in which the copy and its event come."""
+
+
+@example(COPY_BESIDE_A_BARRIER, [True], [False])
 @given(worlds(), cuts, cuts)
 def test_the_size_of_batches_changes_nothing(world: World, some: list[bool], others: list[bool]) -> None:
     outcomes = []

@@ -234,6 +234,24 @@ def test_an_event_of_one_identity_changed_in_its_epoch(order: Any, interleave: s
     check_found(answer, "changed r2=2 r2=7")
 
 
+TWO_CLASSES = {
+    "dependent": [
+        {"pair": ["c", "c"], "same": ["k"], "within": {"field": "ts", "less_than": 1}},
+        {"pair": ["a", "b"], "same": ["k", {"first": "k", "second": "m"}]},
+    ]
+}
+
+
+@ways
+def test_a_fault_in_one_class_of_rules_touches_no_other(interleave: str) -> None:
+    """Though the keys of both look alike: the second class, key 0, and the keys 1 and 0."""
+    first, second = ({"type": "c", "k": 0, "ts": 1, "v": value} for value in (1, 2))
+    other, kinds = {"type": "b", "k": 1, "m": 0}, {kind: {"where": {"type": kind}} for kind in "abc"}
+    answer = compare(TWO_CLASSES, [second, other], [first, second, other], interleave, kinds=kinds)
+    assert differences(answer) == {"extra": 1}
+    assert answer["matched"] == 2
+
+
 # -- going on while the sides are open -----------------------------------------------------------------------
 
 
