@@ -11,6 +11,11 @@ from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order, Ruled
 from twinstream.errors import DecodeError
 from twinstream.spec.routes import exact_time, routing_of
 
+SIDE_BY_SIDE = """
+  parallel:
+    x: {kinds: [a, b], order: {barrier: a, inner: total}}
+    y: {kinds: [c], order: total}
+"""
 KINDS = "kinds: {a: {where: {t: a}}, b: {where: {t: b}}, c: {}}"
 
 
@@ -23,11 +28,7 @@ KINDS = "kinds: {a: {where: {t: a}}, b: {where: {t: b}}, c: {}}"
         ("{barrier: a, inner: unordered, copies: per_partition}", Epochs(Lanes(), copies=True)),
         ("{by_key: [k], inner: {barrier: a, inner: total}}", Keyed(Epochs(Lanes()))),
         ("{parallel: {x: {kinds: [a, b], order: total}, y: {kinds: [c], order: unordered}}}", Lanes()),
-        (
-            "{parallel: {x: {kinds: [a, b], order: {barrier: a, inner: total}}, "
-            "y: {kinds: [c], order: total}}}",
-            Branches((Epochs(Lanes()), Lanes())),
-        ),
+        (SIDE_BY_SIDE, Branches((Epochs(Lanes()), Lanes()))),
         ("{dependent: [[a, '*'], [b, b], {pair: [c, c], same: [k]}]}", Epochs(Lanes())),
         ("{dependent: [[a, a], [b, b], [a, b]]}", Lanes()),
         ("{dependent: [['*', '*']]}", Lanes()),
