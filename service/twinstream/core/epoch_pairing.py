@@ -195,16 +195,22 @@ class _Search:
         else:
             part = inside(self.left.epochs[place[0]], self.right.epochs[place[1]], False)
             clean = max(0, len(part.pairs) - 2 * min(len(part.left_tail), len(part.right_tail)))
-            impossible = (ahead[0] and part.right_tail) or (ahead[1] and part.left_tail)
+            self._refuse_stragglers(part, ahead)
             part.left_tail += _places(self.left, place[0])
             part.right_tail += _places(self.right, place[1])
-            if impossible:
-                result.clean = result.epochs = clean = 0
         if part.different:
             result.clean, result.epochs = part.clean, 0
         else:
             result.clean += clean
         result.include(part)
+
+    @staticmethod
+    def _refuse_stragglers(part: Pairing, ahead: tuple[bool, bool]) -> None:
+        """What the side behind has in an epoch that the other is past will not be answered any more."""
+        if ahead[0] and part.right_tail:
+            part.right_rest, part.right_tail, part.clean = part.right_rest + part.right_tail, [], 0
+        if ahead[1] and part.left_tail:
+            part.left_rest, part.left_tail, part.clean = part.left_rest + part.left_tail, [], 0
 
     def _all_that_is_left(self, inside: Inside, place: Place) -> Pairing:
         i, j = place

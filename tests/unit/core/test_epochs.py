@@ -83,6 +83,15 @@ def test_a_lane_that_is_set_aside_does_not_hold_a_barrier_up() -> None:
     assert driver.comparison.matched == 4
 
 
+@pytest.mark.parametrize(("ahead", "kind"), [(RIGHT, "missing"), (LEFT, "extra")])
+def test_a_straggler_behind_a_barrier_has_a_name_as_soon_as_it_is_known(ahead: Side, kind: str) -> None:
+    driver = Driver(spec(BAGS, KINDS))
+    driver.feed(ahead, [day(1)])
+    driver.feed(ahead.other, [ride(1)])
+    driver.comparison.review()
+    assert [found.finding.kind for found in driver.comparison.provisional()] == [kind]
+
+
 def test_a_surplus_copy_is_known_as_such_in_the_batch_of_its_original() -> None:
     driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
     driver.feed(RIGHT, [ride(1), ride(1), ride(2), day(1)])
