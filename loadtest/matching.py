@@ -207,14 +207,12 @@ class Effort:
         return [drift for drift in DRIFTS if drift <= self.most]
 
 
-def measure_all(names: Sequence[str], effort: Effort, say: Callable[[str], None]) -> list[dict[str, Any]]:
+def measure_all(names: Sequence[str], effort: Effort, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """One row for each scenario, number of keys and order of partners."""
-    rows = []
     for name, keys, partners in product(names, KEYS, PARTNERS):
         if SCENARIOS[name].allows(partners, keys):
             say(f"{name}, {keys:,} keys, {partners}")
-            rows.append(_row(name, keys, partners, effort))
-    return rows
+            yield _row(name, keys, partners, effort)
 
 
 def _row(name: str, keys: int, partners: Partners, effort: Effort) -> dict[str, Any]:
@@ -257,14 +255,17 @@ def verdicts(row: dict[str, Any], times: float | None) -> dict[str, bool]:
 @click.option("--json", "file", default=str(FOLDER / "matching.json"), show_default=True)
 @click.option("--plot", "picture", default=str(FOLDER / "matching.png"), show_default=True)
 def main(quick: bool, names: tuple[str, ...], file: str, picture: str) -> None:
-    """Measure, print the tables, and write the report and the plot."""
-    effort = Effort(3, 10, 10_000) if quick else Effort(7, 25, max(DRIFTS))
-    rows = measure_all(names or tuple(SCENARIOS), effort, Console(stderr=True).print)
-    print_tables(rows)
+    """Measure, print the tables, and write the report and the plot; the report grows row by row."""
+    effort = Effort(3, 10, SMALL) if quick else Effort(7, 25, max(DRIFTS))
     for target in (file, picture):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
-    report = {**environment(), "run": RUN, "rounds": effort.rounds, "runs_a_round": effort.length}
-    Path(file).write_bytes(report_text({**report, "published_java_us": PUBLISHED_JAVA_US, "results": rows}))
+    settings = {"run": RUN, "rounds": effort.rounds, "runs_a_round": effort.length}
+    rows: list[dict[str, Any]] = []
+    report = {**environment(), **settings, "published_java_us": PUBLISHED_JAVA_US, "results": rows}
+    for row in measure_all(names or tuple(SCENARIOS), effort, Console(stderr=True).print):
+        rows.append(row)
+        Path(file).write_bytes(report_text(report))
+    print_tables(rows)
     plot(rows, picture)
 
 
