@@ -119,7 +119,7 @@ def test_markers_in_each_partition_keep_days_apart_and_an_event_over_one_fails(d
     write.candidate(3, -1)
     write.both(range(300, 400))
     write.marker(4, partitions=3)
-    eventually(lambda: _kinds(service) == ["reordered"], what="the event and its partner behind the marker are one")
+    eventually(lambda: _kinds(service) == ["reordered"], what="both sides of it are one")
     assert service.gate() == "fail"
     (divergence,) = service.get("/divergences")["items"]
     assert divergence["reference"] == divergence["candidate"] == {"k": 3, "n": -1}
