@@ -35,40 +35,74 @@ Time = int | Fraction
 """An exact time, in the unit of the field that it comes from."""
 
 
-class Membership(NamedTuple):
-    """The events of one role and key of a rule, this event among them; at a time if the rule has one."""
+class Part(NamedTuple):
+    """What the events of a kind are in one rule: of one role, and dependent on the events of another.
 
-    bucket: Hashable
-    time: Time | None = None
+    Both may be the same role. `timed`: the rule is about times, and keys in it are `Moment`s.
+    """
+
+    role: int
+    opposing: int
+    timed: bool = False
 
 
-class Opposition(NamedTuple):
-    """The events of one role and key of a rule that depend on this one: all, or those strictly between."""
+class Moment(NamedTuple):
+    """The key of an event in a rule about times.
 
-    bucket: Hashable
-    low: Time | None = None
-    high: Time | None = None
+    Dependent are the events of the opposing role with an equal `key`, and a time strictly between `low` and
+    `high`; None stands for no bound.
+    """
 
-    def meets(self, other: Membership) -> bool:
-        """Whether a member of that bucket is opposed."""
-        if self.bucket != other.bucket:
-            return False
-        if other.time is None:
-            return True
-        return (self.low is None or self.low < other.time) and (self.high is None or other.time < self.high)
+    key: Hashable
+    time: Time
+    low: Time | None
+    high: Time | None
+
+
+class Plan(NamedTuple):
+    """What the events of a kind are in all rules, as far as that is the same for all of them.
+
+    Events of different groups are independent. `divided`: all rules of the group ask for the same fields to
+    be equal, so that only events with equal values of these can be dependent.
+    """
+
+    group: int
+    divided: bool
+    parts: tuple[Part, ...]
 
 
 class Roles(NamedTuple):
-    """What an event is in each rule of a `Ruled` node, and what depends on it there.
+    """What an event is in each rule of a `Ruled` node: the plan of its kind, and its own key in each part.
 
-    Events of different groups are independent. A group is a number, or, where all rules ask for the same
-    fields to be equal, a pair of a number and their values; then each bucket is the pair of its role, which
-    is a number too, and the group.
+    Two events are dependent if one has a part whose opposing role is a role of the other, with equal keys.
     """
 
-    group: Hashable
-    member: tuple[Membership, ...]
-    opposed: tuple[Opposition, ...]
+    plan: Plan
+    keys: tuple[Any, ...]
+
+    @property
+    def group(self) -> Hashable:
+        """What the event may depend on: a group, with the values that divide it."""
+        plan, keys = self
+        if not plan.divided:
+            return plan.group
+        return plan.group, keys[0].key if plan.parts[0].timed else keys[0]
+
+    def opposes(self, other: Roles) -> bool:
+        """Whether the two events are dependent. Complexity: O(r²) in the rules that apply."""
+        return any(
+            part.opposing == opposed.role and _opposed(part.timed, key, other_key)
+            for part, key in zip(self.plan.parts, self.keys, strict=True)
+            for opposed, other_key in zip(other.plan.parts, other.keys, strict=True)
+        )
+
+
+def _opposed(timed: bool, key: Any, other: Any) -> bool:
+    if not timed:
+        return bool(key == other)
+    low, high = key.low, key.high
+    within = (low is None or low < other.time) and (high is None or other.time < high)
+    return bool(key.key == other.key and within)
 
 
 @dataclass(frozen=True)
@@ -152,7 +186,7 @@ def ordered_class(order: Order, route: Any) -> Hashable | None:
             below = ordered_class(inner, route[1])
             return None if below is None else (route[0], below)
         case Ruled():
-            return (route.group,) if route.opposed else None
+            return (route.group,) if route.plan.parts else None
         case Epochs(inner, copies=True):
             return None if route is BARRIER else ordered_class(inner, route)
         case _:
@@ -182,6 +216,6 @@ def _dependent(order: Order, one: Form, another: Form, here: Any, there: Any) ->
         case Branches(orders):
             return here[0] == there[0] and _dependent(orders[here[0]], one, another, here[1], there[1])
         case Ruled():
-            return any(opposition.meets(member) for opposition in here.opposed for member in there.member)
+            return bool(here.opposes(there))
         case Pairwise(related):
             return related(one, another)

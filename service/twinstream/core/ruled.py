@@ -51,7 +51,7 @@ class RuledIndex(Index):
         self._order, self._hooks, self._depth = order, hooks, depth
         self._plain = hooks.canonical is bytes
         self._forms: tuple[dict[bytes, Held], dict[bytes, Held]] = ({}, {})
-        self._buckets: tuple[dict[Hashable, Any], dict[Hashable, Any]] = ({}, {})
+        self._buckets = _no_buckets(order.roles), _no_buckets(order.roles)
         self._size = [0, 0]
         self._count = 0
         self._aside: dict[Hashable, Scope] = {}
@@ -67,10 +67,12 @@ class RuledIndex(Index):
 
     def answer(self, side: Side, event: Event, route: Roles) -> Event | None:
         """The steps 1 and 2. Complexity: O(r) in the rules that apply, O(r log n) for those about times."""
-        if self._aside and (scope := self._aside.get(route[0])) is not None:
+        if self._aside and (scope := self._aside.get(route.group)) is not None:
             scope.add(side, event)
             return None
         other = 1 - side
+        if not self._size[other]:
+            return UNANSWERED
         oldest = self._oldest_opposed(other, route)
         content = event[0][1]
         held = self._forms[other].get(content if self._plain else self._hooks.canonical(content))
@@ -83,18 +85,30 @@ class RuledIndex(Index):
                 return entry[1]
         if oldest == NONE:
             return UNANSWERED
-        self._set_aside(side, event, route[0])
+        self._set_aside(side, event, route.group)
         return None
 
-    def _oldest_opposed(self, side: int, roles: Roles) -> int:
+    def _oldest_opposed(self, side: int, route: Roles) -> int:
         """The number of the oldest event of a side that depends on an event of these roles."""
         buckets, oldest = self._buckets[side], NONE
-        for key, low, high in roles[2]:
-            bucket = buckets.get(key)
-            if bucket is not None:
-                number = bucket[0] if type(bucket) is tuple else _oldest(bucket, low, high)
-                if number < oldest:
-                    oldest = number
+        keys = route[1]
+        for place, (_, role, timed) in enumerate(route[0][2]):
+            key = keys[place]
+            bucket = buckets[role].get(key[0] if timed else key)
+            if bucket is None:
+                continue
+            kind = type(bucket)
+            if kind is tuple:
+                number = bucket[0]
+            elif kind is list:
+                number = bucket[0][0]
+            elif timed:
+                found = bucket.oldest(key[2], key[3])
+                number = NONE if found is None else found[0]
+            else:
+                number = bucket.number
+            if number < oldest:
+                oldest = number
         return oldest
 
     def _equal(self, held: Held, event: Event) -> Entry | None:
@@ -115,22 +129,26 @@ class RuledIndex(Index):
                 forms[letter] = deque((held, entry))
             else:
                 held.append(entry)
-        for key, time in roles[1]:
-            bucket = buckets.get(key)
-            if time is not None:
-                if bucket is None:
-                    bucket = buckets[key] = Times()
-                bucket.add(time, number, entry)
-            elif bucket is None:
-                buckets[key] = entry
-            elif type(bucket) is tuple:
-                buckets[key] = [bucket, entry]
-            elif type(bucket) is Bucket:
-                bucket.add(number, entry)
-            else:
-                bucket.append(entry)
-                if len(bucket) > FEW:
-                    buckets[key] = _bucket_of(bucket)
+        keys = roles[1]
+        for place, (role, _, timed) in enumerate(roles[0][2]):
+            key = keys[place]
+            if timed:
+                times = buckets[role].get(key[0])
+                if times is None:
+                    times = buckets[role][key[0]] = Times()
+                times.add(key[1], number, entry)
+                continue
+            bucket = buckets[role].setdefault(key, entry)
+            if bucket is not entry:
+                kind = type(bucket)
+                if kind is Bucket:
+                    bucket.add(number, entry)
+                elif kind is tuple:
+                    buckets[role][key] = [bucket, entry]
+                else:
+                    bucket.append(entry)
+                    if len(bucket) > FEW:
+                        buckets[role][key] = _bucket_of(bucket)
 
     def _remove(self, side: int, entry: Entry) -> None:
         number, _, roles, _, letter = entry
@@ -143,20 +161,23 @@ class RuledIndex(Index):
             if not held:
                 del forms[letter]
         self._size[side] -= 1
-        for key, time in roles[1]:
-            bucket = buckets[key]
-            kind = type(bucket)
-            if kind is tuple:
-                del buckets[key]
+        keys = roles[1]
+        for place, (role, _, timed) in enumerate(roles[0][2]):
+            key = keys[place]
+            if timed:
+                if not buckets[role][key[0]].discard(key[1], number):
+                    del buckets[role][key[0]]
                 continue
-            if kind is list:
-                bucket.remove(entry)
-            elif kind is Bucket:
-                bucket.discard(number)
+            bucket = buckets[role][key]
+            if bucket is entry:
+                del buckets[role][key]
+            elif type(bucket) is Bucket:
+                if not bucket.discard(number):
+                    del buckets[role][key]
             else:
-                bucket.discard(time, number)
-            if not bucket:
-                del buckets[key]
+                bucket.remove(entry)
+                if not bucket:
+                    del buckets[role][key]
 
     # -- after a difference --------------------------------------------------------------------------------
 
@@ -175,16 +196,15 @@ class RuledIndex(Index):
         A key of a rule of another group may look like this group.
         """
         if type(group) is not tuple:
-            return [entry for entry in self._entries(side) if entry[2][0] == group]
-        keys = ((role, group) for role in range(self._order.roles))
-        found = (self._buckets[side].get(key) for key in keys)
+            return [entry for entry in self._entries(side) if entry[2].group == group]
+        found = (buckets.get(group[1]) for buckets in self._buckets[side])
         members = (entry for bucket in found if bucket is not None for entry in _members(bucket))
-        entries = {entry[0]: entry for entry in members if entry[2][0] == group}
+        entries = {entry[0]: entry for entry in members if entry[2].group == group}
         return [entries[number] for number in sorted(entries)]
 
     def adopt(self, scope: Scope, route: Roles) -> None:
         scope.owner = self
-        self._aside[route[0]] = scope
+        self._aside[route.group] = scope
 
     def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
         group = next(group for group, other in self._aside.items() if other is scope)
@@ -224,20 +244,8 @@ class RuledIndex(Index):
                 self._remove(side, entry)
 
 
-def _oldest(bucket: Any, low: Any, high: Any) -> int:
-    """The number of the oldest event of a bucket; of one about times, within a range."""
-    kind = type(bucket)
-    number: int
-    if kind is tuple:
-        number = bucket[0]
-    elif kind is list:
-        number = bucket[0][0]
-    elif kind is Bucket:
-        number = bucket.number
-    else:
-        found = bucket.oldest(low, high)
-        number = NONE if found is None else found[0]
-    return number
+def _no_buckets(roles: int) -> tuple[dict[Hashable, Any], ...]:
+    return tuple({} for _ in range(roles))
 
 
 def _bucket_of(entries: Iterable[Entry]) -> Bucket[Entry]:

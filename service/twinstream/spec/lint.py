@@ -206,8 +206,9 @@ def _steps(index: Index, route: Any) -> Iterator[Step]:
 
 def _rule_steps(roles: Roles) -> Iterator[Step]:
     yield Step("rules")
-    timed = sum(member.time is not None for member in roles.member)
-    if plain := len(roles.member) - timed:
+    parts = roles.plan.parts
+    timed = sum(part.timed for part in parts)
+    if plain := len(parts) - timed:
         yield Step("rule", plain)
     if timed:
         yield Step("rule with times", timed)

@@ -24,10 +24,11 @@ from twinstream.core.orders import (
     Epochs,
     Keyed,
     Lanes,
-    Membership,
-    Opposition,
+    Moment,
     Order,
     Pairwise,
+    Part,
+    Plan,
     Roles,
     Ruled,
     Time,
@@ -344,77 +345,54 @@ def exact_time(number: Any) -> Time:
 
 
 def _looked_up(classes: Sequence[_Class]) -> Routing:
-    """Classes that are looked up by rule; each a group, or one for each value of the fields in common."""
-    parts: dict[str, list[Part]] = {}
-    groups: dict[str, Project] = {}
+    """Classes that are looked up by rule: each a group, divided where its rules ask for the same fields."""
+    plans: dict[str, Plan] = {}
+    keys: dict[str, list[Project]] = {}
     roles = 0
     for number, (kinds, rules) in enumerate(classes):
-        common = _common(rules) if rules else ()
-        group = _group(number, rules[0] if common else None)
+        divided = bool(rules and _common(rules))
         for kind in kinds:
-            groups[kind] = group
-            parts[kind] = [
-                part
-                for place, rule in enumerate(rules)
-                for part in _parts(roles + 2 * place, rule, kind, group if common else None)
+            found = [
+                part for place, rule in enumerate(rules) for part in _parts(roles + 2 * place, rule, kind)
             ]
+            plans[kind] = Plan(number, divided, tuple(part for part, _ in found))
+            keys[kind] = [key for _, key in found]
         roles += 2 * len(rules)
 
     def route(kind: str, value: Any, _content: bytes) -> Roles:
-        found = [part(value) for part in parts[kind]]
-        member, opposed = (tuple(column) for column in zip(*found, strict=True)) if found else ((), ())
-        return Roles(groups[kind](value), member, opposed)
+        return Roles(plans[kind], tuple([key(value) for key in keys[kind]]))
 
     return Routing(Ruled(roles), route, False, False)
 
 
-def _group(number: int, rule: _Rule | None) -> Project:
-    if rule is None:
-        return lambda _value: number
-    key = _key(rule, 0)
-    return lambda value: (number, key(value))
-
-
-Part = Callable[[Any], tuple[Membership, Opposition]]
-
-
-def _parts(number: int, rule: _Rule, kind: str, group: Project | None) -> list[Part]:
-    """What an event of a kind is in one rule: a member of its role, opposed by the other role."""
+def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[Part, Project]]:
+    """What an event of a kind is in one rule, whose roles have this number and the next."""
+    timed = rule.time is not None
     if rule.one_role:
-        return [_part(rule, 0, number, number, group)] if kind in rule.first else []
-    roles = [role for role, kinds in enumerate((rule.first, rule.second)) if kind in kinds]
-    return [_part(rule, role, number + role, number + 1 - role, group) for role in roles]
+        return [(Part(number, number, timed), _key(rule, 0))] if kind in rule.first else []
+    return [
+        (Part(number + role, number + 1 - role, timed), _key(rule, role))
+        for role, kinds in enumerate((rule.first, rule.second))
+        if kind in kinds
+    ]
 
 
 def _key(rule: _Rule, role: int) -> Project:
-    return projection([pair[role] for pair in rule.same], "that the order needs")
+    """The key of an event that has one of the two roles."""
+    paths = [pair[role] for pair in rule.same]
+    key: Project = projection(paths, "that the order needs") if paths else lambda _value: ()
+    return key if rule.time is None else _timed(rule.time, rule.within, role, key)
 
 
-def _part(rule: _Rule, role: int, own: int, other: int, group: Project | None) -> Part:
-    if not rule.same:
-        plain = Membership(own), Opposition(other)
-        return _timed(rule, role, lambda _value: plain) if rule.time is not None else lambda _value: plain
-    key = group or _key(rule, role)
+def _timed(path: Path, within: Time | None, role: int, key: Project) -> Project:
+    """The key of an event in a rule about times. The first role of `before` opposes what is later."""
+    time_at = _time(path)
 
-    def keyed(value: Any) -> tuple[Membership, Opposition]:
-        name = key(value)
-        return Membership((own, name)), Opposition((other, name))
-
-    return keyed if rule.time is None else _timed(rule, role, keyed)
-
-
-def _timed(rule: _Rule, role: int, part: Part) -> Part:
-    """The part of a rule about times: which of the other role it opposes."""
-    assert rule.time is not None
-    time_at, within = _time(rule.time), rule.within
-
-    def timed(value: Any) -> tuple[Membership, Opposition]:
-        (own, _), (other, _, _) = part(value)
+    def timed(value: Any) -> Moment:
         time = time_at(value)
         if within is not None:
-            return Membership(own, time), Opposition(other, time - within, time + within)
-        later, earlier = (time, None) if role == 0 else (None, time)
-        return Membership(own, time), Opposition(other, later, earlier)
+            return Moment(key(value), time, time - within, time + within)
+        return Moment(key(value), time, *((time, None) if role == 0 else (None, time)))
 
     return timed
 
