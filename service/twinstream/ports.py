@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from twinstream.core.events import Side
+from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
 Positions = Mapping[Side, Mapping[int, int]]
@@ -20,7 +21,8 @@ Positions = Mapping[Side, Mapping[int, int]]
 class Batch(NamedTuple):
     """Consecutive records of one partition of one side, as columns of equal length, 1 or more.
 
-    A record is None where Kafka holds a tombstone. Offsets grow and may have gaps.
+    A record is None where Kafka holds a tombstone. Offsets grow and may have gaps. `headers` are those of
+    each record, where the comparison asks for them.
     """
 
     side: Side
@@ -28,6 +30,7 @@ class Batch(NamedTuple):
     records: Sequence[bytes | None]
     offsets: Sequence[int]
     timestamps_ms: Sequence[int]
+    headers: Sequence[Headers] | None = None
 
 
 class Line(NamedTuple):

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
+from typing import NamedTuple, cast
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -26,7 +26,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Positions
-from twinstream.spec.formats.envelope import Headers, envelope
+from twinstream.spec.formats.envelope import envelope
+from twinstream.spec.marks import Headers
 
 BATCH_RECORDS = 1000
 METADATA_TIMEOUT_SECONDS = 3.0
@@ -51,21 +52,30 @@ _second = itemgetter(1)
 # A message that carries a record has an offset and a partition, which the client's types do not say.
 _offset = cast("Callable[[Message], int]", Message.offset)
 _partition = cast("Callable[[Message], int]", Message.partition)
+_headers = cast("Callable[[Message], Headers | None]", Message.headers)
 
 Read = Callable[[Message], bytes | None]
+
+
+class Take(NamedTuple):
+    """What is taken of a message: its record, and its headers if they are asked for."""
+
+    record: Read
+    headers: bool
 
 
 def whole_record(message: Message) -> bytes:
     """The envelope of a record, for a comparison that reads more of it than the value."""
     _, timestamp_ms = message.timestamp()
-    headers = cast("Headers", message.headers() or ())
-    return envelope(message.value(), message.key(), headers, timestamp_ms, _partition(message))
+    return envelope(
+        message.value(), message.key(), _headers(message) or (), timestamp_ms, _partition(message)
+    )
 
 
 class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
-    `read` makes a record of a message: its value, or `whole_record`.
+    `read` makes a record of a message: its value, or `whole_record`. `headers`: batches carry them, too.
     """
 
     def __init__(
@@ -75,9 +85,11 @@ class KafkaSource:
         topics: Mapping[Side, str],
         properties: Mapping[str, str | int | bool],
         read: Read = Message.value,
+        *,
+        headers: bool = False,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
-        self._readers = {side: _TopicReader(side, topics[side], config, read) for side in Side}
+        self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
 
     def partitions(self) -> Positions:
         """The first retained offset of every partition. Raises SourceError when Kafka does not answer."""
@@ -109,8 +121,8 @@ class KafkaSource:
 class _TopicReader:
     """One side: a consumer with hand-assigned positions."""
 
-    def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool], read: Read) -> None:
-        self._side, self._topic, self._record_of = side, topic, read
+    def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool], take: Take) -> None:
+        self._side, self._topic, self._take = side, topic, take
         self._link = _Link(str(config["bootstrap.servers"]))
         try:
             callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
@@ -167,9 +179,10 @@ class _TopicReader:
         return Batch(
             self._side,
             partition,
-            list(map(self._record_of, messages)),
+            list(map(self._take.record, messages)),
             range(first, last + 1) if gapless else list(map(_offset, messages)),
             list(map(_second, map(Message.timestamp, messages))),
+            [_headers(message) or () for message in messages] if self._take.headers else None,
         )
 
     def _note_lost(self, messages: list[Message]) -> None:

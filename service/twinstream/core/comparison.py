@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.copies import Copies
@@ -34,13 +34,14 @@ NEVER = 1 << 62
 
 
 class Run(NamedTuple):
-    """Columns of consecutive records of one partition of one side, all decoded."""
+    """Columns of consecutive decoded records of one partition of one side; `marks` where a clock reads any."""
 
     forms: Sequence[Form]
     partition: int
     offsets: Sequence[int]
     timestamps_ms: Sequence[int]
     read_at: float
+    marks: Sequence[Any] | None = None
 
 
 class Comparison:

@@ -162,6 +162,7 @@ def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
         "partitions": [event[1] for event in rows],
         "offsets": [event[2] for event in rows],
         "timestamps_ms": [event[3] for event in rows],
+        "marks": [event[5] for event in rows],
     }
 
 
@@ -172,6 +173,7 @@ def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> I
         columns["offsets"],
         columns["timestamps_ms"],
         repeat(read_at),
+        columns["marks"],
         strict=False,
     )
     return cast("Iterable[Event]", rows)

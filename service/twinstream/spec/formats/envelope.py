@@ -6,15 +6,14 @@ is handed around as the record is this envelope. It can be opened without knowin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import msgpack
 
 from twinstream.errors import DecodeError
+from twinstream.spec.marks import Headers
 from twinstream.spec.paths import Path
-
-Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Whole(NamedTuple):

@@ -1,0 +1,51 @@
+"""Control records: what a version says of its own progress, on the control topic.
+
+After a micro-batch is written, the pipeline writes one record: "I have finished batch b: the input is
+consumed up to these offsets, with this watermark, and my output stands in the topic up to these". Records are
+cumulative, so a lost one is healed by the next. The topic has one partition and no compaction.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from twinstream.errors import DecodeError
+
+Offsets = dict[str, dict[int, Annotated[int, Field(ge=0)]]]
+"""By topic and partition, the offset behind the last record."""
+
+
+class ControlRecord(BaseModel):
+    """One finished micro-batch.
+
+    `version` is the text that the comparison file gives to a side. `consumed` and `written` are next offsets:
+    all before them is consumed, or stands in the topic. `watermark` is in milliseconds since the epoch, None
+    for a query without one. `rows` is how many events the batch wrote. The newest `run_id` of a query wins.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    version: str
+    query_id: str
+    run_id: str
+    batch: Annotated[int, Field(ge=0)]
+    attempt: str
+    consumed: Offsets
+    watermark: int | None = None
+    written: Offsets
+    rows: Annotated[int, Field(ge=0)]
+    mode: Literal["append"] = "append"
+
+
+def control_record(record: bytes | None) -> ControlRecord:
+    """Read a control record. Raises DecodeError with what is wrong in one sentence."""
+    if record is None:
+        raise DecodeError("a tombstone is no control record")
+    try:
+        return ControlRecord.model_validate_json(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the record"
+        raise DecodeError(f"no control record: `{place}`: {first['msg'].lower()}") from None

@@ -1,0 +1,87 @@
+"""The headers by which a pipeline marks what it writes, and its control records."""
+
+from __future__ import annotations
+
+import pytest
+
+from twinstream.errors import DecodeError
+from twinstream.spec.control import control_record
+from twinstream.spec.marks import ATTEMPT, BATCH, INPUT, QUERY, Attempt, InputPosition, attempt_of, input_of
+
+ATTEMPTS = [Attempt("views", 7, "9f2c", 3, 0), Attempt("ö/:", 0, "e", 0, 12)]
+INPUTS = [InputPosition("clicks", 2, 1041), InputPosition("a.b:c", 0, 0)]
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
+def test_an_attempt_is_read_as_it_was_written(attempt: Attempt) -> None:
+    assert attempt_of([("other", None), *attempt.headers]) == attempt
+
+
+@pytest.mark.parametrize("position", INPUTS, ids=str)
+def test_an_input_position_is_read_as_it_was_written(position: InputPosition) -> None:
+    assert input_of([position.header]) == position
+
+
+def test_a_record_without_marks_has_none() -> None:
+    assert attempt_of([("trace", b"1")]) is None
+    assert input_of([]) is None
+
+
+def test_of_several_headers_of_one_name_the_last_counts() -> None:
+    assert input_of([(INPUT, b"clicks:0:1"), (INPUT, b"clicks:0:2")]) == InputPosition("clicks", 0, 2)
+
+
+def marks(query: bytes = b"q", batch: bytes = b"1", attempt: bytes = b"e/0.0") -> list[tuple[str, bytes]]:
+    return [(QUERY, query), (BATCH, batch), (ATTEMPT, attempt)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        (marks()[:2], "some of the headers"),
+        (marks(batch=b"-1"), "'-1', and no number"),
+        (marks(batch="²".encode()), "no number"),
+        (marks(attempt=b"e/0"), "'e/0', and not EXECUTION/TASK.ATTEMPT"),
+        (marks(query=b"\xff"), "not UTF-8 at byte 0"),
+    ],
+)
+def test_an_attempt_that_cannot_be_read_is_refused_with_the_reason(
+    headers: list[tuple[str, bytes]], said: str
+) -> None:
+    with pytest.raises(DecodeError, match=said):
+        attempt_of(headers)
+
+
+@pytest.mark.parametrize("text", [b"clicks:1", b"clicks:one:2", b":1:2", b""])
+def test_an_input_position_that_cannot_be_read_is_refused(text: bytes) -> None:
+    with pytest.raises(DecodeError, match="TOPIC:PARTITION:OFFSET"):
+        input_of([(INPUT, text)])
+
+
+CONTROL = (
+    b'{"version": "1.9.0", "query_id": "q", "run_id": "r", "batch": 3, "attempt": "9f2c/0.0", '
+    b'"consumed": {"clicks": {"0": 10}}, "watermark": null, "written": {"views": {"0": 7}}, "rows": 7, '
+    b'"mode": "append", "later": 1}'
+)
+
+
+def test_a_control_record_says_what_is_consumed_and_what_is_written() -> None:
+    record = control_record(CONTROL)
+    assert record.consumed == {"clicks": {0: 10}}
+    assert record.written == {"views": {0: 7}}
+    assert record.watermark is None
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (None, "tombstone"),
+        (b"{", "no control record: `the record`"),
+        (CONTROL.replace(b'"batch": 3', b'"batch": -3'), "`batch`"),
+        (CONTROL.replace(b'"0": 10', b'"x": 10'), "`consumed.clicks.x"),
+        (CONTROL.replace(b'"append"', b'"update"'), "`mode`"),
+    ],
+)
+def test_what_is_no_control_record_is_refused_with_the_place(record: bytes | None, said: str) -> None:
+    with pytest.raises(DecodeError, match=said):
+        control_record(record)
