@@ -31,7 +31,8 @@ from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.spec.codec import decode
-from twinstream.spec.formats.envelope import Headers, envelope
+from twinstream.spec.formats.envelope import envelope
+from twinstream.spec.marks import Headers
 from twinstream.spec.model import Spec
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")

@@ -34,7 +34,7 @@ NEVER = 1 << 62
 
 
 class Run(NamedTuple):
-    """Columns of consecutive decoded records of one partition of one side; `marks` where a clock reads any."""
+    """Columns of consecutive decoded records of one partition; `marks` where a clock reads any."""
 
     forms: Sequence[Form]
     partition: int
