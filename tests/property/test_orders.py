@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.oracle import PlainMatcher, equivalent
-from tests.support.orders import Event, as_callable
+from tests.support.orders import NO_KINDS, Event, as_callable
 from tests.support.streams import LEFT, RIGHT, Driver
 from tests.support.worlds import World, world, worlds
 from twinstream.core.comparison import Comparison
@@ -158,18 +157,54 @@ def test_what_is_verified_ends_at_the_first_event_that_is_unmatched_or_divergent
 
 @given(worlds(), cuts)
 def test_a_halt_takes_in_nothing_behind_the_first_difference(world: World, cuts: list[bool]) -> None:
-    open_ended = replace(world, steps=tuple(step for step in world.steps if step.event is not None))
     driver, plain = world.driver(on_divergence="halt"), plain_matcher(world)
-    driver.take(open_ended.batches(cuts))
-    late = 0
-    for number, step in enumerate(open_ended.steps):
-        assert step.event is not None
-        late += plain.diverged
-        plain.feed(step.side, (number, step.event))
-    waiting = sum(map(len, plain.unmatched)) + plain.diverged
-    assert driver.comparison.diverged == plain.diverged
+    driver.take(world.batches(cuts))
+    late = matched = 0
+    for number, step in enumerate(world.steps):
+        if step.event is None:
+            plain.end(step.side)
+        else:
+            late += plain.diverged
+            plain.feed(step.side, (number, step.event))
+        if not plain.diverged:
+            matched = sum(step.event is not None for step in world.steps[: number + 1])
+            matched -= sum(map(len, plain.unmatched))
+    assert driver.comparison.diverged == driver.comparison.halted == plain.diverged
     assert sum(account.ignored for account in driver.comparison.accounts) == late
-    assert 2 * driver.comparison.matched == sum(driver.offsets) - late - waiting
+    if late or not all(driver.comparison.ended):
+        assert 2 * driver.comparison.matched == matched
+    driver.comparison.review()
+    assert bool(names(driver)) == plain.diverged
+
+
+KNOWN = {
+    "id": "fewer",
+    "when": {"divergences": ["missing"]},
+    "owner": "us",
+    "expires": "2100-01-01",
+    "ceiling": {"count": 1},
+}
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"limits": {"unmatched_events": 3}},
+    {"identity": ["type"], "equality": {"tolerance": {"v": {"abs": 1}}}},
+    {"known_differences": [KNOWN]},
+]
+
+
+@example(world('"unordered"', "L:. R:a/v=1 R:a/v=2", kinds=NO_KINDS), [False], [True], False, {})
+@given(worlds(), cuts, cuts, st.booleans(), st.sampled_from(VARIANTS))
+def test_where_a_comparison_halts_does_not_depend_on_the_runs(
+    world: World, some: list[bool], others: list[bool], review: bool, more: dict[str, Any]
+) -> None:
+    outcomes = []
+    for way in (some, others):
+        driver = world.driver(on_divergence="halt", **more)
+        driver.take(world.batches(way), review=review)
+        review = not review
+        driver.comparison.review()
+        outcomes.append(outcome(driver) | {"halted": driver.comparison.halted})
+    assert outcomes[0] == outcomes[1]
 
 
 COPY_BESIDE_A_BARRIER = world(

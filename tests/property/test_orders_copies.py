@@ -43,8 +43,8 @@ class Scattered(NamedTuple):
     def order(self) -> Any:
         return {"barrier": [BARRIER], "inner": self.inner, "copies": "per_partition"}
 
-    def driver(self) -> Driver:
-        driver = Driver(spec_of(self.order))
+    def driver(self, **more: Any) -> Driver:
+        driver = Driver(spec_of(self.order, **more))
         for side in Side:
             driver.comparison.expect_partitions(side, range(self.partitions[side]))
         return driver
@@ -185,3 +185,38 @@ def test_at_the_end_the_engine_says_what_the_definition_says(world: Scattered, l
     for side in Side:
         accounts = dict(vars(driver.comparison.accounts[side]))
         assert accounts.pop("consumed") == driver.comparison.matched + sum(accounts.values())
+
+
+@given(scattered(), st.lists(st.booleans(), min_size=1, max_size=6), st.booleans())
+def test_where_a_comparison_halts_does_not_depend_on_the_runs(
+    world: Scattered, cuts: list[bool], ends: bool
+) -> None:
+    outcomes = []
+    for way in (cuts, [True]):
+        driver = world.driver(on_divergence="halt")
+        for side, partition, events in _runs(world.arrivals, way):
+            driver.feed(side, events, partition=partition)
+        if ends:
+            driver.end()
+        driver.comparison.review()
+        found = [*driver.findings(), *driver.comparison.provisional()]
+        outcomes.append(
+            (
+                driver.comparison.diverged,
+                driver.comparison.matched,
+                driver.comparison.accounts,
+                [driver.held(side) for side in Side],
+                [divergence.finding for divergence in found],
+            )
+        )
+    assert outcomes[0] == outcomes[1]
+
+
+def _runs(arrivals: list[Arrival], cuts: list[bool]) -> list[tuple[Side, int, list[bytes]]]:
+    """Consecutive arrivals of one partition in runs, cut further where `cuts` (repeated) says so."""
+    runs: list[tuple[Side, int, list[bytes]]] = []
+    for place, (side, partition, event) in enumerate(arrivals):
+        if not runs or runs[-1][:2] != (side, partition) or cuts[place % len(cuts)]:
+            runs.append((side, partition, []))
+        runs[-1][2].append(record(event))
+    return runs

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -43,12 +44,18 @@ class Run(NamedTuple):
     read_at: float
     marks: Sequence[Any] | None = None
 
+    def singly(self) -> Iterator[Run]:
+        """Each of the records as a run of its own. Complexity: about 0.5 µs a record."""
+        columns = (zip(column) if isinstance(column, Sequence) else repeat(column) for column in self)
+        return map(Run._make, zip(*columns, strict=False))
+
 
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
     `moment` is the driver's count of what it has fed; it is remembered for what is proven then, and
-    `diverged_at` is the earliest moment of a proven difference.
+    `diverged_at` is the earliest moment of a proven difference. `halted` tells that what comes is ignored,
+    `cut_short` that something has come since: partners may be among it.
 
     >>> from twinstream.core.orders import Lanes
     >>> forms = [Form("lane", content, "event", content) for content in (b"1", b"2")]
@@ -79,7 +86,7 @@ class Comparison:
         self.ended = [False, False]
         self.moment = 0
         self.disputed_at: int | None = None
-        self.halted = False
+        self.halted = self.cut_short = False
         self.overflowing = False
         self.holes: list[Hole] = []
         self.surveyed = Survey()
@@ -119,11 +126,19 @@ class Comparison:
 
         Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
-        account = self.ledger.accounts[side]
-        account.consumed += len(run.forms)
-        if self.halted:
-            account.ignored += len(run.forms)
-            return []
+        if not self.rules.halt:
+            return self._feed(side, run)
+        partners: list[Event] = []
+        for place, one in enumerate(run.singly()):
+            if self.halted:
+                self.cut_short = True
+                self.ignore(side, len(run.forms) - place)
+                break
+            partners += self._feed(side, one)
+        return partners
+
+    def _feed(self, side: Side, run: Run) -> list[Event]:
+        self.ledger.accounts[side].consumed += len(run.forms)
         if self.overflowing:
             self.ledger.give_up(side, next(events_of(*run)))
             return []
@@ -137,7 +152,7 @@ class Comparison:
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         self._close_finished()
         if self.ended[side.other] and self._unanswered(side):
-            self._prove()
+            self._face_an_end(side)
         if self.ledger.waiting > self.rules.unmatched_limit:
             self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
@@ -178,9 +193,11 @@ class Comparison:
     def _match_until_halt(self, side: Side, events: Iterator[Event]) -> list[Event]:
         partners: list[Event] = []
         for event in events:
-            partners += self.index.feed(side, (event,))
             if self.halted:
-                self.ledger.accounts[side].ignored += sum(1 for _ in events)
+                self.cut_short = True
+                self.ledger.accounts[side].ignored += 1
+            else:
+                partners += self.index.feed(side, (event,))
         return partners
 
     def _overflow(self, limit: str) -> None:
@@ -218,12 +235,23 @@ class Comparison:
 
     def _prove(self) -> None:
         """A difference is certain now: it counts unless a hole lies before it, or it may be a known one."""
-        if self.rules.halt:
-            self.halted = True
         if self.ledger.known.open(self.ledger.matched):
             self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
         elif not self.holes:
             self.ledger.diverge(self.moment)
+
+    def _face_an_end(self, side: Side) -> None:
+        """The other side has ended, so what waits of this one is a difference.
+
+        It is explained at the end of both, when all that waits is known; or now, where nothing that comes
+        later counts.
+        """
+        if self.rules.halt:
+            waiting = [event for event, _ in self.index.unmatched(side)]
+            proven = (waiting, []) if side is Side.LEFT else ([], waiting)
+            self._count_leftover(self._settle_proven(proven))
+        else:
+            self._prove()
 
     def _open_scope(self, owner: Index, order: Order, depth: int) -> Scope:
         scope = Scope(owner, order, depth, self.rules.canonical)
@@ -263,7 +291,7 @@ class Comparison:
         for scope in tuple(self.scopes):
             if scope not in self.scopes or scope.lost or not scope.due():
                 continue
-            explanation = self._explain(scope, whole=all(self.ended))
+            explanation = self._explain(scope, whole=all(self.ended) and not self.halted)
             if explanation.met:
                 self._close(scope, explanation, self.index)
             elif len(scope) > self.rules.scope_limit:
@@ -298,14 +326,19 @@ class Comparison:
     def end(self, side: Side) -> None:
         """Nothing more will come from a side. With both at their end, everything left is a difference."""
         self.ended[side] = True
-        if self.halted or self.overflowing:
-            return
-        if self.copies:
+        if self.copies and not self._done:
             self._finish_copies(side)
+        if self._done:
+            return
         if self._unanswered(side.other):
-            self._prove()
+            self._face_an_end(side.other)
         if all(self.ended):
             self._settle_leftovers()
+
+    @property
+    def _done(self) -> bool:
+        """Whether some of what came was not compared, so that an end proves nothing any more."""
+        return self.cut_short or self.overflowing
 
     def _finish_copies(self, side: Side) -> None:
         """A barrier that lacks copies at the end goes on with those that it has."""
@@ -379,17 +412,23 @@ class Comparison:
         judge = Judge(self.clock.stalls(side), limit, proven_before)
         return judge.overdue(self.index.unmatched(side), survey)
 
-    def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> None:
-        """Settle events without a partner, each with an unmatched one of its identity on the other side."""
+    def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
+        """Settle events without a partner, each with an unmatched one of its identity on the other side.
+
+        Known differences do not halt: what is explained is none that counts.
+        """
+        found_before = self.ledger.found_by_kind.total()
         identity = self.rules.identity
         gone = proven if identity is None else self._with_partners_in_identity(proven, identity)
         tainted = bool(self.holes)
         for side in Side:
             self.index.remove(side, gone[side])
-        for finding in explain_partnerless(*gone, identity, self.ledger.recent.has):
+        findings = explain_partnerless(*gone, identity, self.ledger.recent.has)
+        for finding in findings:
             self.ledger.settle(finding, self.moment, tainted=tainted)
-        if self.rules.halt:
+        if self.rules.halt and self.ledger.found_by_kind.total() > found_before:
             self.halted = True
+        return findings
 
     def _with_partners_in_identity(
         self, proven: tuple[list[Event], list[Event]], identity: Identity
@@ -424,7 +463,7 @@ class Comparison:
         return open_findings + self._facing_an_end()
 
     def _facing_an_end(self) -> list[Divergence]:
-        if all(self.ended) or not any(self.ended):
+        if self.cut_short or all(self.ended) or not any(self.ended):
             return []
         waiting = Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT
         events = [event for event, _ in self.index.unmatched(waiting)]

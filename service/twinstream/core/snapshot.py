@@ -62,6 +62,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
     comparison.ledger.known.hits.update(state["known_hits"])
     comparison.halted, comparison.overflowing = state["halted"], state["overflowing"]
+    comparison.cut_short = comparison.halted
     comparison.holes = [_hole(*hole) for hole in state["holes"]]
     comparison.ledger.closed_by_kind = Counter(state["closed_by_kind"])
     comparison.ledger.found_by_kind = Counter(state["found_by_kind"])

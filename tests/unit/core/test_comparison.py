@@ -161,6 +161,53 @@ def test_halt_ignores_everything_behind_the_first_difference_in_batches_of_any_s
     assert [comparison.unmatched(side) for side in Side] == [6, 1]
 
 
+def halted(text: str, order: str = "unordered", more: str = "") -> Driver:
+    driver = Driver(spec(order, f"on_divergence: halt\n{more}"))
+    driver.take(batches(text))
+    driver.comparison.review()
+    return driver
+
+
+def test_halt_ignores_what_is_in_one_run_with_the_event_that_faces_an_end() -> None:
+    driver = Driver(spec("unordered", "on_divergence: halt"))
+    driver.take(batches("L:a1 L:."))
+    driver.feed(RIGHT, [record({"k": key, "v": 1}) for key in "bac"])
+    assert [account.ignored for account in driver.comparison.accounts] == [0, 2]
+    assert driver.kinds() == ["extra"]
+    assert [driver.comparison.unmatched(side) for side in Side] == [1, 0]
+
+
+def test_a_partner_that_was_ignored_after_a_halt_is_not_called_missing() -> None:
+    driver = halted("L:a1 L:a2 R:b9 R:a1 R:a2 L:. R:.", "total")
+    assert [found.finding.kind for found in driver.comparison.provisional()] == ["extra"]
+    driver = halted("L:a1 R:a2 L:b1 R:. L:.", "{per_key: [k]}")
+    assert sorted(found.finding.kind for found in driver.comparison.provisional()) == ["missing"]
+
+
+def test_with_nothing_behind_the_halt_all_is_named_at_the_end() -> None:
+    assert halted("L:a1 R:a2 L:. R:.", "total").kinds() == ["extra", "missing"]
+    assert halted("L:a1 L:b1 R:c1 L:. R:.").kinds() == ["extra", "missing", "missing"]
+
+
+def test_what_an_end_has_proven_is_named_after_a_halt_too() -> None:
+    assert halted("L:a1 R:. L:.").kinds() == ["missing"]
+    assert halted("L:a1 R:b1 R:. R:c1 L:.").kinds() == ["missing"]
+    assert halted("L:a1 R:a2 R:. L:.", more="identity: [k]").kinds() == ["changed"]
+
+
+KNOWN = "known_differences:\n- {id: K, when: {divergences: [missing]}, owner: us, expires: 2100-01-01, "
+
+
+def test_a_known_difference_that_an_end_has_proven_does_not_halt() -> None:
+    driver = halted("R:. L:a1 L:b1", more=f"{KNOWN}ceiling: {{count: 1}}}}")
+    assert driver.comparison.halted
+    assert driver.kinds() == ["missing"]
+    assert driver.comparison.accounts[LEFT].explained == 1
+    driver = halted("R:. L:a1", more=f"{KNOWN}ceiling: {{count: 1}}}}")
+    assert not driver.comparison.halted
+    assert not driver.comparison.in_dispute
+
+
 # -- holes and limits ----------------------------------------------------------------------------------------
 
 

@@ -181,3 +181,13 @@ def test_after_a_halt_nothing_is_judged_any_more() -> None:
     stream.feed(RIGHT, [event("b", 2)], [100 * SECOND])
     assert stream.comparison.survey(AT_END).suspicions == 0
     assert stream.kinds() == []
+
+
+def test_a_known_difference_that_time_has_proven_does_not_halt() -> None:
+    known = "{id: K, when: {divergences: [missing]}, owner: us, expires: 2100-01-01, ceiling: {count: 1}}"
+    stream = driver(f"{PROVES}\non_divergence: halt\nknown_differences: [{known}]")
+    lose(stream, "a", 0)
+    both(stream, 0, 100)
+    stream.comparison.survey(AT_END)
+    assert stream.comparison.accounts[LEFT].explained == 1
+    assert not stream.comparison.halted
