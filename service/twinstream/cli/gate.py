@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
-import orjson
 from rich.console import Console
 from rich.text import Text
 
 from twinstream.cli.client import ask, service_option
-from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER
+from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER, print_json, print_rich
 
 
 @click.command(
@@ -29,10 +26,8 @@ def gate(name: str, service: str, as_json: bool) -> int:
     """Print the gate's answer; the exit code says it, too."""
     answer = ask(service, f"/comparisons/{name}/gate")
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        print_json(answer)
     else:
-        style = f"bold {COLOUR[answer['answer']]}"
-        Console(highlight=False, soft_wrap=True).print(
-            Text(answer["answer"], style=style), Text(answer["reason"])
-        )
+        told = Text.assemble((answer["answer"], f"bold {COLOUR[answer['answer']]}"), f" {answer['reason']}")
+        print_rich(Console(soft_wrap=True), told)
     return EXIT_OF_ANSWER[answer["answer"]]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
-import orjson
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from twinstream.cli.client import ask, service_option
-from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT
+from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, print_json, print_rich
 
 PIPE_WIDTH = 200
 """Columns where nobody looks: enough for every heading."""
@@ -36,7 +34,7 @@ def status(name: str | None, service: str, as_json: bool) -> int:
     answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
     items: list[dict[str, Any]] = [answer] if name else answer["items"]
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        print_json(answer)
     else:
         _print(items)
     return max((EXIT_OF_VERDICT[item["verdict"]] for item in items), key=_severity, default=0)
@@ -71,10 +69,12 @@ def _print(items: list[dict[str, Any]]) -> None:
             f"{unmatched['reference']:,} / {unmatched['candidate']:,}",
             f"{item['divergences']['total']:,}",
         )
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(soft_wrap=True)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    console.print(table)
-    for item in items:
-        for reason in (item["reason"], *item["health"]["reasons"]):
-            console.print(Text(f"{item['name']}: {reason}"))
+    reasons = (
+        Text(f"{item['name']}: {reason}")
+        for item in items
+        for reason in (item["reason"], *item["health"]["reasons"])
+    )
+    print_rich(console, table, *reasons)
