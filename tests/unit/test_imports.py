@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,16 @@ def test_the_core_needs_nothing_but_the_standard_library_and_sortedcontainers(mo
     assert parts(module) <= {"core", "errors"}
     pure = {"time", "os", "io", "logging", "threading", "asyncio", "socket", "random", "pathlib"}
     assert not pure & {name.split(".")[0] for name in imported(module)}
+
+
+def test_what_is_imported_is_declared() -> None:
+    """A package that only comes with another one may be gone with its next version.
+
+    `pydantic_core` is half of pydantic, which asks for exactly one version of it.
+    """
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
+    tops = {name.partition(".")[0] for module in MODULES for name in imported(module)}
+    providers = packages_distributions()
+    for top in tops - sys.stdlib_module_names - {"twinstream", "pydantic_core"}:
+        assert declared.intersection(name.lower().replace("_", "-") for name in providers[top]), top
