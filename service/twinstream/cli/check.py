@@ -27,24 +27,42 @@ from twinstream.spec.model import Spec
   twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
   twinstream explain --from answer.json
 
-A line of --reference and --candidate is an event's value: in the format json the value itself, in utf8 a JSON
-text, in others {"value_base64": "…"}. A line of --trace is {"side": "reference", "value": {…}} (or
-"value_base64"), if need be with key, headers, partition, offset, timestamp_ms; or {"side": "reference",
-"end": true}. `-` is standard input; .gz and .zst are read. Files may be larger than memory: only events
-without a partner are kept.
+SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
+value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
+"reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
+timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files may
+be larger than memory: only events without a partner are kept.
 
-Exit codes: 0 equivalent · 1 diverged · 2 usage, bad spec or bad input · 3 inconclusive or pending.
+Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
+pending.
 """
 )
 @click.argument("spec", type=click.Path())
-@click.option("--reference", type=click.Path(), help="The reference's output, one value a line.")
-@click.option("--candidate", type=click.Path(), help="The candidate's output, one value a line.")
-@click.option("--trace", type=click.Path(), help="Both outputs in one file, as they came.")
-@click.option("--interleave", type=click.Choice(INTERLEAVINGS), default="alternate", show_default=True)
-@click.option("--open", "open_ended", is_flag=True, help="The streams go on after the input.")
-@click.option("--allow-empty", is_flag=True, help="Two empty outputs are equivalent.")
-@click.option("--require-evidence", is_flag=True, help="Ask for the evidence that the spec wants.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--reference", type=click.Path(), help="The reference's output, one event a line.")
+@click.option("--candidate", type=click.Path(), help="The candidate's output, one event a line.")
+@click.option("--trace", type=click.Path(), help="Both outputs in one file, in the order in which they came.")
+@click.option(
+    "--interleave",
+    type=click.Choice(INTERLEAVINGS),
+    default="alternate",
+    show_default=True,
+    help="Read both files in turn, or one before the other: it decides at which line a difference is known.",
+)
+@click.option(
+    "--open",
+    "open_ended",
+    is_flag=True,
+    help="Take the input for a beginning: what has no partner yet may still get one.",
+)
+@click.option(
+    "--allow-empty", is_flag=True, help="Call two empty outputs equivalent; else they are inconclusive."
+)
+@click.option(
+    "--require-evidence",
+    is_flag=True,
+    help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
     """Run the comparison and print its answer; the exit code is the verdict's."""
     comparison = load(spec)

@@ -17,7 +17,7 @@ Report = Mapping[str, Any]
 
 
 @click.command(
-    help="""Show one divergence with both sides' events, the two that prove it, and the reason.
+    help="""Show one divergence: both sides' events, the reason, and the events that prove it.
 
 \b
   twinstream explain 5f0c2e1a9b7d4433
@@ -27,16 +27,18 @@ Report = Mapping[str, Any]
 
 ID is that of a divergence of a running service, or with --from that of an answer which `twinstream check
 --json` has written (`-` is standard input): there its first characters are enough, and without an ID all are
-shown. Values that the service masks are masked here, too.
+shown. Of a service, values of fields that `show` does not name are masked.
 
-Exit codes: 0 shown · 2 no such divergence · 4 the service cannot be reached.
+Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service cannot be reached.
 """
 )
-@click.argument("identifier", metavar="ID", required=False)
-@click.option("--comparison", help="Its name, where the service has several.")
-@click.option("--from", "file", type=click.Path(), help="An answer of `check --json`, instead of a service.")
+@click.argument("identifier", metavar="[ID]", required=False)
+@click.option("--comparison", help="The comparison that it is of; without it, all are asked.")
+@click.option(
+    "--from", "file", type=click.Path(), help="An answer of `check --json`, instead of the service."
+)
 @service_option
-@click.option("--json", "as_json", is_flag=True, help="The divergence as JSON objects, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print each divergence as one JSON object on a line.")
 def explain(
     identifier: str | None, comparison: str | None, file: str | None, service: str, as_json: bool
 ) -> int:

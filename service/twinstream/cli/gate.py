@@ -16,12 +16,15 @@ from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER, print_json, print_rich
 \b
   twinstream gate ads-views && kubectl rollout resume deployment/ads
 
-Exit codes: 0 pass · 1 fail · 3 undecided · 4 the service cannot be reached.
+NAME is that of a comparison. It prints pass, fail or undecided, and why. Undecided is no permission: it says
+that something is not known.
+
+Exit codes: 0 pass · 1 fail · 2 usage, no such comparison · 3 undecided · 4 the service cannot be reached.
 """
 )
 @click.argument("name")
 @service_option
-@click.option("--json", "as_json", is_flag=True, help="The gate's object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the gate's answer as one JSON object.")
 def gate(name: str, service: str, as_json: bool) -> int:
     """Print the gate's answer; the exit code says it, too."""
     answer = ask(service, f"/comparisons/{name}/gate")

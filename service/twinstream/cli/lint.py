@@ -31,17 +31,21 @@ from twinstream.spec.topics import hints, refusals
   twinstream lint spec.yaml
   twinstream lint spec.yaml --brokers localhost:9092 --json
 
-It prints which kinds of events depend on which, what the matcher does for an event of each kind, whether
-several matchers can share the work, and every warning. With --brokers it also asks Kafka for both topics, and
-refuses what cannot work: a topic that is missing or compacted, or has more partitions than the order allows.
+SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does for
+an event of each kind and about how long that takes, whether several matchers can share the work, and every
+warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot work: a topic
+that is missing or compacted, or has more partitions than the order allows.
 
-Exit codes: 0 usable · 2 refused, or a bad spec · 4 Kafka cannot be reached.
+Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
+reached.
 """
 )
 @click.argument("spec", type=click.Path())
-@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: look at the topics, too.")
-@click.option("--config", type=click.Path(), help="Settings file (YAML), for kafka: {…}.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…], to look at the topics.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
 def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
     """Print the report; the exit code says whether the file can be used."""
     comparison = load(spec)

@@ -1,7 +1,7 @@
 """The `twinstream` command: its group, and how errors become exit codes.
 
-Exit codes: 0 equivalent or pass, 1 diverged or fail, 2 usage, bad spec or bad input, 3 inconclusive, pending
-or undecided, 4 the service cannot be reached.
+Exit codes: 0 equivalent or pass, 1 diverged or fail, 2 usage, bad comparison file or bad input, 3
+inconclusive, pending or undecided, 4 the service or Kafka cannot be reached.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ def cli() -> None:
 cli.help = f"""Tell whether a new version of a streaming pipeline does the same as the old one.
 
 {EXAMPLES}
-Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad spec or bad input · 3 inconclusive,
-pending or undecided · 4 the service cannot be reached.
+`spec.yaml` is a comparison file. `twinstream COMMAND --help` tells more.
+
+Exit codes: 0 equivalent or pass · 1 diverged or fail · 2 usage, bad comparison file or bad input · 3
+inconclusive, pending or undecided · 4 the service or Kafka cannot be reached.
 """
 
 

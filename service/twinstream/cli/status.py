@@ -23,12 +23,16 @@ PIPE_WIDTH = 200
   twinstream status
   twinstream status ads-views --json
 
-The exit code is that of the worst verdict.
+NAME is that of a comparison; without it all are shown.
+
+Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
+service cannot be reached. Of several comparisons, one that diverged decides, then one that is inconclusive or
+pending.
 """
 )
 @click.argument("name", required=False)
 @service_option
-@click.option("--json", "as_json", is_flag=True, help="The API's own object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print what the API answers, as one JSON object.")
 def status(name: str | None, service: str, as_json: bool) -> int:
     """Print one comparison or all."""
     answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
