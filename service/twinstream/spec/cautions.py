@@ -138,6 +138,9 @@ def _equality(spec: Spec) -> Iterator[Note]:
 
 
 def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
+    if equality.compare_only == []:
+        text = "nothing of an event is compared, so any two are equal and only their number and order count"
+        yield Note(f"{place}.compare_only", f"{text}; name what must not differ")
     for field, step in equality.quantum.items():
         below, above = (f"{step / 2 + offset:f}" for offset in (-step / 100, step / 100))
         yield Note(

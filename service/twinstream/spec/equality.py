@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from pydantic import model_validator
 
-from twinstream.spec.values import Above0, AtLeast0, FieldPath, KindName, Strict
+from twinstream.spec.values import Above0, AtLeast0, FieldPath, Flag, KindName, Strict
 
 
 class Tolerance(Strict):
@@ -36,7 +36,7 @@ class Equality(Strict):
     tolerance: dict[FieldPath, Tolerance] = {}
     unordered: list[FieldPath] = []
     sets: list[FieldPath] = []
-    absent_is_null: bool = False
+    absent_is_null: Flag = False
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Equality:

@@ -44,6 +44,7 @@ from twinstream.spec.values import (
     Duration,
     FieldPath,
     Finite,
+    Flag,
     KindName,
     Location,
     Name,
@@ -128,7 +129,7 @@ class EventKind(Strict):
     """A named class of events: all of `where` hold (a value, or one of a list); `ignore` leaves them out."""
 
     where: dict[FieldPath, Wanted] = {}
-    ignore: bool = False
+    ignore: Flag = False
 
 
 class Start(Strict):
@@ -148,7 +149,7 @@ class Overdue(Strict):
 
     clock: Literal["arrival"] = "arrival"
     after: Duration = timedelta(seconds=60)
-    proves: bool = False
+    proves: Flag = False
 
     @field_validator("after")
     @classmethod

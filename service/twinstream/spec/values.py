@@ -194,6 +194,8 @@ FieldPath = Annotated[
     WithJsonSchema({"type": "string", "pattern": PATH_PATTERN}),
 ]
 KindName = Annotated[str, Field(min_length=1)]
+Flag = Annotated[bool, Field(strict=True)]
+"""True or false as YAML and JSON have them: `NO` is a text, and 1 a number."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Above0 = Annotated[
     Decimal,

@@ -102,6 +102,12 @@ def test_values_near_a_rounding_boundary_are_told_with_an_example() -> None:
     assert found["equality.per_kind.a.quantum"].endswith("2.45 becomes 0 and 2.55 becomes 5")
 
 
+def test_that_nothing_is_compared_is_told() -> None:
+    text = "nothing of an event is compared, so any two are equal and only their number and order count"
+    found = notes(equality={"compare_only": []}, order="total", identity=None)
+    assert found["equality.compare_only"] == f"{text}; name what must not differ"
+
+
 def test_what_absent_is_null_hides_is_told() -> None:
     (text,) = notes(equality={"absent_is_null": True}).values()
     assert text == (

@@ -66,6 +66,8 @@ def test_a_wrong_key_is_named_with_what_was_meant(more: str, message: str) -> No
         ("kinds:", "`kinds`: must be a mapping, but null was given"),
         ("kinds: {a: 5}", "`kinds.a`: must be a mapping, but 5 was given"),
         ("kinds: {1: {}}", "`kinds.1`: must be a text, but 1 was given"),
+        ("kinds: {a: {ignore: 0}}", "`kinds.a.ignore`: must be true or false, but 0 was given"),
+        ("overdue: {proves: NO}", '`overdue.proves`: must be true or false, but "NO" was given'),
         ("kinds: {a: {ignore: maybe}}", '`kinds.a.ignore`: must be true or false, but "maybe" was given'),
         (
             "kinds: {a: {where: {x: {y: 1}}}}",

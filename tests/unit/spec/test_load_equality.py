@@ -17,14 +17,23 @@ MUST = "so it must be compared as it is"
 @pytest.mark.parametrize(
     ("equality", "message"),
     [
+        ("null", "equality`: must be a mapping, but null was given"),
         ("{ignored: [n]}", "equality.ignored`: is not a key of this mapping; did you mean `ignore`?"),
         ("{ignore: n}", 'equality.ignore`: must be a list, but "n" was given'),
         ("{ignore: [a..b]}", "equality.ignore.0`: 'a..b' is no field path"),
+        ("{ignore: [1]}", "equality.ignore.0`: must be a text, but 1 was given"),
+        ("{ignore: ['']}", 'equality.ignore.0`: must not be empty, but "" was given'),
+        ("{compare_only: a}", 'equality.compare_only`: must be a list, but "a" was given'),
+        ("{compare_only: [a.]}", "equality.compare_only.0`: 'a.' is no field path"),
         (
             "{ignore: [a], compare_only: [b]}",
             "equality`: `ignore` and `compare_only` exclude each other; keep one of them",
         ),
         ("{quantum: [fare]}", 'equality.quantum`: must be a mapping, but ["fare"] was given'),
+        (
+            "{quantum: {fare: null}}",
+            "equality.quantum.fare`: null is not a number; write it like 0.01 or 1e-6",
+        ),
         ("{quantum: {fare: cent}}", 'equality.quantum.fare`: "cent" is not a number; write it like 0.01'),
         ("{quantum: {fare: true}}", "equality.quantum.fare`: true is not a number; write it like 0.01"),
         ("{quantum: {fare: .inf}}", "equality.quantum.fare`: Infinity is not a number"),
@@ -35,15 +44,46 @@ MUST = "so it must be compared as it is"
         ("{quantum: {fare.: 1}}", "equality.quantum.fare.`: 'fare.' is no field path"),
         ("{tolerance: {eta: 0.5}}", "equality.tolerance.eta`: must be a mapping, but 0.5 was given"),
         ("{tolerance: {eta: {}}}", "equality.tolerance.eta`: tolerates nothing; give `abs` or `rel` a value"),
+        ("{tolerance: {eta: {abs: 0, rel: 0}}}", "equality.tolerance.eta`: tolerates nothing; give `abs` or"),
+        (
+            "{tolerance: {eta: {abs: null}}}",
+            "equality.tolerance.eta.abs`: null is not a number; write it like",
+        ),
+        (
+            "{tolerance: {eta: {abs: .nan}}}",
+            "equality.tolerance.eta.abs`: NaN is not a number; write it like",
+        ),
+        (
+            "{tolerance: {eta: {rel: -0.1}}}",
+            "equality.tolerance.eta.rel`: must be 0 or more, but -0.1 was given",
+        ),
+        ("{tolerance: {.eta: {abs: 1}}}", "equality.tolerance..eta`: '.eta' is no field path"),
+        ("{tolerance: [eta]}", 'equality.tolerance`: must be a mapping, but ["eta"] was given'),
         ("{tolerance: {eta: {abs: -1}}}", "equality.tolerance.eta.abs`: must be 0 or more, but -1 was given"),
         (
             "{tolerance: {eta: {ab: 1}}}",
             "equality.tolerance.eta.ab`: is not a key of this mapping; did you mean `abs`?",
         ),
+        ("{unordered: items}", 'equality.unordered`: must be a list, but "items" was given'),
+        ("{unordered: [a..b]}", "equality.unordered.0`: 'a..b' is no field path"),
+        ("{sets: {tags: 1}}", 'equality.sets`: must be a list, but {"tags": 1} was given'),
+        ("{sets: [a..b]}", "equality.sets.0`: 'a..b' is no field path"),
+        ("{absent_is_null: 1}", "equality.absent_is_null`: must be true or false, but 1 was given"),
+        ("{absent_is_null: NO}", 'equality.absent_is_null`: must be true or false, but "NO" was given'),
         ("{absent_is_null: maybe}", 'equality.absent_is_null`: must be true or false, but "maybe" was given'),
         (
             "{per_kind: {event: {ignor: [a]}}}",
             "equality.per_kind.event.ignor`: is not a key of this mapping; did you mean `ignore`?",
+        ),
+        ("{per_kind: [event]}", 'equality.per_kind`: must be a mapping, but ["event"] was given'),
+        ("{per_kind: {event: null}}", "equality.per_kind.event`: must be a mapping, but null was given"),
+        (
+            "{per_kind: {event: {ignore: [a], compare_only: [b]}}}",
+            "equality.per_kind.event`: `ignore` and `compare_only` exclude each other; keep one of them",
+        ),
+        (
+            "{per_kind: {event: {quantum: {fare: -1}}}}",
+            "equality.per_kind.event.quantum.fare`: must be more than 0, but -1 was given",
         ),
         ("{per_kind: {event: {per_kind: {}}}}", "equality.per_kind.event.per_kind`: is not a key of this"),
     ],
@@ -197,6 +237,34 @@ def test_only_fields_of_the_value_are_compared_and_shown(more: str, message: str
         (
             "{ignore: [a], quantum: {a.b: 1}}",
             "equality.quantum`: `a.b` is left out by `equality.ignore`; keep one of them",
+        ),
+        (
+            "{ignore: [a], unordered: [a.b]}",
+            "equality.unordered`: `a.b` is left out by `equality.ignore`; keep one",
+        ),
+        (
+            "{ignore: [a], tolerance: {a: {abs: 1}}}",
+            "equality.tolerance`: `a` is left out by `equality.ignore`; keep one of them",
+        ),
+        (
+            "{compare_only: [b], tolerance: {a: {abs: 1}}}",
+            "equality.tolerance`: `a` is left out, since `equality.compare_only` does not name it; name",
+        ),
+        (
+            "{compare_only: [b], unordered: [a]}",
+            "equality.unordered`: `a` is left out, since `equality.compare_only` does not name it; name",
+        ),
+        (
+            "{compare_only: [b], sets: [a]}",
+            "equality.sets`: `a` is left out, since `equality.compare_only` does not name it; name it there",
+        ),
+        (
+            "{quantum: {a.b: 1}, tolerance: {a: {abs: 1}}}",
+            "equality.tolerance`: `a` stands under `quantum` too (`a.b`); keep one of them",
+        ),
+        (
+            "{tolerance: {a: {abs: 1}, a.b: {abs: 1}}}",
+            "equality.tolerance`: names `a.b` beside `a`, and one of them holds the other; keep one",
         ),
         ("{ignore: [a], sets: [a]}", "equality.sets`: `a` is left out by `equality.ignore`; keep one"),
         (
