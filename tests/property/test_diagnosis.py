@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.comparison import Comparison
 from twinstream.core.scopes import MEETING_RUN
-from twinstream.core.snapshot import restore, snapshot
 
 APART = MEETING_RUN + 4
 """Events of a lane between two faults: more than it takes to meet again."""
@@ -93,14 +91,8 @@ def compare(order: str, plan: Plan, length: int) -> Driver:
         driver.comparison.review()
         if plan.restarts:
             driver.findings()
-            restart(driver)
+            driver.restart()
     return driver
-
-
-def restart(driver: Driver) -> None:
-    fresh = Comparison(driver.comparison.rules)
-    restore(fresh, snapshot(driver.comparison), driver.codec.form, 0.0)
-    driver.comparison = fresh
 
 
 def found(driver: Driver) -> list[tuple[str, int, int]]:

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from tests.support.oracle import PlainMatcher, equivalent
 from tests.support.orders import Event, dependent, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
-from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.snapshot import restore, snapshot
-from twinstream.runtime import checkpoint
 
 BARRIER = "e"
 
@@ -136,12 +133,6 @@ def letter(event: Event) -> frozenset[tuple[str, Any]]:
     return frozenset(event.items())
 
 
-def restart(driver: Driver) -> None:
-    stored = checkpoint.encode(snapshot(driver.comparison))
-    driver.comparison = Comparison(driver.comparison.rules)
-    restore(driver.comparison, checkpoint.decode(stored), driver.codec.form, 0.0)
-
-
 @given(scattered(), st.booleans())
 def test_after_every_prefix_the_engine_says_what_the_assembled_streams_say(
     world: Scattered, restarts: bool
@@ -154,7 +145,7 @@ def test_after_every_prefix_the_engine_says_what_the_assembled_streams_say(
         for ready in sides[side].take(partition, event):
             plain.feed(side, ready)
         if restarts:
-            restart(driver)
+            driver.restart()
         comparison = driver.comparison
         assert comparison.diverged == plain.diverged
         assert [account.ignored for account in comparison.accounts] == [side.ignored for side in sides]

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from twinstream.core.comparison import Comparison, Run
 from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Divergence
+from twinstream.core.snapshot import delta, merged, restore, snapshot
+from twinstream.runtime import checkpoint
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.load import loads
@@ -57,6 +59,7 @@ class Driver:
     codec: Codec = field(init=False)
     offsets: list[int] = field(default_factory=lambda: [0, 0])
     closed: dict[int, Divergence] = field(default_factory=dict)
+    saved: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.codec = Codec(self.spec)
@@ -90,6 +93,17 @@ class Driver:
             if not self.comparison.ended[side]:
                 self.comparison.end(side)
 
+    def restart(self) -> None:
+        """Go on with a new comparison that knows only what the bytes of checkpoints kept.
+
+        The first is a whole one, those after it are deltas.
+        """
+        state = delta(self.comparison) if self.saved else snapshot(self.comparison)
+        self.saved.append(checkpoint.encode(state))
+        whole, *deltas = map(checkpoint.decode, self.saved)
+        self.comparison = Comparison(self.comparison.rules)
+        restore(self.comparison, merged(whole, deltas), self.codec.form, 0.0)
+
     def findings(self) -> list[Divergence]:
         """The divergences of closed scopes so far, each as it was found last."""
         self.closed.update((found.number, found) for found in self.comparison.take_closed())
@@ -99,8 +113,17 @@ class Driver:
         return sorted(divergence.finding.kind for divergence in self.findings())
 
     def held(self, side: Side) -> list[int]:
-        """The offsets of the unmatched events that are held."""
-        return sorted(Event._make(event).offset for event in self.comparison.waiting_events(side))
+        """The offsets of the unmatched events that are held.
+
+        What the ledger says is held is exactly what matching, scopes and copies of barriers have.
+        """
+        comparison = self.comparison
+        found = [event for event, _ in comparison.index.unmatched(side)]
+        found += [event for scope in comparison.scopes for event in scope.pieces[side]]
+        found += comparison.copies[side] if comparison.copies else []
+        waiting = comparison.waiting_events(side)
+        assert sorted(map(id, waiting)) == sorted(map(id, found))
+        return sorted(Event._make(event).offset for event in waiting)
 
 
 def trace(text: str) -> list[tuple[Side, Any]]:

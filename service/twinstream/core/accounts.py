@@ -1,7 +1,7 @@
 """What became of each event of a side, and what was not checked.
 
 Every consumed event is in exactly one account:
-consumed = matched + ignored + undecodable + explained + divergent + unmatched.
+consumed = matched + ignored + replayed + undecodable + explained + divergent + unmatched.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ class Account:
 
     consumed: int = 0
     ignored: int = 0
+    replayed: int = 0
     undecodable: int = 0
     explained: int = 0
     divergent: int = 0
 
     def unmatched(self, matched: int) -> int:
         """The events that are not settled, given the number of pairs."""
-        settled = matched + self.ignored + self.undecodable + self.explained + self.divergent
-        return self.consumed - settled
+        left_out = self.ignored + self.replayed + self.undecodable
+        return self.consumed - (matched + left_out + self.explained + self.divergent)
 
 
 class Hole(NamedTuple):

@@ -19,23 +19,29 @@ from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Form, Side, events_of
 from twinstream.core.findings import Finding, Identity, explain_partnerless
 from twinstream.core.homes import Homes
-from twinstream.core.index import Hooks, Index
+from twinstream.core.index import Hooks, Index, Pairs
 from twinstream.core.indexes import index_of
 from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.orders import Epochs, Order
 from twinstream.core.overdue import ArrivalClock
+from twinstream.core.replays import Attempt
 from twinstream.core.rules import Rules
 from twinstream.core.scopes import Explanation, Scope
-from twinstream.core.surveys import Judge, Survey
+from twinstream.core.surveys import Survey
 from twinstream.errors import RelationError
 
 HOLES_LIMIT = 100
+SETTLE_AT = 32_768
+"""So many events may be listed as come and gone before they are taken in; each takes up memory until then."""
 NEVER = 1 << 62
 """The moment of what only an end decided, later than any other."""
 
 
 class Run(NamedTuple):
-    """Columns of consecutive decoded records of one partition; `marks` where a clock reads any."""
+    """Columns of consecutive decoded records of one partition.
+
+    `marks` where a clock reads any; `attempts` where what a retry has written again is told from the rest.
+    """
 
     forms: Sequence[Form]
     partition: int
@@ -43,6 +49,18 @@ class Run(NamedTuple):
     timestamps_ms: Sequence[int]
     read_at: float
     marks: Sequence[Any] | None = None
+    attempts: Sequence[Attempt | None] | None = None
+
+    def only(self, places: Sequence[int]) -> Run:
+        """The records at these places."""
+        columns = [
+            [column[place] for place in places] if isinstance(column, Sequence) else column for column in self
+        ]
+        return Run._make(columns)
+
+    def events(self) -> Iterator[Event]:
+        """The records as events."""
+        return events_of(*self[:6])
 
     def singly(self) -> Iterator[Run]:
         """Each of the records as a run of its own. Complexity: about 0.5 µs a record."""
@@ -68,12 +86,14 @@ class Comparison:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
+        self.ledger = Ledger(rules)
         hooks = Hooks(
             rules.canonical,
             rules.equal,
             self._open_scope,
             self._finish_scope,
             self._absorb_scope,
+            self.ledger.held.came_back,
             rules.scope_limit,
         )
         self.index: Index = index_of(rules.order, hooks)
@@ -81,11 +101,11 @@ class Comparison:
         self.copies = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
-        self.ledger = Ledger(rules)
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.ended = [False, False]
         self.moment = 0
         self.disputed_at: int | None = None
+        self.retries = self.ledger.retries
         self.halted = self.cut_short = False
         self.overflowing = False
         self.holes: list[Hole] = []
@@ -119,6 +139,16 @@ class Comparison:
         """Whether something differs that may turn out to be a known difference."""
         return self.disputed_at is not None or any(scope.disputed for scope in self.scopes)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a difference waits for batches that may still be written again."""
+        return self.retries is not None and self.retries.held_at is not None
+
+    @property
+    def disagreeing_batches(self) -> list[str]:
+        """A sentence for each open batch that was written several times, not the same each time so far."""
+        return [] if self.retries is None else self.retries.disagreeing()
+
     # -- feeding ------------------------------------------------------------------------------------------
 
     def feed(self, side: Side, run: Run) -> list[Event]:
@@ -126,8 +156,10 @@ class Comparison:
 
         Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
+        if run.attempts is not None:
+            run = self._without_replays(side, run)
         if not self.rules.halt:
-            return self._feed(side, run)
+            return self._feed(side, run) if run.forms else []
         partners: list[Event] = []
         for place, one in enumerate(run.singly()):
             if self.halted:
@@ -140,14 +172,17 @@ class Comparison:
     def _feed(self, side: Side, run: Run) -> list[Event]:
         self.ledger.accounts[side].consumed += len(run.forms)
         if self.overflowing:
-            self.ledger.give_up(side, next(events_of(*run)))
+            self.ledger.give_up(side, next(run.events()))
             return []
         self._watch_partition(side, run)
         self.clock.saw(side, run.timestamps_ms)
-        events = events_of(*run)
-        partners = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
+        events = list(run.events())
+        pairs = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
+        self.ledger.came(side, events, pairs)
+        if self.ledger.held.pending > SETTLE_AT:
+            self.settle()
+        partners = pairs.partners
         if partners:
-            self.ledger.pair(partners)
             self.ledger.advance(side, min(run.timestamps_ms))
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         self._close_finished()
@@ -159,20 +194,73 @@ class Comparison:
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side before its first event: a barrier may have a copy in each."""
+        known = frozenset(partitions)
         if self.copies:
-            self.copies[side].expect(partitions)
+            self.copies[side].expect(known)
+        if self.retries is not None:
+            self.retries.sides[side].expect(known)
 
-    def _arranged(self, side: Side, partition: int, events: Iterator[Event]) -> Iterator[Event]:
+    def _without_replays(self, side: Side, run: Run) -> Run:
+        """The run without what a retry has written again, which is settled."""
+        if self.retries is None or run.attempts is None:
+            return run
+        replays, canonical = self.retries.sides[side], self.rules.canonical
+        rows = zip(run.attempts, run.forms, run.offsets, strict=True)
+        new = [
+            place
+            for place, (attempt, form, offset) in enumerate(rows)
+            if replays.feed(attempt, b"" if attempt is None else canonical(form[1]), run.partition, offset)
+        ]
+        self._settle_batches(side)
+        replayed = len(run.forms) - len(new)
+        self.ledger.accounts[side].consumed += replayed
+        self.ledger.accounts[side].replayed += replayed
+        return run.only(new) if replayed else run
+
+    def finish_batch(self, side: Side, query: str, batch: int) -> None:
+        """A query of a side has finished a batch, and all that it wrote up to it was fed.
+
+        So no retry of it can come, and what was found in it counts.
+        """
+        if self.retries is not None:
+            self.retries.sides[side].finish(query, batch)
+            self._settle_batches(side)
+
+    def note_ends(self, at_end: tuple[bool, bool]) -> None:
+        """Note a look at the ends of the topics.
+
+        `at_end` tells by side whether all that stood there at the look before was fed.
+        """
+        if self.retries is not None:
+            for replays, ended in zip(self.retries.sides, at_end, strict=True):
+                replays.looked(at_end=ended)
+            for side in Side:
+                self._settle_batches(side)
+
+    def _settle_batches(self, side: Side) -> None:
+        """Take in what closed batches decide: a difference counts, or something was not checked."""
+        assert self.retries is not None
+        moment, holes = self.retries.settle(side)
+        if moment is not None:
+            self.ledger.stand(moment)
+        for hole in holes:
+            self.hole(hole)
+            for scope in self.scopes:
+                scope.tainted = True
+
+    def _arranged(self, side: Side, partition: int, events: Sequence[Event]) -> Sequence[Event]:
         """The events of a side that may be compared now, where barriers have a copy in each partition."""
         copies = self.copies[side]
         ready = copies.arrange(partition, events)
         self._settle_copies(side)
-        return iter(ready)
+        self.ledger.held.entered(side, ready)
+        return ready
 
     def _settle_copies(self, side: Side) -> None:
         copies = self.copies[side]
-        self.ledger.accounts[side].ignored += copies.surplus
-        copies.surplus = 0
+        self.ledger.accounts[side].ignored += len(copies.surplus)
+        self.ledger.held.left(copies.surplus)
+        copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
             self.hole(Hole(reason, side, event[1], event[2]))
@@ -182,23 +270,25 @@ class Comparison:
         """The unmatched events of a side, without those that wait for other partitions of it."""
         return self.unmatched(side) - (len(self.copies[side]) if self.copies else 0)
 
-    def _match(self, side: Side, events: Iterator[Event]) -> list[Event]:
+    def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         try:
             return self._match_until_halt(side, events) if self.rules.halt else self.index.feed(side, events)
         except RelationError as error:
             self.overflowing = True
             self.hole(Hole(f"{error}; from there on nothing was compared", side))
-            return []
+            return Pairs([], [])
 
-    def _match_until_halt(self, side: Side, events: Iterator[Event]) -> list[Event]:
-        partners: list[Event] = []
+    def _match_until_halt(self, side: Side, events: Sequence[Event]) -> Pairs:
+        pairs = Pairs([], [])
         for event in events:
             if self.halted:
                 self.cut_short = True
                 self.ledger.accounts[side].ignored += 1
+                self.ledger.held.left((event,))
             else:
-                partners += self.index.feed(side, (event,))
-        return partners
+                for column, found in zip(pairs, self.index.feed(side, (event,)), strict=True):
+                    column.extend(found)
+        return pairs
 
     def _overflow(self, limit: str) -> None:
         """Memory is full: from here on events are only counted."""
@@ -271,6 +361,7 @@ class Comparison:
     def _finish_scope(self, scope: Scope) -> None:
         """Nothing more will come to a scope: it closes when what was fed with it is booked."""
         if scope.lost:
+            self._drop(scope)
             del self.scopes[scope]
             scope.owner.resume(scope, ((), ()))
         else:
@@ -307,17 +398,14 @@ class Comparison:
         for finding in explanation.findings:
             self.ledger.settle(finding, scope.moment, tainted=scope.tainted)
         if explanation.matched:
-            self.ledger.pair([right for _, right in explanation.matched])
+            self.ledger.pair(_pairs(explanation.matched))
             for side in Side:
                 self.ledger.advance(side, max(pair[side][3] for pair in explanation.matched))
-        partners = owner.resume(scope, explanation.tails)
-        if partners:
-            self.ledger.pair(partners)
+        pairs = owner.resume(scope, explanation.tails)
+        if pairs.partners:
+            self.ledger.pair(pairs)
 
     def _lose(self, scope: Scope) -> None:
-        for side in Side:
-            for event in scope.pieces[side]:
-                self.ledger.give_up(side, event)
         self.hole(Hole(f"a difference spread over more than limits.scope_events ({self.rules.scope_limit})"))
         scope.lose()
 
@@ -326,6 +414,9 @@ class Comparison:
     def end(self, side: Side) -> None:
         """Nothing more will come from a side. With both at their end, everything left is a difference."""
         self.ended[side] = True
+        if self.retries is not None:
+            self.retries.sides[side].end()
+            self._settle_batches(side)
         if self.copies and not self._done:
             self._finish_copies(side)
         if self._done:
@@ -344,9 +435,10 @@ class Comparison:
         """A barrier that lacks copies at the end goes on with those that it has."""
         ready, self.lacking_copies[side] = self.copies[side].finish()
         self._settle_copies(side)
-        partners = self._match(side, iter(ready))
-        if partners:
-            self.ledger.pair(partners)
+        self.ledger.held.entered(side, ready)
+        pairs = self._match(side, ready)
+        if pairs.partners:
+            self.ledger.pair(pairs)
         self._close_finished()
         if all(self.ended) and self.lacking_copies[0] != self.lacking_copies[1]:
             self.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
@@ -383,34 +475,61 @@ class Comparison:
         `at_end` tells by side whether it is read to its end; nothing is overdue otherwise. Where the clock
         proves, overdue events are settled as differences.
 
-        Complexity: O(n) in the unmatched events of both sides.
+        Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
-        self.surveyed = survey = Survey()
-        judging = all(at_end) and not self.halted
-        proven = [
-            self._survey_side(side, survey) if judging else self._note_all(side, survey) for side in Side
-        ]
-        if any(proven):
-            self._settle_proven((proven[0], proven[1]))
-            return self.survey(at_end)
-        for side in Side:
-            for event in self._held_apart(side):
-                survey.note(side, event)
+        self.settle()
+        held = [self.ledger.held.of(side) for side in Side]
+        self.surveyed = survey = Survey(
+            (held[0].first_open(), held[1].first_open()),
+            min((oldest for one in held if (oldest := one.oldest_ms()) is not None), default=None),
+            held_bytes=[one.size_bytes for one in held],
+        )
+        if all(at_end) and not self.halted:
+            proven = self._judge(Side.LEFT), self._judge(Side.RIGHT)
+            if any(proven):
+                self._settle_proven(proven)
+                return self.survey(at_end)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self._overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
 
-    def _note_all(self, side: Side, survey: Survey) -> list[Event]:
-        for event, _ in self.index.unmatched(side):
-            survey.note(side, event)
-        return []
+    def settle(self) -> None:
+        """Take in what came and left since the last time, which is only listed until then."""
+        for scope in self.scopes:
+            self._drop(scope)
+        self.ledger.held.settle()
 
-    def _survey_side(self, side: Side, survey: Survey) -> list[Event]:
-        self._note_all(side, survey)
+    def _drop(self, scope: Scope) -> None:
+        """Nothing of what a scope dropped will ever be verified."""
+        for side in Side:
+            for event in scope.dropped[side]:
+                self.ledger.give_up(side, event)
+            self.ledger.held.left(scope.dropped[side])
+            scope.dropped[side].clear()
+
+    def _judge(self, side: Side) -> list[Event]:
+        """Count the overdue events of a side that are only suspected; return those proven to have no partner.
+
+        Suspected are also copies of a form that has not been unmatched-free for long: a lost one could hide
+        behind fresh ones.
+        """
         limit, newest = self.rules.overdue_after_ms, self.ledger.newest_matched_ms[side]
-        proven_before = newest - limit if self.rules.proves and newest is not None else None
-        judge = Judge(self.clock.stalls(side), limit, proven_before)
-        return judge.overdue(self.index.unmatched(side), survey)
+        overdue_until = self.clock.stalls(side).reached_before(limit)
+        if overdue_until is None:
+            return []
+        apart = sum(1 for event in self._held_apart(side) if event[3] <= overdue_until)
+        hidden = sum(
+            sum(1 for event in copies if event[3] > overdue_until)
+            for since_ms, copies in self.index.chains(side)
+            if since_ms <= overdue_until
+        )
+        overdue = self.ledger.held.of(side).until(overdue_until) - apart
+        proven: list[Event] = []
+        if overdue and self.rules.proves and newest is not None:
+            proven_until = min(overdue_until, newest - limit)
+            proven = [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
+        self.surveyed.suspicions += overdue + hidden - len(proven)
+        return proven
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
         """Settle events without a partner, each with an unmatched one of its identity on the other side.
@@ -487,7 +606,8 @@ class Comparison:
 
     def waiting_events(self, side: Side) -> list[Event]:
         """Every unmatched event that is held, in matching or set aside."""
-        return [*(event for event, _ in self.index.unmatched(side)), *self._held_apart(side)]
+        self.settle()
+        return list(self.ledger.held.of(side))
 
     def _held_apart(self, side: Side) -> Iterator[Event]:
         """The unmatched events that take no part in matching: set aside, or waiting for another partition."""
@@ -495,6 +615,10 @@ class Comparison:
             yield from scope.pieces[side]
         if self.copies:
             yield from self.copies[side]
+
+
+def _pairs(matched: Sequence[tuple[Event, Event]]) -> Pairs:
+    return Pairs([right for _, right in matched], [left for left, _ in matched])
 
 
 _TIMESTAMP = itemgetter(3)

@@ -22,13 +22,13 @@ from twinstream.core.orders import BARRIER
 class Copies:
     """The partitions of one side, each with what waits of it. `equal` compares two barriers.
 
-    `surplus` counts the copies that others stand for, `unequal` are those that are no copies of their
-    barrier. Both are the caller's to take.
+    `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
+    are the caller's to take.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
         self._equal = equal
-        self.surplus = 0
+        self.surplus: list[Event] = []
         self.unequal: list[Event] = []
         self.partitions: frozenset[int] = frozenset()
         self._waiting: dict[int, deque[Event]] = {}
@@ -48,9 +48,7 @@ class Copies:
         ready: list[Event] = []
         self._advance(partition, ready)
         while self._delivered and self._delivered.keys() >= self.partitions:
-            ready.append(next(iter(self._delivered.values())))
-            self.surplus += len(self._delivered) - 1
-            self._delivered.clear()
+            self._unite(ready)
             for other in tuple(self._waiting):
                 self._advance(other, ready)
         return ready
@@ -68,6 +66,13 @@ class Copies:
                 self.unequal.append(event)
             self._delivered[partition] = event
 
+    def _unite(self, ready: list[Event]) -> None:
+        """The first of the copies that were delivered stands for all of them."""
+        first, *others = self._delivered.values()
+        ready.append(first)
+        self.surplus += others
+        self._delivered.clear()
+
     def finish(self) -> tuple[list[Event], frozenset[int]]:
         """Nothing more will come: what waited goes on with the copies that there are.
 
@@ -77,9 +82,7 @@ class Copies:
         lacking: frozenset[int] = frozenset()
         while self._delivered:
             lacking |= self.partitions - self._delivered.keys()
-            ready.append(next(iter(self._delivered.values())))
-            self.surplus += len(self._delivered) - 1
-            self._delivered.clear()
+            self._unite(ready)
             for partition in tuple(self._waiting):
                 self._advance(partition, ready)
         return ready, lacking

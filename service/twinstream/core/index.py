@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Event, Side
 from twinstream.core.orders import Order
@@ -30,14 +30,22 @@ UNANSWERED: Final = cast("Event", object())
 """What `Index.answer` returns for an event that found no partner and may not wait."""
 
 
+class Pairs(NamedTuple):
+    """What was paired: events that waited, and at the same places those that came and met them."""
+
+    partners: list[Event]
+    events: list[Event]
+
+
 @dataclass(frozen=True)
 class Hooks:
     """What an index asks of the comparison that it belongs to.
 
     `canonical` maps contents to canonical form; `equal` tells whether two events whose contents differ are
     equal all the same. `open(owner, order, depth)` makes the scope of a part that is set aside, `finish` is
-    called when nothing more can come to a scope, `absorb` when a scope became part of a larger one. `limit`
-    is the number of events that may be kept for a scope.
+    called when nothing more can come to a scope, `absorb` when a scope became part of a larger one,
+    `came_back` for events that a lost scope had dropped. `limit` is the number of events that may be kept for
+    a scope.
     """
 
     canonical: Canonical
@@ -45,6 +53,7 @@ class Hooks:
     open: Callable[[Index, Order, int], Scope]
     finish: Callable[[Scope], None]
     absorb: Callable[[Scope], None]
+    came_back: Callable[[Side, Sequence[Event]], None]
     limit: int
 
 
@@ -72,6 +81,13 @@ class Index(ABC):
         Events that are set aside are not among them. The order is one in which they could have come.
         """
 
+    def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:  # noqa: ARG002 - a bag has some
+        """The copies that wait in a bag behind one another, and since when such copies wait without a break.
+
+        Only those of which the oldest came later than that.
+        """
+        return iter(())
+
     @abstractmethod
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
         """Let an event wait as it did; called for the events of `unmatched` in their order."""
@@ -89,16 +105,30 @@ class Index(ABC):
         """Set aside again what `scope`, of which an event has this route, was set aside from. It is empty."""
 
     @abstractmethod
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Take back what a scope stands for, and feed the events that it did not settle.
 
-        Returns the partners that were found among them, of the left and the right side.
+        Returns what was paired of them; partners are of the left and the right side.
         """
 
-    def feed(self, side: Side, events: Iterable[Event]) -> list[Event]:
-        """`take` for events of one side in their order; their routes are those of this node. The partners."""
-        take = self.take
-        return [partner for event in events if (partner := take(side, event, event[0][0])) is not None]
+    def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
+        """`take` for events of one side in their order; their routes are those of this node."""
+        take, pairs = self.take, Pairs([], [])
+        for event in events:
+            if (partner := take(side, event, event[0][0])) is not None:
+                pairs.partners.append(partner)
+                pairs.events.append(event)
+        return pairs
+
+    def feed_again(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+        """`take` for events that come out of a scope."""
+        pairs = Pairs([], [])
+        for side in Side:
+            for event in tails[side]:
+                if (partner := self.take(side, event, scope.route(event))) is not None:
+                    pairs.partners.append(partner)
+                    pairs.events.append(event)
+        return pairs
 
 
 def without(events: Iterable[tuple[Event, int]], gone: Iterable[Event]) -> list[tuple[Event, int]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Index
+from twinstream.core.index import UNANSWERED, Index, Pairs
 from twinstream.core.scopes import Scope
 
 
@@ -53,6 +53,10 @@ class KeyedIndex(Index):
         for part in self._parts.values():
             yield from part.unmatched(side)
 
+    def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:
+        for part in self._parts.values():
+            yield from part.chains(side)
+
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
         key, inner = route
         if key not in self._parts:
@@ -77,12 +81,12 @@ class KeyedIndex(Index):
             self._parts[key] = self._make(key)
         self._parts[key].adopt(scope, inner)
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         assert scope.example is not None, "a scope has an event"
         key = self._key(scope.example)
-        partners = self._parts[key].resume(scope, tails)
+        pairs = self._parts[key].resume(scope, tails)
         self._forget_if_done(key, self._parts[key])
-        return partners
+        return pairs
 
     def _key(self, event: Event) -> Hashable:
         route: Any = event[0][0]

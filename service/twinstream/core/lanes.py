@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from twinstream.core import orders
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs
 from twinstream.core.scopes import Scope
 
 
@@ -62,15 +62,15 @@ class LanesIndex(Index):
         self._scopes: dict[Hashable, Scope] = {}
         self.held: tuple[dict[Hashable, Held], dict[Hashable, Held]] = ({}, {})
 
-    def feed(self, side: Side, events: Iterable[Event]) -> list[Event]:  # noqa: C901, PLR0912 - the hot loop
-        """Take events of one side in their order; return the events of the other side they were paired with.
+    def feed(self, side: Side, events: Iterable[Event]) -> Pairs:  # noqa: C901, PLR0912 - the hot loop
+        """Take events of one side in their order.
 
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
         """
         mine, theirs = self.held[side], self.held[side.other]
         lookup, setdefault = theirs.get, mine.setdefault
-        partners: list[Event] = []
-        matched = partners.append
+        pairs = Pairs([], [])
+        waited, came = pairs.partners.append, pairs.events.append
         for event in events:
             form = event[0]
             lane = form[0]
@@ -84,24 +84,28 @@ class LanesIndex(Index):
                         mine[lane] = queue_of((cast("Event", ours), event), cast("Event", ours)[3])
             elif type(held) is Queue:
                 if held[0][0][1] == form[1]:
-                    matched(held.popleft())
+                    waited(held.popleft())
+                    came(event)
                     if not held:
                         del theirs[lane]
                 elif (partner := self._unlike(side, event, held)) is not None:
-                    matched(partner)
+                    waited(partner)
+                    came(event)
             elif type(held) is Scope:
                 held.add(side, event)
             else:
                 alone = cast("Event", held)
                 if alone[0][1] == form[1]:
                     del theirs[lane]
-                    matched(alone)
+                    waited(alone)
+                    came(event)
                 elif (partner := self._unlike(side, event, held)) is not None:
-                    matched(partner)
-        return partners
+                    waited(partner)
+                    came(event)
+        return pairs
 
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
-        partners = self.feed(side, (event,))
+        partners, _ = self.feed(side, (event,))
         return partners[0] if partners else None
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
@@ -113,26 +117,28 @@ class LanesIndex(Index):
             return UNANSWERED
         return partner
 
-    def answers(self, side: Side, events: Iterator[Event], partners: list[Event]) -> Event | None:
+    def answers(self, side: Side, events: Iterator[Event], pairs: Pairs) -> Event | None:
         """`answer` for events in their order; the first that has no answer ends it and is returned.
 
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
         """
         theirs = self.held[side.other]
         lookup = theirs.get
-        matched = partners.append
+        waited, came = pairs.partners.append, pairs.events.append
         for event in events:
             form = event[0]
             held: Any = lookup(form[0])
             if type(held) is tuple and held[0][1] == form[1]:
                 del theirs[form[0]]
-                matched(cast("Event", held))
+                waited(cast("Event", held))
+                came(event)
                 continue
             partner = self.answer(side, event, form[0])
             if partner is UNANSWERED:
                 return event
             if partner is not None:
-                matched(partner)
+                waited(partner)
+                came(event)
         return None
 
     def _unlike(self, side: Side, event: Event, held: Held) -> Event | None:
@@ -174,12 +180,12 @@ class LanesIndex(Index):
         scope.owner = self
         self._place(scope, scope.example[0][0])
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         lane = next(lane for lane, other in self._scopes.items() if other is scope)
         del self._scopes[lane]
         for side in Side:
             del self.held[side][lane]
-        return [partner for side in Side for partner in self.feed(side, tails[side])]
+        return self.feed_again(scope, tails)
 
     def scopes(self) -> Iterator[Scope]:
         return iter(tuple(self._scopes.values()))
@@ -196,6 +202,15 @@ class LanesIndex(Index):
             elif type(held) is not Scope:
                 event = cast("Event", held)
                 yield event, event[3]
+
+    def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:
+        """Complexity: O(n) in the lanes, about 30 ns each; O(1) where they are no bag."""
+        lanes = self.held[side]
+        if type(next(iter(lanes), None)) is not bytes:
+            return
+        for held in lanes.values():
+            if type(held) is Queue and held.since_ms < held[0][3]:
+                yield held.since_ms, held
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         """Drop waiting events of a side. Complexity: O(n) in the events that wait in their lanes."""

@@ -112,6 +112,15 @@ class Stalls:
             self._now_ms - arrived_ms - (self._stalled_until(self._now_ms) - self._stalled_until(arrived_ms))
         )
 
+    def reached_before(self, age_ms: int) -> int | None:
+        """The latest arrival that has this age by now; None where nothing has. Complexity: O(log² k)."""
+        if self._now_ms is None:
+            return None
+        latest = self._now_ms - age_ms
+        arrivals = range(latest - self._stalled_until(self._now_ms), latest + 1)
+        place = bisect_left(arrivals, True, key=lambda arrived_ms: self.age_ms(arrived_ms) < age_ms)
+        return arrivals[place - 1] if place else None
+
     def _stalled_until(self, moment_ms: int) -> int:
         index = bisect_right(self._starts, moment_ms)
         if index == 0:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index, without
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, without
 from twinstream.core.orders import Pairwise
 from twinstream.core.scopes import Scope
 from twinstream.errors import RelationError
@@ -95,11 +95,6 @@ class PairwiseIndex(Index):
         scope.owner = self
         self._aside = scope
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         self._aside = None
-        return [
-            partner
-            for side in Side
-            for event in tails[side]
-            if (partner := self.take(side, event, scope.route(event))) is not None
-        ]
+        return self.feed_again(scope, tails)

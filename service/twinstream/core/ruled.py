@@ -25,7 +25,7 @@ from typing import Any
 
 from twinstream.core.buckets import Bucket
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs
 from twinstream.core.orders import Roles, Ruled
 from twinstream.core.scopes import Scope
 from twinstream.core.times import Times
@@ -206,15 +206,10 @@ class RuledIndex(Index):
         scope.owner = self
         self._aside[route.group] = scope
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> list[Event]:
+    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         group = next(group for group, other in self._aside.items() if other is scope)
         del self._aside[group]
-        return [
-            partner
-            for side in Side
-            for event in tails[side]
-            if (partner := self.take(side, event, scope.route(event))) is not None
-        ]
+        return self.feed_again(scope, tails)
 
     def scopes(self) -> Iterator[Scope]:
         return iter(tuple(self._aside.values()))

@@ -17,7 +17,8 @@ class Rules:
 
     `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
     records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
-    about. Limits are in events but for `unmatched_bytes`.
+    about. Limits are in events but for `unmatched_bytes`. `replay_horizon` is in batches; without it
+    every copy is an event.
     """
 
     canonical: Canonical
@@ -32,6 +33,7 @@ class Rules:
     unmatched_bytes: int = 2 << 30
     scope_limit: int = 10_000
     recent_matches: int = 100_000
+    replay_horizon: int | None = None
 
     def letter(self, event: Event) -> bytes:
         """The canonical form of an event."""

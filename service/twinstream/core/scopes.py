@@ -50,7 +50,8 @@ class Scope:
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
     `tainted` tells that it was opened behind a hole, `disputed` that it may hold known differences only;
-    `moment` is when its difference was proven. `example` is one of its events.
+    `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
+    got and does not keep; it is the caller's to take.
     """
 
     def __init__(self, owner: Index, order: Order, depth: int, canonical: Canonical) -> None:
@@ -59,6 +60,7 @@ class Scope:
         self.disputed = False
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
+        self.dropped: tuple[list[Event], list[Event]] = ([], [])
         self.lost = False
         self.example: Event | None = None
         self.findings: list[Finding] = []
@@ -70,8 +72,10 @@ class Scope:
         return len(self.pieces[0]) + len(self.pieces[1])
 
     def add(self, side: Side, event: Event) -> None:
-        """Collect one more event."""
-        if not self.lost:
+        """Collect one more event; a lost scope drops it."""
+        if self.lost:
+            self.dropped[side].append(event)
+        else:
             self.pieces[side].append(event)
             self.example = event
 
@@ -83,12 +87,15 @@ class Scope:
         self.example = part.example
         for side in Side:
             self.pieces[side].extend(part.pieces[side])
+            self.dropped[side].extend(part.dropped[side])
         if part.lost:
             self.lose()
 
     def lose(self) -> None:
         """Give up: drop the pieces, keep the explanation found so far."""
         self.lost = True
+        for dropped, piece in zip(self.dropped, self.pieces, strict=True):
+            dropped.extend(piece)
         self.pieces = ([], [])
         self._items = ([], [])
 

@@ -4,28 +4,70 @@ A snapshot is an in-memory value of lists, numbers, texts and bytes; a checkpoin
 Events are kept as columns of their raw records: their forms are read from the records again, so the stored
 state does not depend on how a form is represented. ``restore(snapshot(c))`` behaves as ``c`` from then on,
 but for the clock reading at which waiting events were read.
+
+Almost all of a snapshot is the unsettled events. So there are two kinds: a whole one has all of them under
+``held``; a *delta* has those that came and stayed since the snapshot before it, and the places of those that
+left. `merged` makes a whole one of a whole one and the deltas behind it. Everything else is small, stands in
+each of them, and speaks of events by their place among the unsettled ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, cast
 
+from twinstream.core import replays
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
+from twinstream.core.held import Place
 from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
 
 FormOf = Callable[[bytes], Form]
+COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 
 
 def snapshot(comparison: Comparison) -> dict[str, Any]:
     """The whole state of a comparison. Complexity: O(n) in the events it holds."""
+    comparison.settle()
+    held = [comparison.ledger.held.of(side) for side in Side]
+    for one in held:
+        one.take_changes()
+    return {**_rest(comparison, whole=True), "held": [_columns(one) for one in held]}
+
+
+def delta(comparison: Comparison) -> dict[str, Any]:
+    """What changed since the last snapshot of either kind. Complexity: O(n) in the changes."""
+    comparison.settle()
+    changes = [comparison.ledger.held.of(side).take_changes() for side in Side]
+    added = [_columns(change.added) for change in changes]
+    removed = [list(map(list, change.removed)) for change in changes]
+    return {**_rest(comparison, whole=False), "added": added, "removed": removed}
+
+
+def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them."""
+    deltas = list(deltas)
+    held = [_rows(columns) for columns in whole["held"]]
+    last = whole
+    for last in deltas:
+        for side in Side:
+            for partition, offset in last["removed"][side]:
+                held[side].pop((partition, offset), None)  # a topic that was created anew has places twice
+            held[side].update(_rows(last["added"][side]))
+    rest = {name: value for name, value in last.items() if name not in ("added", "removed")}
+    if rest.get("replays"):
+        rest["replays"] = replays.merged([whole["replays"], *(one["replays"] for one in deltas)])
+    return {**rest, "held": [_columns_of(rows.values()) for rows in held]}
+
+
+def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
+    """All but the unsettled events; of replays the batches that have changed, unless `whole`."""
     return {
         "accounts": [dict(vars(account)) for account in comparison.ledger.accounts],
         "matched": comparison.ledger.matched,
@@ -43,8 +85,9 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
         "recent": comparison.ledger.recent.snapshot(),
+        "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
-        "waiting": [_waiting(comparison, side) for side in Side],
+        "chains": [_chains(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
     }
 
@@ -73,35 +116,56 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
     comparison.clock.restore(state["clock"])
     comparison.ledger.recent.restore(state["recent"])
+    if comparison.retries is not None and state.get("replays"):
+        comparison.retries.restore(state["replays"])
+    held = [
+        {(event[1], event[2]): event for event in _events(columns, form_of, read_at)}
+        for columns in state["held"]
+    ]
     for side in Side:
-        columns = state["waiting"][side]
-        for event, since_ms in zip(_events(columns, form_of, read_at), columns["since_ms"], strict=True):
-            comparison.index.restore(side, event, event[0][0], since_ms)
-    for side, columns in zip(Side, state["copies"], strict=False):
-        comparison.expect_partitions(side, columns["expected"])
-        for event in _events(columns, form_of, read_at):
-            comparison.copies[side].arrange(event[1], (event,))
+        comparison.ledger.held.came(side, held[side].values())
+    comparison.ledger.held.settle()
+    for side in Side:
+        comparison.ledger.held.of(side).take_changes()
+        _restore_waiting(comparison, side, held[side], state)
+    for side, apart in zip(Side, state["copies"], strict=False):
+        comparison.expect_partitions(side, apart["expected"])
+        for place in apart["places"]:
+            comparison.copies[side].arrange(place[0], (held[side][tuple(place)],))
     for columns in state["scopes"]:
-        _restore_scope(comparison, columns, form_of, read_at)
+        _restore_scope(comparison, columns, held, form_of, read_at)
     for side in Side:
         _restore_strays(comparison, side, state["strays"][side], form_of, read_at)
 
 
-def _waiting(comparison: Comparison, side: Side) -> dict[str, list[Any]]:
-    held = list(comparison.index.unmatched(side))
-    return {**_columns(event for event, _ in held), "since_ms": [since_ms for _, since_ms in held]}
+def _restore_waiting(
+    comparison: Comparison, side: Side, held: dict[Place, Event], state: dict[str, Any]
+) -> None:
+    """Let events wait that are in no scope and not waiting for copies of a barrier."""
+    apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
+    apart.update(tuple(place) for columns in state["copies"][side : side + 1] for place in columns["places"])
+    since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
+    for place, event in held.items():
+        if place not in apart:
+            comparison.index.restore(side, event, event[0][0], since_ms_of.get(place, event[3]))
+
+
+def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
+    """The oldest copies of bags that have waited without a break for longer than these copies."""
+    chains = comparison.index.chains(side)
+    return [[copies[0][1], copies[0][2], since_ms] for since_ms, copies in chains]
 
 
 def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
     copies = comparison.copies[side]
-    return {**_columns(copies), "expected": sorted(copies.partitions)}
+    return {"places": _places(copies), "expected": sorted(copies.partitions)}
 
 
 def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:
     order = next(n for n, node in enumerate(nodes(comparison.rules.order)) if node.order is scope.order)
     return {
         "order": order,
-        "pieces": [_columns(piece) for piece in scope.pieces],
+        "places": [_places(piece) for piece in scope.pieces],
         "tainted": scope.tainted,
         "disputed": scope.disputed,
         "moment": scope.moment,
@@ -110,7 +174,13 @@ def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
+def _restore_scope(
+    comparison: Comparison,
+    state: dict[str, Any],
+    held: Sequence[dict[Place, Event]],
+    form_of: FormOf,
+    read_at: float,
+) -> None:
     order, depth = nodes(comparison.rules.order)[state["order"]]
     scope = Scope(comparison.index, order, depth, comparison.rules.canonical)
     scope.tainted, scope.disputed, scope.moment = state["tainted"], state["disputed"], state["moment"]
@@ -118,8 +188,8 @@ def _restore_scope(comparison: Comparison, state: dict[str, Any], form_of: FormO
     comparison.scopes[scope] = None
     comparison.index.adopt(scope, scope.example[0][0])
     for side in Side:
-        for event in _events(state["pieces"][side], form_of, read_at):
-            scope.add(side, event)
+        for partition, offset in state["places"][side]:
+            scope.add(side, held[side][partition, offset])
     (scope.example,) = _events(state["example"], form_of, read_at)
     if state["lost"]:
         scope.lose()
@@ -156,26 +226,29 @@ def _restore_strays(
         comparison.ledger.strays.note(side, letter, Divergence(finding, tainted, finding, number))
 
 
+def _places(events: Iterable[Event]) -> list[list[int]]:
+    return [[event[1], event[2]] for event in events]
+
+
 def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
-    rows = list(events)
-    return {
-        "records": [event[0][3] for event in rows],
-        "partitions": [event[1] for event in rows],
-        "offsets": [event[2] for event in rows],
-        "timestamps_ms": [event[3] for event in rows],
-        "marks": [event[5] for event in rows],
-    }
+    return _columns_of((event[0][3], event[1], event[2], event[3], event[5]) for event in events)
+
+
+def _columns_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in COLUMNS]
+    return dict(zip(COLUMNS, columns, strict=True))
+
+
+def _rows(columns: dict[str, list[Any]]) -> dict[Place, tuple[Any, ...]]:
+    """The events of some columns by their place, each a row."""
+    rows = zip(*(columns[name] for name in COLUMNS), strict=True)
+    return {(row[1], row[2]): row for row in rows}
 
 
 def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> Iterable[Event]:
+    records, partitions, offsets, timestamps_ms, marks = (columns[name] for name in COLUMNS)
     rows = zip(
-        map(form_of, columns["records"]),
-        columns["partitions"],
-        columns["offsets"],
-        columns["timestamps_ms"],
-        repeat(read_at),
-        columns["marks"],
-        strict=False,
+        map(form_of, records), partitions, offsets, timestamps_ms, repeat(read_at), marks, strict=False
     )
     return cast("Iterable[Event]", rows)
 

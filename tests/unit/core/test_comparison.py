@@ -140,7 +140,7 @@ def test_nothing_from_a_difference_on_is_verified() -> None:
 def test_after_both_ends_nothing_is_held_any_more() -> None:
     driver = take("unordered", "L:a1 R:b1 L:. R:.")
     assert [driver.held(side) for side in Side] == [[], []]
-    assert snapshot(driver.comparison)["waiting"][LEFT]["records"] == []
+    assert snapshot(driver.comparison)["held"][LEFT]["records"] == []
 
 
 # -- halt ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from twinstream.core.events import Canonical, Event, Form, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index
 from twinstream.core.lanes import LanesIndex, Queue
@@ -21,11 +23,16 @@ class Opened(list[Scope]):
         return self[-1]
 
 
+def no_return(side: Side, events: Sequence[Event]) -> None:
+    raise AssertionError(f"no scope was lost, and yet {events} of {side} came back")
+
+
 def lanes_over(opened: Opened, canonical: Canonical = bytes) -> LanesIndex:
     def equal(one: Event, another: Event) -> bool:
         return canonical(one[0][1]) == canonical(another[0][1])
 
-    return LanesIndex(Lanes(), Hooks(canonical, equal, opened.open, opened.remove, opened.remove, 100), 0)
+    hooks = Hooks(canonical, equal, opened.open, opened.remove, opened.remove, no_return, 100)
+    return LanesIndex(Lanes(), hooks, 0)
 
 
 def empty_lanes() -> LanesIndex:
@@ -36,14 +43,15 @@ def test_equal_events_pair_oldest_first() -> None:
     lanes = empty_lanes()
     first, second = event("a", offset=0), event("a", offset=1)
     lanes.feed(LEFT, [first, second])
-    assert lanes.feed(RIGHT, [event("a")]) == [first]
-    assert lanes.feed(RIGHT, [event("a")]) == [second]
+    came = event("a")
+    assert lanes.feed(RIGHT, [came]) == ([first], [came])
+    assert lanes.feed(RIGHT, [came]) == ([second], [came])
 
 
 def test_contents_that_differ_are_compared_in_canonical_form() -> None:
     lanes = lanes_over(Opened(), bytes.lower)
     lanes.feed(LEFT, [event("a", b"X"), event("a", b"Y")])
-    assert len(lanes.feed(RIGHT, [event("a", b"x"), event("a", b"y")])) == 2
+    assert len(lanes.feed(RIGHT, [event("a", b"x"), event("a", b"y")]).partners) == 2
 
 
 def test_an_unequal_event_of_a_lane_is_a_conflict_and_of_another_lane_is_none() -> None:

@@ -1,0 +1,188 @@
+"""Everything that is not settled, in the order in which it came.
+
+Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. What a monitor
+asks of all of them together (the first open offset of a partition, the oldest time, their size, what changed
+since the last checkpoint) would mean to walk over all of them, once a second. So they stand here once more,
+and only what *stays* costs something:
+
+- On the hot path, what came and what left is only listed. `settle` brings both together, once in a while:
+  an event that came and left in between was never held.
+- The events of a partition come in the order of their offsets, so the first open one is the front of a
+  queue, after those that left.
+- Events are known by identity: two equal ones are two.
+- The order is that in which events came to matching. Where that is not the order in which they were read,
+  since they waited for other partitions, `entered` tells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from twinstream.core.events import Event, Side
+
+SLACK = 1000
+"""So many events more than twice those held may stand in the queues before these are made anew."""
+
+Place = tuple[int, int]
+"""Partition and offset of an event."""
+
+
+class Changes(NamedTuple):
+    """What changed on a side: events that came and stayed, and the places of those that left."""
+
+    added: list[Event]
+    removed: list[Place]
+
+
+class Held:
+    """The unsettled events of both sides.
+
+    >>> from twinstream.core.events import Form
+    >>> held = Held()
+    >>> one, two = (Event(Form("", b"", "", b"{}"), 0, at, 10 + at, 0.0) for at in (7, 8))
+    >>> held.came(Side.LEFT, (one, two)), held.left((one,)), held.settle()
+    (None, None, None)
+    >>> held.of(Side.LEFT).first_open(), held.of(Side.LEFT).oldest_ms(), len(held.of(Side.LEFT))
+    ({0: 8}, 18, 1)
+    """
+
+    def __init__(self) -> None:
+        self._came: tuple[list[Event], list[Event]] = ([], [])
+        self._left: list[Event] = []
+        self._entered: tuple[list[Event], list[Event]] = ([], [])
+        self._sides = OneSide(), OneSide()
+
+    def of(self, side: Side) -> OneSide:
+        """What is held of one side, as of the last `settle`."""
+        return self._sides[side]
+
+    def came(self, side: Side, events: Iterable[Event]) -> None:
+        """Note events of a side. Complexity: about 10 ns each."""
+        self._came[side].extend(events)
+
+    def entered(self, side: Side, events: Iterable[Event]) -> None:
+        """Note events of a side that came, now or before, and go to matching only now."""
+        self._entered[side].extend(events)
+
+    def left(self, events: Iterable[Event]) -> None:
+        """Note events of any side that are settled, or given up. Complexity: about 10 ns each."""
+        self._left.extend(events)
+
+    def came_back(self, side: Side, events: Iterable[Event]) -> None:
+        """Take back that events left. Complexity: O(n) in what came and left since `settle`."""
+        back = {id(event): event for event in events}
+        self._left[:] = [event for event in self._left if id(event) not in back]
+        known = set(map(id, self._came[side])) | set(map(id, self._sides[side]))
+        self._came[side].extend(event for key, event in back.items() if key not in known)
+
+    @property
+    def pending(self) -> int:
+        """How many events are listed and not taken in yet."""
+        return len(self._came[0]) + len(self._came[1]) + len(self._left)
+
+    def settle(self) -> None:
+        """Take in what came and left. Complexity: about 0.1 µs each, 0.5 µs for what stays or had stayed."""
+        gone = {id(event): event for event in self._left}
+        for came, entered, held in zip(self._came, self._entered, self._sides, strict=True):
+            held.change(came, gone)
+            held.move_behind(entered)
+            came.clear()
+            entered.clear()
+        self._left.clear()
+
+
+class OneSide:
+    """The unsettled events of one side."""
+
+    def __init__(self) -> None:
+        self._events: dict[int, Event] = {}
+        self._queues: dict[int, deque[Event]] = {}
+        self._queued = 0
+        self._times: Counter[int] = Counter()
+        self._added: dict[int, Event] = {}
+        self._removed: list[Place] = []
+        self.size_bytes = 0
+
+    def change(self, came: list[Event], gone: Mapping[int, Event]) -> None:
+        """Take in the events that came and are not gone, and drop those held that are."""
+        self._remove([self._events.pop(key) for key in gone.keys() & self._events.keys()])
+        self._add([event for event in came if id(event) not in gone])
+        if self._queued > 2 * len(self._events) + SLACK:
+            self._queues.clear()
+            self._queued = 0
+            self._enqueue(self._events.values())
+
+    def move_behind(self, events: Iterable[Event]) -> None:
+        """Let those of some events that are held stand behind all others."""
+        for event in events:
+            key = id(event)
+            if self._events.pop(key, None) is not None:
+                self._events[key] = event
+                if self._added.pop(key, None) is None:
+                    self._removed.append((event[1], event[2]))
+                self._added[key] = event
+
+    def _remove(self, events: list[Event]) -> None:
+        times, added = self._times, self._added
+        for event in events:
+            moment = event[3]
+            if times[moment] == 1:
+                del times[moment]
+            else:
+                times[moment] -= 1
+            if added.pop(id(event), None) is None:
+                self._removed.append((event[1], event[2]))
+        self.size_bytes -= sum(len(event[0][3]) for event in events)
+
+    def _add(self, events: list[Event]) -> None:
+        fresh = {id(event): event for event in events}
+        self._events.update(fresh)
+        self._added.update(fresh)
+        self._times.update(event[3] for event in events)
+        self.size_bytes += sum(len(event[0][3]) for event in events)
+        self._enqueue(events)
+
+    def _enqueue(self, events: Iterable[Event]) -> None:
+        queues = self._queues
+        for event in events:
+            queue = queues.get(event[1])
+            if queue is None:
+                queue = queues[event[1]] = deque()
+            queue.append(event)
+            self._queued += 1
+
+    def first_open(self) -> dict[int, int]:
+        """The smallest offset in each partition that has any. Complexity: O(1) amortised."""
+        found = {}
+        for partition, queue in tuple(self._queues.items()):
+            while queue and id(queue[0]) not in self._events:
+                queue.popleft()
+                self._queued -= 1
+            if queue:
+                found[partition] = queue[0][2]
+            else:
+                del self._queues[partition]
+        return found
+
+    def oldest_ms(self) -> int | None:
+        """The smallest timestamp. Complexity: O(k) in the different timestamps, about 20 ns each."""
+        return min(self._times, default=None)
+
+    def until(self, moment_ms: int) -> int:
+        """How many have a timestamp up to a moment. Complexity: O(k) in the different timestamps."""
+        return sum(count for moment, count in self._times.items() if moment <= moment_ms)
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call."""
+        changes = Changes(list(self._added.values()), self._removed)
+        self._added, self._removed = {}, []
+        return changes
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __iter__(self) -> Iterator[Event]:
+        """All of them, in the order in which they came."""
+        return iter(self._events.values())
