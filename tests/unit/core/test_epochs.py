@@ -5,6 +5,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
@@ -74,6 +75,13 @@ def test_what_a_lost_scope_keeps_is_bounded(driver: Driver) -> None:
     assert driver.comparison.matched == 2
 
 
+def test_nor_does_a_lost_scope_keep_barriers_without_bound(driver: Driver) -> None:
+    lose_first_epoch(driver)
+    driver.feed(LEFT, [day(number) for number in range(100, 140)])
+    driver.feed(RIGHT, [day(number) for number in range(100, 140)])
+    assert driver.comparison.matched == 32
+
+
 def test_a_lane_that_is_set_aside_does_not_hold_a_barrier_up() -> None:
     driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
     driver.feed(LEFT, [ride(1, key=7), ride(2, key=7), ride(1, key=8), day(1), ride(3, key=7)])
@@ -121,3 +129,59 @@ def test_epochs_survive_a_restart_at_any_place(fed: int) -> None:
     driver.end()
     assert driver.kinds() == ["missing"]
     assert driver.comparison.matched == 5
+
+
+@pytest.mark.parametrize("order", [BAGS, f"{{by_key: [k], inner: {BAGS}}}"])
+def test_what_is_proven_missing_takes_nothing_with_it_that_waits_behind_a_barrier(order: str) -> None:
+    driver = Driver(spec(order, KINDS + "overdue: {after: 60s, proves: true}"))
+    behind = [record({"t": "day", "k": 0}), ride(100), record({"t": "day", "k": 0}), ride(101)]
+    driver.feed(LEFT, [ride(number) for number in range(71)], [second * 1000 for second in range(71)])
+    driver.feed(LEFT, behind, [71_000] * 4)
+    driver.feed(RIGHT, [ride(number) for number in range(1, 71)], [second * 1000 for second in range(1, 71)])
+    driver.comparison.survey((True, True))
+    assert driver.kinds() == ["missing"]
+    driver.feed(RIGHT, behind)
+    assert driver.comparison.matched == 74
+    assert [driver.held(side) for side in Side] == [[], []]
+
+
+def test_a_side_may_be_behind_in_barriers_within_barriers() -> None:
+    kinds = "kinds: {month: {where: {t: month}}, day: {where: {t: day}}, ride: {}}\n"
+    driver = Driver(spec(f"{{barrier: month, inner: {BAGS}}}", kinds))
+    events = [ride(1), day(1), ride(2), day(2), ride(3), record({"t": "month"}), ride(4)]
+    driver.feed(LEFT, events)
+    driver.feed(RIGHT, events)
+    assert (driver.comparison.matched, driver.comparison.diverged) == (7, False)
+
+
+def met_again_behind_a_barrier(*others: tuple[Side, bytes]) -> Driver:
+    """In one key the sides have met again, but the left is past the epoch and the right has one more."""
+    driver = Driver(spec("{barrier: day, inner: {per_key: [k]}}", KINDS))
+    rides = [ride(number, key=7) for number in range(1 + MEETING_RUN)]
+    driver.feed(LEFT, rides)
+    driver.feed(RIGHT, rides[1:])
+    for side, other in others:
+        driver.feed(side, [other])
+    driver.feed(LEFT, [day(1)])
+    driver.feed(RIGHT, [ride(99, key=7)])
+    driver.comparison.review()
+    return driver
+
+
+def test_what_a_side_behind_has_left_when_a_part_closes_is_set_aside_with_the_barrier() -> None:
+    driver = met_again_behind_a_barrier()
+    assert driver.kinds() == ["missing"]
+    assert [driver.held(side) for side in Side] == [[MEETING_RUN + 1], [MEETING_RUN]]
+    driver.feed(RIGHT, [day(1)])
+    driver.end()
+    assert driver.kinds() == ["extra", "missing"]
+    assert driver.comparison.matched == MEETING_RUN + 1
+
+
+def test_a_part_that_is_set_aside_within_that_is_explained_with_it() -> None:
+    driver = met_again_behind_a_barrier((LEFT, ride(1)), (RIGHT, ride(2)))
+    (scope,) = driver.comparison.scopes
+    assert [len(piece) for piece in scope.pieces] == [2, 2]
+    driver.feed(RIGHT, [day(1)])
+    driver.end()
+    assert driver.kinds() == ["extra", "extra", "missing", "missing"]

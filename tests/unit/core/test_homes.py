@@ -4,7 +4,7 @@ import pytest
 
 from twinstream.core import homes
 from twinstream.core.events import Form
-from twinstream.core.homes import Homes, Stray
+from twinstream.core.homes import SAMPLE, Homes, Stray
 from twinstream.core.orders import BARRIER, Epochs, Lanes
 
 
@@ -36,6 +36,18 @@ def test_barriers_with_copies_leave_each_key_its_partition() -> None:
     assert list(watched.strays(forms(BARRIER), 1)) == []
     assert list(watched.strays(forms("b"), 1)) == []
     assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
+
+
+def test_a_key_that_has_moved_is_at_home_where_it_stood_last() -> None:
+    watched = Homes(Lanes())
+    found = [list(watched.strays(forms("a"), partition)) for partition in (0, 1, 1, 0)]
+    assert found == [[], [Stray(0, 0)], [], [Stray(0, 1)]]
+
+
+def test_what_may_stand_anywhere_hides_nothing_behind_it() -> None:
+    watched = Homes(Lanes())
+    assert list(watched.strays(forms("a"), 0)) == []
+    assert list(watched.strays(forms(*[b"b"] * SAMPLE, "a"), 1)) == [Stray(SAMPLE, 0)]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

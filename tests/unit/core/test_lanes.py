@@ -9,9 +9,10 @@ from twinstream.core.orders import Lanes, Order
 from twinstream.core.scopes import Scope
 
 LEFT, RIGHT = Side
+BAG = b"bag"
 
 
-def event(lane: str, content: bytes = b"x", offset: int = 0, at_ms: int = 0) -> Event:
+def event(lane: str | bytes, content: bytes = b"x", offset: int = 0, at_ms: int = 0) -> Event:
     return Event(Form(lane, content, "event", content), 0, offset, at_ms, 0.0)
 
 
@@ -127,3 +128,13 @@ def test_an_event_that_may_not_wait_is_unanswered_where_its_lane_is_empty() -> N
     lanes.feed(LEFT, [event("a", b"1")])
     assert lanes.answer(RIGHT, event("b"), "b") is UNANSWERED
     assert lanes.answer(RIGHT, event("a", b"1"), "a") == event("a", b"1")
+
+
+def test_an_answer_leaves_the_unlike_events_that_wait_beside_it() -> None:
+    """In a bag with a tolerance, events of one lane may be further apart than it."""
+    lanes = lanes_over(Opened(), bytes.lower)
+    held = [event(BAG, b"y"), event(BAG, b"x")]
+    lanes.feed(LEFT, [held[0]])
+    lanes.feed(RIGHT, [held[1]])
+    assert lanes.answer(RIGHT, event(BAG, b"Y"), BAG) == held[0]
+    assert [waiting for waiting, _ in lanes.unmatched(RIGHT)] == [held[1]]

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, spec
 from twinstream.core.accounts import Hole
+from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 
 
@@ -38,6 +39,22 @@ def test_a_restored_comparison_has_the_same_snapshot() -> None:
     driver.take(batches("L:a1 L:b1 L:c1 R:a1 R:b2 L:c2"))
     driver.comparison.hole(Hole("lost", RIGHT, 3, 9))
     assert snapshot(restarted(driver).comparison) == snapshot(driver.comparison)
+
+
+def test_what_was_found_is_restored() -> None:
+    """Differences that are settled, known, to be completed, and open; of the open ones the left is ahead."""
+    known = "{id: K-1, when: {divergences: [extra]}, owner: me, expires: 2100-01-01, ceiling: {count: 1}}"
+    driver = Driver(spec("{per_key: [k]}", f"known_differences: [{known}]"))
+    equal = " ".join(f"L:a{number} R:a{number}" for number in range(10, 10 + MEETING_RUN))
+    driver.take(batches(f"L:a1 L:a2 L:a1 R:a3 {equal}"), review=True)
+    driver.take(batches("L:b1 R:b2 L:b3"), review=True)
+    comparison = driver.comparison
+    assert comparison.ledger.known.hits == {"K-1": 1}
+    assert comparison.ledger.found_by_kind == {"missing": 3}
+    assert len(comparison.scopes) == 1
+    before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
+    assert set(before.pop("recent")) == set(after.pop("recent"))
+    assert after == before
 
 
 def test_a_restored_hole_taints_what_comes() -> None:

@@ -80,6 +80,27 @@ def test_a_proof_needs_a_match_of_an_event_that_arrived_later() -> None:
     assert not stream.comparison.diverged
 
 
+def test_a_proof_needs_a_match_of_an_event_that_arrived_by_the_whole_time_later() -> None:
+    stream = driver(PROVES)
+    lose(stream, "a", 50)
+    both(stream, 0, 100)
+    for second in range(100, 120):
+        stream.feed(LEFT, [event("left", second)], [second * SECOND])
+        stream.feed(RIGHT, [event("right", second)], [second * SECOND])
+    assert stream.comparison.survey(AT_END).suspicions == 1
+    assert not stream.comparison.diverged
+    both(stream, 120, 121)
+    stream.comparison.survey(AT_END)
+    assert stream.kinds() == ["missing"]
+
+
+def test_what_matched_is_never_taken_for_newer_than_it_is() -> None:
+    stream = driver()
+    stream.feed(LEFT, [event("a"), event("b")], [10, 50])
+    stream.feed(RIGHT, [event("other"), event("a"), event("b")], [30, 70, 90])
+    assert stream.comparison.ledger.newest_matched_ms == [50, 30]
+
+
 def test_an_overdue_event_and_a_fresh_one_of_its_identity_are_one_change() -> None:
     stream = driver(f"{PROVES}\nidentity: [k]")
     lose(stream, "a", 0, value=1)
@@ -116,6 +137,25 @@ def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_and_never_a_proof() -> Non
     assert not stream.comparison.diverged
 
 
+def test_fresh_copies_are_no_suspicion_before_the_oldest_is_overdue() -> None:
+    stream = driver()
+    both(stream, 900, 1000)
+    lose(stream, "a", 1000)
+    for second in range(1001, 1060):
+        for side in (LEFT, RIGHT):
+            stream.feed(side, [event("a")], [second * SECOND])
+    assert stream.comparison.survey(AT_END).suspicions == 0
+
+
+def test_a_fresh_event_of_a_sequence_is_no_copy_of_those_before_it() -> None:
+    stream = driver(order="{per_key: [k]}")
+    lose(stream, "a", 0, value=1)
+    both(stream, 0, 100)
+    lose(stream, "a", 100, value=2)
+    stream.feed(RIGHT, [event("a", 1)], [100 * SECOND])
+    assert stream.comparison.survey(AT_END).suspicions == 0
+
+
 def test_it_still_is_after_a_restart() -> None:
     stream = hidden_copy("")
     fresh = Driver(stream.spec)
@@ -147,6 +187,30 @@ def test_a_survey_tells_the_first_unsettled_offset_and_the_oldest_time() -> None
     assert survey.first_open == ({0: 3}, {0: 6})
     assert survey.oldest_ms == 4 * SECOND
     assert stream.comparison.verified_up_to(LEFT, {0: 7, 1: 5}) == {0: 3, 1: 5}
+
+
+def test_what_waits_is_weighed_by_side_wherever_it_waits() -> None:
+    stream = driver(order="{per_key: [k]}")
+    stream.feed(LEFT, [event("a", 1), event("b", 100)])
+    stream.feed(RIGHT, [event("b", 20)])
+    survey = stream.comparison.survey(AT_END)
+    assert survey.held_bytes == [len(event("a", 1)) + len(event("b", 100)), len(event("b", 20))]
+
+
+def test_more_bytes_than_may_be_held_are_one_hole() -> None:
+    size = len(event("a", 1))
+    stream = driver(f"limits: {{unmatched_bytes: {2 * size}}}")
+    stream.feed(LEFT, [event("a", 1)])
+    stream.feed(RIGHT, [event("a", 2)])
+    stream.comparison.survey(AT_END)
+    assert stream.comparison.holes == []
+    stream.feed(LEFT, [event("a", 3)])
+    for _ in range(2):
+        stream.comparison.survey(AT_END)
+    (hole,) = stream.comparison.holes
+    assert hole.reason == (
+        f"limits.unmatched_bytes ({2 * size}) was reached: what came after was not compared"
+    )
 
 
 def test_what_is_set_aside_is_not_settled() -> None:

@@ -1,0 +1,103 @@
+"""Streams are words: ``E`` is a barrier, ``F`` another one, every other letter an event of a bag."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from twinstream.core import epoch_pairing
+from twinstream.core.epoch_pairing import BARRIER_COST, EVENT_COST, _cut, _Search, pair_epochs
+from twinstream.core.orders import BARRIER
+from twinstream.core.pairing import Item, Items, Pairing, pair_bag
+
+Way = list[tuple[int, int]]
+
+
+def items(word: str) -> list[Item]:
+    return [
+        Item(place, letter.encode(), BARRIER if letter in "EF" else letter)
+        for place, letter in enumerate(word)
+    ]
+
+
+def bag(left: Items, right: Items, whole: bool) -> Pairing:
+    return pair_bag(left, right, whole=whole)
+
+
+def paired(left: str, right: str, *, whole: bool = True) -> Pairing:
+    return pair_epochs(bag, items(left), items(right), whole=whole)
+
+
+def cut(word: str) -> list[Counter[str]]:
+    """The events between the barriers."""
+    return [Counter(epoch) for epoch in word.replace("F", "E").split("E")]
+
+
+def ways(left: str, right: str, start: tuple[int, int] = (0, 0), *, straight: bool = False) -> Iterator[Way]:
+    """Every way to pair equal barriers in order, or those that go straight on where the epochs are equal."""
+    epochs, marks = (cut(left), cut(right)), [[x for x in word if x in "EF"] for word in (left, right)]
+    pairs = [
+        (i, j)
+        for i, j in product(range(start[0], len(marks[0])), range(start[1], len(marks[1])))
+        if marks[0][i] == marks[1][j]
+    ]
+    if straight and start in pairs and epochs[0][start[0]] == epochs[1][start[1]]:
+        pairs = [start]
+    else:
+        yield []
+    for i, j in pairs:
+        following = (i + 1, j + 1)
+        yield from ([following, *rest] for rest in ways(left, right, following, straight=straight))
+
+
+def cost(left: str, right: str, way: Way, *, whole: bool) -> int:
+    """What is unpaired on this way; while the sides are open, only what will not be answered any more."""
+    epochs = cut(left), cut(right)
+    total, place = 0, (0, 0)
+
+    def unlike(end: tuple[int, int]) -> tuple[int, int]:
+        lacking, surplus = (sum(epochs[side][place[side] : end[side]], Counter[str]()) for side in (0, 1))
+        return (lacking - surplus).total(), (surplus - lacking).total()
+
+    for following in way:
+        skipped = following[0] - place[0] + following[1] - place[1] - 2
+        total += BARRIER_COST * skipped + EVENT_COST * sum(unlike(following))
+        place = following
+    ahead = len(epochs[0]) - 1 - place[0], len(epochs[1]) - 1 - place[1]
+    if whole or all(ahead):
+        return total + BARRIER_COST * sum(ahead) + EVENT_COST * sum(unlike((len(epochs[0]), len(epochs[1]))))
+    lacking, surplus = unlike((place[0] + 1, place[1] + 1))
+    return total + EVENT_COST * (surplus if ahead[0] else lacking if ahead[1] else min(lacking, surplus))
+
+
+WORDS = ["".join(letters) for size in range(6) for letters in product("abE", repeat=size)]
+FEW = [word for word in WORDS if word.count("E") <= 2 and word.count("b") <= 1]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("left", FEW[::7])
+def test_barriers_are_paired_the_cheapest_way(left: str, whole: bool) -> None:
+    for right in FEW[::5]:
+        found = _Search(_cut(items(left)), _cut(items(right)), whole).path()
+        possible = ways(left, right, straight=not whole)
+        least = min(cost(left, right, way, whole=whole) for way in possible)
+        assert cost(left, right, found, whole=whole) == least, (left, right)
+
+
+@pytest.mark.parametrize("limit", ["STEPS_LIMIT", "WORK_LIMIT"])
+def test_when_there_is_no_cheap_way_barriers_are_paired_by_what_they_are(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_pairing, limit, 0)
+    pairing = paired("aFbEcE", "aFbEEc")
+    assert sorted(pairing.pairs) == [(0, 0), (1, 1), (2, 2), (3, 3), (5, 4)]
+    assert (pairing.left_rest, pairing.right_rest) == ([4], [5])
+
+
+def test_what_differs_behind_the_last_barrier_is_no_meeting() -> None:
+    assert paired("aE", "bE", whole=False).clean == 1
+    assert paired("a", "b", whole=False).clean == 0
+    assert paired("Ea", "Eb", whole=False).clean == 1
