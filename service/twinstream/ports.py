@@ -59,11 +59,38 @@ class Gap(NamedTuple):
     available: int
 
 
+class Topic(NamedTuple):
+    """A topic as Kafka describes it.
+
+    `id` is another for a topic that was deleted and created anew. `first` and `ends` are by partition the
+    first retained offset and the one after the last record; `first_ms` is Kafka's time of the earliest of the
+    first records, None where there is none. `cleanup_policy` is None where Kafka may not be asked for it.
+    """
+
+    id: str
+    first: Mapping[int, int]
+    ends: Mapping[int, int]
+    first_ms: int | None
+    cleanup_policy: str | None
+
+
 class Source(Protocol):
     """Both topics. It is called by one thread and never blocks longer than asked."""
 
-    def partitions(self) -> Positions:
-        """The first retained offset of every partition of both topics. Raises SourceError."""
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now. Raises SourceError."""
+        ...
+
+    def seen(self) -> Mapping[Side, Topic | None]:
+        """Both topics as last looked at, None for one that is not there; it asks nobody.
+
+        After `assign` the source looks by itself once in a while. Each look is an object of its own; before
+        the first it is empty.
+        """
+        ...
+
+    def extend(self, side: Side, partition: int, offset: int) -> None:
+        """Read one more partition, from this offset on."""
         ...
 
     def assign(self, positions: Positions) -> None:

@@ -59,13 +59,18 @@ def test_a_whole_record_has_its_key_headers_time_and_partition(kafka: Kafka, top
     producer.produce(topics[Side.LEFT], None, None, partition=1, timestamp=78)
     producer.flush()
     source = KafkaSource(kafka.brokers, "contract", topics, {}, whole_record)
-    source.assign(source.partitions())
+    _begin(source)
     records = [record for batch in _read(source, Side.LEFT, 2) for record in batch.records]
     source.close()
     assert [opened_envelope(record) for record in records if record is not None] == [
         Whole(1, 77, b"key", [["a", b"1"], ["b", None]], b"{}"),
         Whole(1, 78, None, [], None),
     ]
+
+
+def _begin(source: Source) -> None:
+    """Read both topics from their first records on."""
+    source.assign({side: topic.first for side, topic in source.topics().items()})
 
 
 def _read(source: Source, side: Side, count: int) -> list[Batch]:
@@ -81,18 +86,18 @@ def _read(source: Source, side: Side, count: int) -> list[Batch]:
 
 def test_every_partition_of_both_sides_begins_somewhere(opened: Opened) -> None:
     source, _ = opened
-    assert source.partitions() == {side: {0: 0, 1: 0} for side in Side}
+    assert [topic.first for topic in source.topics().values()] == [{0: 0, 1: 0}] * 2
 
 
 def test_nothing_new_is_no_error(opened: Opened) -> None:
     source, _ = opened
-    source.assign(source.partitions())
+    _begin(source)
     assert list(source.poll(Side.LEFT, 0.0)) == []
 
 
 def test_records_come_in_the_order_of_their_partition_with_offset_and_time(opened: Opened) -> None:
     source, write = opened
-    source.assign(source.partitions())
+    _begin(source)
     for number in range(5):
         write(Side.LEFT, 1, b"%d" % number, 1000 + number)
     batches = _read(source, Side.LEFT, 5)
@@ -104,7 +109,7 @@ def test_records_come_in_the_order_of_their_partition_with_offset_and_time(opene
 
 def test_a_batch_holds_one_partition_of_one_side(opened: Opened) -> None:
     source, write = opened
-    source.assign(source.partitions())
+    _begin(source)
     for number in range(6):
         write(Side.RIGHT, number % 2, b"%d" % number, 1)
     for batch in _read(source, Side.RIGHT, 6):
@@ -123,14 +128,14 @@ def test_reading_goes_on_where_it_is_told_to(opened: Opened) -> None:
 
 def test_a_tombstone_is_a_record_without_a_value(opened: Opened) -> None:
     source, write = opened
-    source.assign(source.partitions())
+    _begin(source)
     write(Side.LEFT, 0, None, 1)
     assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[None]]
 
 
 def test_the_ends_are_known_once_everything_is_read(opened: Opened) -> None:
     source, write = opened
-    source.assign(source.partitions())
+    _begin(source)
     write(Side.LEFT, 0, b"x", 1)
     _read(source, Side.LEFT, 1)
     assert source.ends()[Side.LEFT][0] == 1
@@ -141,7 +146,7 @@ def test_the_ends_are_known_once_everything_is_read(opened: Opened) -> None:
 def test_a_topic_that_does_not_exist_is_named(kafka: Kafka, topic: MakeTopic) -> None:
     source = KafkaSource(kafka.brokers, "contract", {Side.LEFT: topic(), Side.RIGHT: "no-such-topic"}, {})
     with pytest.raises(SourceError, match="topic no-such-topic"):
-        source.partitions()
+        source.topics()
     source.close()
 
 

@@ -237,18 +237,14 @@ def test_values_that_the_spec_does_not_show_are_masked() -> None:
 
 
 def test_topics_that_have_lost_their_beginnings_are_no_safe_start() -> None:
-    bench = Bench(source=_Truncated())
+    bench = Bench()
+    bench.source.retain(Side.RIGHT, 0, 5)
     worker = bench.worker()
     assert not worker.start()
     assert bench.status().verdict == "PENDING"
     assert (
         "no safe start: the candidate has no records below offset 5 in partition 0" in bench.status().reason
     )
-
-
-class _Truncated(MemorySource):
-    def partitions(self) -> dict[Side, dict[int, int]]:
-        return {Side.LEFT: {0: 0}, Side.RIGHT: {0: 5}}
 
 
 def test_a_changed_comparison_file_begins_anew() -> None:

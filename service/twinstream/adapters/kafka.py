@@ -23,9 +23,10 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Positions
+from twinstream.ports import Batch, Gap, Positions, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
@@ -87,18 +88,36 @@ class KafkaSource:
         read: Read = Message.value,
         *,
         headers: bool = False,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
         self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
+        self._names = dict(topics)
+        self._admin = TopicsAdmin(self._names, brokers, properties)
+        self._watch = Watch(self._admin.look, look_seconds)
 
-    def partitions(self) -> Positions:
-        """The first retained offset of every partition. Raises SourceError when Kafka does not answer."""
-        return {side: reader.first_offsets() for side, reader in self._readers.items()}
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now. Raises SourceError when one is not there, or Kafka does not answer."""
+        found = {}
+        for side, topic in self._admin.look().items():
+            if topic is None:
+                raise SourceError(f"topic {self._names[side]}: there is no such topic")
+            found[side] = topic
+        return found
+
+    def seen(self) -> Mapping[Side, Topic | None]:
+        """Both topics as its thread saw them last."""
+        return self._watch.seen
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""
         for side, reader in self._readers.items():
             reader.assign(positions[side])
+        self._watch.start()
+
+    def extend(self, side: Side, partition: int, offset: int) -> None:
+        """Read one more partition, from this offset on."""
+        self._readers[side].extend(partition, offset)
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
         """What has come for a side within `timeout` seconds."""
@@ -114,6 +133,7 @@ class KafkaSource:
 
     def close(self) -> None:
         """Close both consumers."""
+        self._watch.stop()
         for reader in self._readers.values():
             reader.close()
 
@@ -133,19 +153,6 @@ class _TopicReader:
         self._lost: dict[int, int] = {}
         self._closed = False
 
-    def first_offsets(self) -> dict[int, int]:
-        try:
-            metadata = self._consumer.list_topics(self._topic, timeout=METADATA_TIMEOUT_SECONDS).topics[
-                self._topic
-            ]
-            if metadata.error is not None:
-                raise SourceError(f"topic {self._topic}: {metadata.error.str()}")
-            return {partition: self._first_offset(partition) for partition in sorted(metadata.partitions)}
-        except KafkaException as error:
-            raise SourceError(
-                f"kafka does not answer for topic {self._topic}: {error.args[0].str()}"
-            ) from error
-
     def _first_offset(self, partition: int) -> int:
         place = TopicPartition(self._topic, partition)
         first, _ = self._consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
@@ -154,6 +161,10 @@ class _TopicReader:
     def assign(self, positions: Mapping[int, int]) -> None:
         self._partitions = list(positions)
         self._consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in positions.items()])
+
+    def extend(self, partition: int, offset: int) -> None:
+        self._partitions.append(partition)
+        self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
 
     def poll(self, timeout: float) -> Sequence[Batch | Gap]:
         messages = self._consumer.consume(BATCH_RECORDS, timeout)

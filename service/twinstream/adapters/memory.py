@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, StoreError
-from twinstream.ports import Batch, Gap, Positions, Stored
+from twinstream.ports import Batch, Gap, Positions, Stored, Topic
 from twinstream.status import Publication
 
 Row = tuple[bytes | None, int]
@@ -18,35 +18,91 @@ Row = tuple[bytes | None, int]
 class MemorySource:
     """Two topics as lists: ``source.append(side, partition, record, timestamp_ms)``.
 
-    While `down` is a sentence, reading fails as it does without a broker.
+    While `down` is a sentence, reading fails as it does without a broker. What happens to a topic in Kafka
+    can be done to these: `retain`, `cut_off`, `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`.
     """
 
     def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
-        self._rows: dict[Side, list[list[Row]]] = {side: [[] for _ in range(partitions)] for side in Side}
+        self._topics = {side: _MemoryTopic("1", partitions) for side in Side}
         self._next: dict[Side, dict[int, int]] = {side: dict.fromkeys(range(partitions), 0) for side in Side}
         self._batch = batch
+        self._deleted: set[Side] = set()
+        self._looking = False
         self.down: str | None = None
+
+    # -- what is done to the topics ------------------------------------------------------------------------
 
     def append(self, side: Side, partition: int, record: bytes | None, timestamp_ms: int = 0) -> None:
         """Write a record to the end of a partition."""
-        self._rows[side][partition].append((record, timestamp_ms))
+        self._topics[side].rows[partition].append((record, timestamp_ms))
 
-    def partitions(self) -> Positions:
-        """Every partition begins at 0."""
+    def retain(self, side: Side, partition: int, first: int) -> None:
+        """Drop the records below an offset, as retention does."""
+        topic = self._topics[side]
+        del topic.rows[partition][: first - topic.first[partition]]
+        topic.first[partition] = first
+
+    def cut_off(self, side: Side, partition: int, end: int) -> None:
+        """Drop the records from an offset on, as an unclean election does."""
+        topic = self._topics[side]
+        del topic.rows[partition][end - topic.first[partition] :]
+
+    def delete(self, side: Side) -> None:
+        """Delete the topic."""
+        self._deleted.add(side)
+
+    def create_anew(self, side: Side, partitions: int = 1) -> None:
+        """Delete the topic, if it is there, and create it: empty, and another."""
+        self._deleted.discard(side)
+        self._topics[side] = _MemoryTopic(f"{self._topics[side].id}1", partitions)
+
+    def add_partition(self, side: Side) -> None:
+        """Add a partition."""
+        self._topics[side].rows.append([])
+        self._topics[side].first.append(0)
+
+    def set_cleanup_policy(self, side: Side, policy: str) -> None:
+        """Change how the topic is cleaned."""
+        self._topics[side].cleanup_policy = policy
+
+    # -- the port ------------------------------------------------------------------------------------------
+
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now."""
         if self.down:
             raise SourceError(self.down)
-        return {side: dict.fromkeys(range(len(rows)), 0) for side, rows in self._rows.items()}
+        for side in self._deleted:
+            raise SourceError(f"topic {side.name}: there is no such topic")
+        return {side: topic.described() for side, topic in self._topics.items()}
+
+    def seen(self) -> Mapping[Side, Topic | None]:
+        """Both topics as they are now, once they are read."""
+        if self.down or not self._looking:
+            return {}
+        return {side: None if side in self._deleted else self._topics[side].described() for side in Side}
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""
         self._next = {side: dict(positions[side]) for side in Side}
+        self._looking = True
+
+    def extend(self, side: Side, partition: int, offset: int) -> None:
+        """Read one more partition, from this offset on."""
+        self._next[side][partition] = offset
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:  # noqa: ARG002
         """The next records of the first partition that has some. It never waits."""
-        if self.down:
+        if self.down or side in self._deleted:
             return ()
+        topic = self._topics[side]
         for partition, start in self._next[side].items():
-            rows = self._rows[side][partition][start : start + self._batch]
+            if partition >= len(topic.rows):
+                continue
+            first = topic.first[partition]
+            if not first <= start <= topic.end(partition):
+                self._next[side][partition] = first
+                return (Gap(side, partition, start, first),)
+            rows = topic.rows[partition][start - first : start - first + self._batch]
             if rows:
                 self._next[side][partition] = start + len(rows)
                 records, timestamps = zip(*rows, strict=True)
@@ -54,10 +110,8 @@ class MemorySource:
         return ()
 
     def ends(self) -> Positions:
-        """The length of each partition."""
-        return {
-            side: {p: len(rows) for p, rows in enumerate(all_rows)} for side, all_rows in self._rows.items()
-        }
+        """The end of each partition."""
+        return {side: topic.described().ends for side, topic in self._topics.items()}
 
     def trouble(self) -> str | None:
         """What `down` says."""
@@ -65,6 +119,25 @@ class MemorySource:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+class _MemoryTopic:
+    """One topic: records by partition, and the offset of the first of each."""
+
+    def __init__(self, name: str, partitions: int) -> None:
+        self.id = name
+        self.rows: list[list[Row]] = [[] for _ in range(partitions)]
+        self.first = [0] * partitions
+        self.cleanup_policy = "delete"
+
+    def end(self, partition: int) -> int:
+        return self.first[partition] + len(self.rows[partition])
+
+    def described(self) -> Topic:
+        first_times = [rows[0][1] for rows in self.rows if rows]
+        ends = {partition: self.end(partition) for partition in range(len(self.rows))}
+        first = dict(enumerate(self.first))
+        return Topic(self.id, first, ends, min(first_times, default=None), self.cleanup_policy)
 
 
 class MemoryStorage:

@@ -24,10 +24,11 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
 from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
-from twinstream.ports import Batch, Clock, Gap, Positions, Publisher, Source, Store, Stored
+from twinstream.ports import Batch, Clock, Gap, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.topics import TopicBook
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.explain import NAMES, Explainer, masked
@@ -70,6 +71,7 @@ class Worker:
         self._fresh()
         self._sequence = self._attempt = 0
         self._resumed = False
+        self._refusal: str | None = None
         self._unsaved: dict[str, bytes] = {}
         self._provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
@@ -91,6 +93,8 @@ class Worker:
         self.intake = Intake(self._codec, self.comparison, self._clock, self._spec.undecodable.budget)
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
+        self._topics = TopicBook(self._spec)
+        self._seen: Mapping[Side, Topic | None] = {}
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -118,6 +122,8 @@ class Worker:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
             return self._wait_for(str(error), unreachable="redis")
+        if reason := self._refusal:
+            return self._wait_for(reason)
         if not self._resumed and (reason := self._unsafe_start()):
             return self._wait_for(reason)
         self._situation.waiting_for, self._situation.standby = None, False
@@ -230,6 +236,7 @@ class Worker:
     def beat(self) -> None:
         """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
+        self._look_at_topics()
         urgent = self._newly_diverged() and not self._store_trouble
         if urgent or self._clock.monotonic() >= self._next_save:
             self._save()
@@ -237,6 +244,29 @@ class Worker:
             self._renewed()
         self._publish_provisional()
         self._publish_status()
+
+    def _look_at_topics(self) -> None:
+        """Note what happened to the topics themselves, as of the last look of the source."""
+        seen = self._source.seen()
+        if seen is self._seen:
+            return
+        self._seen = seen
+        for change in self._topics.changes(seen, self.intake.positions):
+            self._note_change(change)
+            self._read_added(change)
+
+    def _note_change(self, change: Hole) -> None:
+        self.comparison.hole(change)
+        self._dirty = True
+        log.warning("a topic has changed", comparison=self._spec.name, reason=change.reason)
+
+    def _read_added(self, change: Hole) -> None:
+        """Read a partition that was added, too: the other side may have the partners of what it holds."""
+        side, partition, offset = change.side, change.partition, change.offset
+        if side is None or partition is None or offset is None or partition in self.intake.positions[side]:
+            return
+        self._source.extend(side, partition, offset)
+        self.intake.positions[side][partition] = offset
 
     def _newly_diverged(self) -> bool:
         return self.comparison.diverged and not self._saved_diverged
@@ -334,7 +364,7 @@ class Worker:
                 "redis": self._store_trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
-            troubles = (*away.values(), self._registry_trouble)
+            troubles = (*away.values(), self._registry_trouble, *self._topics.missing)
             situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
@@ -385,6 +415,7 @@ class Worker:
             "positions": [_pairs(intake.positions[side]) for side in Side],
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
+            "topics": self._topics.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
@@ -395,8 +426,10 @@ class Worker:
     def _resume(self, stored: Stored) -> None:
         """Take over what was saved, or begin where the topics begin."""
         self._fresh()
-        first = self._source.partitions()
-        self.intake.begin(first)
+        topics = self._source.topics()
+        self.intake.begin({side: topic.first for side, topic in topics.items()})
+        self._topics.begin(topics)
+        self._refusal = self._topics.refusal(topics)
         if stored.checkpoint is None:
             return
         state = checkpoint.decode(stored.checkpoint)
@@ -409,17 +442,11 @@ class Worker:
             return
         self._restore(state)
         self._resumed = True
-        self._note_new_partitions(first, state)
+        self._refusal = None
+        for change in self._topics.changes(topics, self.intake.positions):
+            self._note_change(change)
         for report in stored.divergences.values():
             self._publisher.publish(status.DivergenceReport.model_validate_json(report))
-
-    def _note_new_partitions(self, first: Positions, state: dict[str, Any]) -> None:
-        """Partitions are fixed at the start: keys may have moved into one that came later."""
-        for side in Side:
-            known = dict(state["positions"][side])
-            for partition in first[side].keys() - known.keys():
-                reason = f"partition {partition} was added: events of one key may now stand in two partitions"
-                self.comparison.hole(Hole(reason, side, partition, first[side][partition]))
 
     def _restore(self, state: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter
@@ -428,6 +455,7 @@ class Worker:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])
         intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
+        self._topics.restore(state.get("topics", []))
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

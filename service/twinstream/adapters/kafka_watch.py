@@ -1,0 +1,129 @@
+"""What Kafka says of two topics, asked for once in a while by a thread of its own.
+
+The hot path sees records only. That a topic was deleted and created anew, has more partitions or is compacted
+now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import Event, Thread
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+)
+
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Topic
+
+LOOK_SECONDS = 10.0
+TIMEOUT_SECONDS = 5.0
+_CLEANUP = "cleanup.policy"
+_ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
+
+_SPECS: tuple[OffsetSpec, ...] = (
+    OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
+    OffsetSpec.latest(),  # type: ignore[no-untyped-call]
+    OffsetSpec.for_timestamp(0),
+)
+
+Look = Mapping[Side, Topic | None]
+
+
+class TopicsAdmin:
+    """Asks Kafka for both topics. It connects with the first question."""
+
+    def __init__(
+        self, topics: Mapping[Side, str], brokers: str, properties: Mapping[str, str | int | bool]
+    ) -> None:
+        self._topics = topics
+        # The client writes to standard error on its own; what matters is in the exceptions.
+        self._config: dict[str, str | int | float | bool] = {
+            "log_level": 0,
+            **properties,
+            "bootstrap.servers": brokers,
+        }
+        self._client: AdminClient | None = None
+
+    def look(self) -> Look:
+        """Both topics as they are, None for one that is not there. Raises SourceError."""
+        if self._client is None:
+            try:
+                self._client = AdminClient(self._config)
+            except KafkaException as error:
+                raise SourceError(f"kafka settings: {error.args[0].str()}") from None
+        names = TopicCollection(list(self._topics.values()))
+        described = self._client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
+        return {side: self._topic(self._client, name, described[name]) for side, name in self._topics.items()}
+
+    def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
+        try:
+            topic = described.result()
+        except KafkaException as error:
+            if error.args[0].code() in _ABSENT:
+                return None
+            raise _silent(name, error) from None
+        places = [TopicPartition(name, partition.id) for partition in topic.partitions]
+        asked = [
+            client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
+            for spec in _SPECS
+        ]
+        policy = _policy(client, name)
+        try:
+            first, last, oldest = (
+                {place.partition: future.result() for place, future in each.items()} for each in asked
+            )
+        except KafkaException as error:
+            raise _silent(name, error) from None
+        return Topic(
+            str(topic.topic_id),
+            {partition: found.offset for partition, found in sorted(first.items())},
+            {partition: found.offset for partition, found in sorted(last.items())},
+            min((found.timestamp for found in oldest.values() if found.offset >= 0), default=None),
+            policy,
+        )
+
+
+def _policy(client: AdminClient, name: str) -> str | None:
+    """How the topic is cleaned; None where that is not known, since it takes a right of its own to ask."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    (future,) = client.describe_configs([resource], request_timeout=TIMEOUT_SECONDS).values()
+    try:
+        return str(future.result()[_CLEANUP].value)
+    except KafkaException:
+        return None
+
+
+def _silent(name: str, error: KafkaException) -> SourceError:
+    return SourceError(f"kafka does not answer for topic {name}: {error.args[0].str()}")
+
+
+class Watch:
+    """Looks once in a while, on a thread of its own; `seen` is what it saw last."""
+
+    def __init__(self, look: Callable[[], Look], every_seconds: float = LOOK_SECONDS) -> None:
+        self._look, self._every_seconds = look, every_seconds
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="topics", daemon=True)
+        self.seen: Look = {}
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every_seconds):
+            try:
+                self.seen = self._look()
+            except SourceError:
+                continue
+
+    def stop(self) -> None:
+        """Look no more. A question that is on its way is left alone."""
+        self._stopped.set()

@@ -1,0 +1,116 @@
+"""What happens to the topics themselves, and is heard of in no record of them.
+
+A topic that was deleted and created anew, has a partition more, or is compacted: what Kafka says of a topic
+is held against what was known of it before, while the matcher runs and after it was away. Each change is a
+hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from twinstream.core.accounts import Hole
+from twinstream.core.events import Side
+from twinstream.ports import Positions, Topic
+from twinstream.spec.explain import NAMES
+from twinstream.spec.model import Spec
+
+COMPACT = "compact"
+
+
+class Known(NamedTuple):
+    """What is remembered of a topic."""
+
+    id: str
+    partitions: frozenset[int]
+    compacted: bool
+
+
+class TopicBook:
+    """Remembers both topics, and tells what changed since.
+
+    `missing` are sentences about topics that were not there at the last look: one may be created anew.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._names = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+        self._known: dict[Side, Known] = {}
+        self.missing: list[str] = []
+
+    def refusal(self, topics: Mapping[Side, Topic]) -> str | None:
+        """Why these topics cannot be compared at all."""
+        for side, topic in topics.items():
+            if topic.cleanup_policy is not None and COMPACT in topic.cleanup_policy:
+                return (
+                    f"the {NAMES[side]}'s topic {self._names[side]} has cleanup.policy "
+                    f"{topic.cleanup_policy}: compaction removes records that are to be compared; use a "
+                    "topic without it"
+                )
+        return None
+
+    def begin(self, topics: Mapping[Side, Topic]) -> None:
+        """Remember the topics as they are now."""
+        self._known = {side: _known(topic) for side, topic in topics.items()}
+
+    def changes(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
+        """What changed since the topics were remembered, and remember them as they are now.
+
+        `positions` are the offsets that were to be read next.
+        """
+        self.missing = [
+            f"the {NAMES[side]}'s topic {self._names[side]} is not there any more"
+            for side, topic in topics.items()
+            if topic is None
+        ]
+        found: list[Hole] = []
+        for side, topic in topics.items():
+            if topic is not None:
+                found += self._changes(side, topic, positions[side])
+                self._known[side] = _known(topic, self._known.get(side))
+        return found
+
+    def _changes(self, side: Side, topic: Topic, positions: Mapping[int, int]) -> Iterator[Hole]:
+        known = self._known.get(side, _known(topic))
+        now = _known(topic, known)
+        if known.id != now.id:
+            for partition, wanted in sorted(positions.items()):
+                yield Hole(self._created_anew(side, topic, partition, wanted), side, partition, wanted)
+        else:
+            for partition in sorted(now.partitions - known.partitions):
+                reason = (
+                    f"partition {partition} was added, which begins at offset {topic.first[partition]}: "
+                    "events of one key may now stand in two partitions"
+                )
+                yield Hole(reason, side, partition, topic.first[partition])
+        if now.compacted and not known.compacted:
+            reason = f"{self._names[side]} is compacted now (cleanup.policy {topic.cleanup_policy})"
+            yield Hole(f"{reason}: Kafka may remove records before they are compared", side)
+
+    def _created_anew(self, side: Side, topic: Topic, partition: int, wanted: int) -> str:
+        reason = f"{self._names[side]} was deleted and created anew: offset {wanted} of partition {partition}"
+        if partition not in topic.first:
+            return f"{reason} was next, and the new topic has no such partition"
+        first, end = topic.first[partition], topic.ends[partition]
+        return f"{reason} was next, and the new topic begins there at {first} and ends at {end}"
+
+    def state(self) -> list[Any]:
+        """What is remembered, as JSON values."""
+        return [
+            [int(side), known.id, sorted(known.partitions), known.compacted]
+            for side, known in self._known.items()
+        ]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what was remembered."""
+        self._known = {
+            Side(side): Known(name, frozenset(partitions), compacted)
+            for side, name, partitions, compacted in state
+        }
+
+
+def _known(topic: Topic, before: Known | None = None) -> Known:
+    """What there is to remember; a cleanup policy that Kafka does not tell is what it was."""
+    told = topic.cleanup_policy
+    compacted = bool(before and before.compacted) if told is None else COMPACT in told
+    return Known(topic.id, frozenset(topic.first), compacted)

@@ -1,0 +1,125 @@
+"""What a source says of the topics themselves, for real Kafka and the shipped one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.topics import KafkaTopics
+from tests.support.waiting import eventually
+from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Gap, Source, Topic
+
+
+class Opened(NamedTuple):
+    """A source, and who has both topics in hand."""
+
+    source: Source
+    topics: KafkaTopics | MemorySource
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    if request.param == "memory":
+        memory = MemorySource()
+        yield Opened(memory, memory)
+        return
+    kafka: Kafka = request.getfixturevalue("kafka")
+    make: MakeTopic = request.getfixturevalue("topic")
+    names = {side: make() for side in Side}
+    source = KafkaSource(kafka.brokers, "contract", names, {}, look_seconds=0.1)
+    yield Opened(source, KafkaTopics(kafka.brokers, names))
+    source.close()
+
+
+def _begun(opened: Opened) -> None:
+    opened.source.assign({side: topic.first for side, topic in opened.source.topics().items()})
+
+
+def _seen(opened: Opened) -> Topic:
+    """The candidate's topic as the source sees it by itself."""
+    topic = eventually(lambda: opened.source.seen().get(Side.RIGHT), what="the topic is seen")
+    assert topic is not None
+    return topic
+
+
+def test_a_topic_is_described_by_its_offsets_its_first_time_and_how_it_is_cleaned(opened: Opened) -> None:
+    for number in range(5):
+        opened.topics.append(Side.LEFT, 0, b"x", 1000 + number)
+    opened.topics.retain(Side.LEFT, 0, 2)
+    topics = opened.source.topics()
+    assert topics[Side.LEFT][1:] == ({0: 2}, {0: 5}, 1002, "delete")
+    assert topics[Side.RIGHT][1:] == ({0: 0}, {0: 0}, None, "delete")
+
+
+def test_nothing_is_seen_before_the_topics_are_read(opened: Opened) -> None:
+    assert opened.source.seen() == {}
+
+
+def test_a_topic_that_is_left_alone_stays_the_same(opened: Opened) -> None:
+    before = opened.source.topics()
+    _begun(opened)
+    assert _seen(opened) == before[Side.RIGHT]
+
+
+def test_a_topic_created_anew_is_another_one(opened: Opened) -> None:
+    before = opened.source.topics()[Side.RIGHT].id
+    _begun(opened)
+    opened.topics.create_anew(Side.RIGHT)
+    eventually(lambda: _seen(opened).id != before, what="it is another topic")
+    assert opened.source.topics()[Side.RIGHT].id != before
+
+
+def test_a_topic_that_is_gone_is_seen_as_none_and_named_to_who_asks(opened: Opened) -> None:
+    _begun(opened)
+    opened.topics.delete(Side.RIGHT)
+    eventually(lambda: opened.source.seen().get(Side.RIGHT, 1) is None, what="it is gone")
+    with pytest.raises(SourceError, match="there is no such topic"):
+        opened.source.topics()
+
+
+def test_a_partition_that_was_added_is_seen_and_can_be_read_from_then_on(opened: Opened) -> None:
+    _begun(opened)
+    opened.topics.add_partition(Side.RIGHT)
+    opened.topics.append(Side.RIGHT, 1, b"new", 7)
+    eventually(lambda: _seen(opened).first.keys() == {0, 1}, what="it has two partitions")
+    opened.source.extend(Side.RIGHT, 1, 0)
+    opened.topics.append(Side.RIGHT, 0, b"old", 7)
+    found: set[tuple[int, bytes | None]] = set()
+
+    def both() -> bool:
+        for item in opened.source.poll(Side.RIGHT, 0.1):
+            assert isinstance(item, Batch)
+            found.update((item.partition, record) for record in item.records)
+        return found == {(0, b"old"), (1, b"new")}
+
+    eventually(both, what="both partitions are read")
+
+
+def test_a_topic_that_becomes_compacted_is_seen_so(opened: Opened) -> None:
+    _begun(opened)
+    opened.topics.set_cleanup_policy(Side.RIGHT, "compact")
+    eventually(lambda: _seen(opened).cleanup_policy == "compact", what="it is compacted")
+
+
+def test_a_topic_created_anew_and_shorter_is_a_gap_with_both_offsets(opened: Opened) -> None:
+    for _ in range(5):
+        opened.topics.append(Side.RIGHT, 0, b"x", 1)
+    opened.source.assign({side: {0: 5 if side is Side.RIGHT else 0} for side in Side})
+    opened.topics.create_anew(Side.RIGHT)
+    opened.topics.append(Side.RIGHT, 0, b"new", 1)
+    found: list[Batch | Gap] = []
+
+    def read_on() -> bool:
+        found.extend(opened.source.poll(Side.RIGHT, 0.1))
+        return any(isinstance(item, Batch) for item in found)
+
+    eventually(read_on, what="records of the new topic", seconds=40)
+    assert found[0] == Gap(Side.RIGHT, 0, 5, 0)

@@ -1,0 +1,127 @@
+"""The running service, while something happens to its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.topics import KafkaTopics
+from tests.support.waiting import eventually
+from twinstream.core.events import Side
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+
+class Case(NamedTuple):
+    """A service that passes, a writer to its two topics, and who has them in hand."""
+
+    service: ServiceProcess
+    writer: Callable[[], Writer]
+    topics: KafkaTopics
+
+
+@pytest.fixture
+def passing(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
+    """A service that has matched a hundred pairs and passes."""
+    names = {side: topic() for side in Side}
+    spec = spec_file(tmp_path, "topics", names[Side.LEFT], names[Side.RIGHT])
+    service = ServiceProcess(spec, kafka.brokers, redis_url)
+    service.start()
+    case = Case(
+        service,
+        lambda: Writer(kafka.brokers, names[Side.LEFT], names[Side.RIGHT]),
+        KafkaTopics(kafka.brokers, names),
+    )
+    case.writer().both(range(100))
+    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
+    yield case
+    service.stop()
+
+
+def _hole(service: ServiceProcess, beginning: str) -> dict[str, Any]:
+    """The hole whose reason holds a text, once it is there; the gate is undecided then."""
+
+    def found() -> dict[str, Any] | None:
+        holes: list[dict[str, Any]] = service.get("")["holes"]
+        return next((hole for hole in holes if beginning in hole["reason"]), None)
+
+    hole = eventually(found, seconds=60, what=f"a hole: {beginning}")
+    assert service.get("")["verdict"] == "INCONCLUSIVE"
+    assert service.gate() == "undecided"
+    return hole
+
+
+def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets(passing: Case) -> None:
+    service, writer, topics = passing
+    matchers = service.matchers()
+    topics.create_anew(Side.RIGHT)
+    write = writer()
+    for number in range(150):
+        write.candidate(number % 10, number)
+    write.flush()
+    hole = _hole(service, "was deleted and created anew")
+    assert "begins there at 0" in hole["reason"]
+    assert service.matchers() == matchers, "it goes on and does not crash"
+
+
+def test_a_topic_created_anew_while_the_service_was_away_is_a_hole(passing: Case) -> None:
+    service, writer, topics = passing
+    service.stop()
+    topics.create_anew(Side.RIGHT)
+    write = writer()
+    for number in range(150):
+        write.candidate(number % 10, number)
+    write.flush()
+    service.start()
+    hole = _hole(service, "was deleted and created anew")
+    assert "offset 100 of partition 0 was next" in hole["reason"]
+    assert "begins there at 0 and ends at 150" in hole["reason"]
+    assert hole["position"]["offset"] == 100
+
+
+def test_a_partition_added_while_the_service_runs_is_a_hole_and_is_read(passing: Case) -> None:
+    service, _, topics = passing
+    for side in Side:
+        topics.add_partition(side)
+        topics.append(side, 1, b'{"k": 3, "n": 777}')
+    hole = _hole(service, "partition 1 was added, which begins at offset 0")
+    assert hole["position"]["partition"] == 1
+    eventually(lambda: service.get("")["matched"] == 101, seconds=60, what="the new partition is compared")
+
+
+def test_records_deleted_before_they_were_read_are_a_hole_with_both_offsets(passing: Case) -> None:
+    service, writer, topics = passing
+    service.stop()
+    writer().both(range(100, 200))
+    topics.retain(Side.LEFT, 0, 150)
+    service.start()
+    hole = _hole(service, "Kafka does not have offsets 100 to 149 any more")
+    assert hole["position"]["offset"] == 100
+
+
+def test_a_topic_that_becomes_compacted_is_a_hole_and_one_that_is_compacted_is_refused(
+    passing: Case, kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    service, _, topics = passing
+    topics.set_cleanup_policy(Side.LEFT, "compact")
+    _hole(service, "is compacted now (cleanup.policy compact)")
+    spec = spec_file(tmp_path, "compacted", topic(), topic(config={"cleanup.policy": "compact"}))
+    other = ServiceProcess(spec, kafka.brokers, redis_url)
+    other.start()
+    eventually(
+        lambda: "compaction removes records that are to be compared" in other.get("")["reason"],
+        what="it is refused",
+    )
+    assert (other.get("")["verdict"], other.gate()) == ("PENDING", "undecided")
+    other.stop()
