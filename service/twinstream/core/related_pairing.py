@@ -3,7 +3,12 @@
 A longest common subsequence of both pieces is never in contradiction to any order. Independent events that
 changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
 side are paired where no pair between them that depends on them would be turned round. What is then left over
-on both sides has really moved.
+on both sides has really moved: within `WORK_LIMIT`, no two equal ones of it could be paired besides.
+
+Equal events are interchangeable, so the copies of a letter are always paired in order, the first with the
+first; a further pair shifts those between its two places by one. Where any way to pair copies contradicts
+nothing, this one does not either: it only asks that as many of each dependent letter stand before an event as
+before its partner.
 
 While the streams go on, an unpaired event is a difference only where the other side is past it: where a
 dependent event that came later is paired. (Or where it is left on both sides.)
@@ -14,6 +19,7 @@ never too few: without them both pieces are one trace.
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Sequence
 
 from twinstream.core.alignment import align
@@ -21,7 +27,10 @@ from twinstream.core.events import Side
 from twinstream.core.pairing import ALIGNMENT_BUDGET, Items, Pairing, Related
 
 WORK_LIMIT = 2_000_000
-"""Pairs of events that may be looked at to complete a common subsequence: about a second."""
+"""Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""
+
+Copies = tuple[list[int], list[int]]
+"""The places of paired equal events on both sides, in order: the n-th of them belong together."""
 
 
 def pair_related(left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
@@ -38,8 +47,10 @@ class _Completion:
         self._places = ([item.place for item in left], [item.place for item in right])
         self._related = related
         self._work = WORK_LIMIT
+        self._kept: dict[bytes, Copies] = {}
         letters = [[item.letter for item in piece] for piece in (left, right)]
-        self.pairs = align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs
+        for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs:
+            self._keep(i, j)
 
     def pairing(self, *, whole: bool) -> Pairing:
         moved = self._complete()
@@ -68,23 +79,24 @@ class _Completion:
         )
 
     def _complete(self) -> tuple[set[int], set[int]]:
-        """Pair what may be paired; return what is left over on both sides all the same."""
-        paired = {i for i, _ in self.pairs}, {j for _, j in self.pairs}
+        """Pair what may be paired; return what is left over on both sides all the same.
+
+        A pair may make room for others, so what was left over is tried again until nothing more fits.
+        """
+        paired = [{n for copies in self._kept.values() for n in copies[side]} for side in Side]
         waiting: dict[bytes, list[int]] = {}
         for i, item in enumerate(self.left):
             if i not in paired[0]:
                 waiting.setdefault(item.letter, []).append(i)
+        loose = [j for j, item in enumerate(self.right) if j not in paired[1] and item.letter in waiting]
+        tried = len(loose) + 1
+        while len(loose) < tried:
+            tried = len(loose)
+            loose = [j for j in loose if not self._finds_partner(waiting[self.right[j].letter], j)]
+        self.pairs = sorted(pair for copies in self._kept.values() for pair in zip(*copies, strict=True))
         left_over: dict[bytes, list[int]] = {}
-        for j, item in enumerate(self.right):
-            if j in paired[1] or not (copies := waiting.get(item.letter)):
-                continue
-            partner = next((copy for copy in copies if self._fits(copy, j)), None)
-            if partner is None:
-                left_over.setdefault(item.letter, []).append(j)
-            else:
-                copies.remove(partner)
-                self.pairs.append((partner, j))
-        self.pairs.sort()
+        for j in loose:
+            left_over.setdefault(self.right[j].letter, []).append(j)
         moved = [
             (i, j)
             for letter, places in left_over.items()
@@ -92,11 +104,45 @@ class _Completion:
         ]
         return {i for i, _ in moved}, {j for _, j in moved}
 
+    def _finds_partner(self, waiting: list[int], j: int) -> bool:
+        """Pair an event on the right with the first of the equal ones on the left that fits, if one does."""
+        for i in waiting:
+            if self._work <= 0:
+                break
+            if self._fits(i, j):
+                waiting.remove(i)
+                self._keep(i, j)
+                return True
+        return False
+
+    def _keep(self, i: int, j: int) -> None:
+        lefts, rights = self._kept.setdefault(self.left[i].letter, ([], []))
+        insort(lefts, i)
+        insort(rights, j)
+
     def _fits(self, i: int, j: int) -> bool:
-        """Whether a pair contradicts no other."""
-        self._work -= len(self.pairs)
+        """Whether one more pair contradicts no other, once all copies of its letter are paired in order.
+
+        Only those between its two places among the copies change their partners.
+        """
+        letter = self.left[i].letter
+        lefts, rights = self._kept.get(letter, ([], []))
+        m, n = bisect(lefts, i), bisect(rights, j)
+        self._work -= 1 + abs(m - n)
+        if m <= n:
+            copies = zip([i, *lefts[m:n]], [*rights[m:n], j], strict=True)
+        else:
+            copies = zip([*lefts[n:m], i], [j, *rights[n:m]], strict=True)
+        return all(self._agrees(letter, *pair) for pair in copies)
+
+    def _agrees(self, letter: bytes, i: int, j: int) -> bool:
+        """Whether as many copies of each letter that depends on a pair's stand before it on both sides."""
+        self._work -= len(self._kept)
         return self._work > 0 and not any(
-            (p < i) != (q < j) and self._depends(Side.LEFT, i, p) for p, q in self.pairs
+            (m := bisect(lefts, i)) != (n := bisect(rights, j))
+            and other != letter
+            and self._depends(Side.LEFT, i, lefts[min(m, n)])
+            for other, (lefts, rights) in self._kept.items()
         )
 
     def _passed(self, side: int, n: int) -> bool:

@@ -1,0 +1,59 @@
+"""Pairing under rules: equal events are interchangeable, so their copies are paired in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.orders import Event, spec_of
+from tests.support.streams import LEFT, RIGHT, Driver, record
+from twinstream.core.events import Side
+from twinstream.core.pairing import Item, Pairing
+from twinstream.core.related_pairing import pair_related
+
+
+def pairing(left: str, right: str, dependent: str) -> Pairing:
+    """Of words whose letters are events; `dependent` lists the pairs of letters that are."""
+    words = left, right
+    pieces = [[Item(place, letter.encode(), None) for place, letter in enumerate(word)] for word in words]
+    pairs = {frozenset(pair) for pair in dependent.split()}
+
+    def related(side: Side, one: int, other: Side, another: int) -> bool:
+        return frozenset((words[side][one], words[other][another])) in pairs
+
+    return pair_related(*pieces, related, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "dependent", "missing", "extra"),
+    [
+        ("pqq", "zqpq", "qq zp", "", "z"),
+        ("zqpq", "pqq", "qq zp", "z", ""),
+        ("pqqq", "qqqp", "qq", "", ""),
+        ("rpqq", "qrpq", "qr", "q", "q"),
+        ("pq", "qp", "pq", "p", "p"),
+    ],
+)
+def test_what_is_left_over_is_not_more_than_what_differs(
+    left: str, right: str, dependent: str, missing: str, extra: str
+) -> None:
+    found = pairing(left, right, dependent)
+    rest = [left[place] for place in found.left_rest], [right[place] for place in found.right_rest]
+    assert ("".join(rest[0]), "".join(rest[1])) == (missing, extra)
+
+
+def test_copies_are_paired_in_order() -> None:
+    assert sorted(pairing("pqq", "zqpq", "qq zp").pairs) == [(0, 2), (1, 1), (2, 3)]
+
+
+def test_an_event_too_many_beside_copies_that_changed_places_with_another_is_the_one_difference() -> None:
+    near = {"pair": ["e", "e"], "same": ["m", "k"], "within": {"field": "ts", "less_than": 1}}
+    p, q, z = event("e", k=1), event("e", k=0), event("a", k=0)
+    driver = Driver(spec_of({"dependent": [near, ["e", "a"]]}))
+    driver.feed(LEFT, [record(p), record(q), record(q)])
+    driver.feed(RIGHT, [record(z), record(q), record(p), record(q)])
+    driver.end()
+    assert driver.kinds() == ["extra"]
+
+
+def event(kind: str, k: int) -> Event:
+    return {"type": kind, "k": k, "m": 0, "ts": 0, "v": 0}
