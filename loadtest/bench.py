@@ -34,6 +34,8 @@ from deploy.embedded.stack import Stack
 from loadtest.measuring import apart, environment, peak_mib, report_text
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.runtime.poison import TRAIL_LENGTH
+from twinstream.runtime.supervisor import Brief
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 
@@ -129,7 +131,8 @@ def _read_all(consumers: list[Consumer], events: int) -> dict[str, float]:
 def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
     """The service's own worker, until every event is matched."""
     gc.set_threshold(GC_THRESHOLD, 50, 100)
-    worker = make_worker(Settings(brokers=brokers, redis=redis), loads(spec_text), MemoryPublisher(), "bench")
+    settings, brief = Settings(brokers=brokers, redis=redis), Brief("bench", [0] * TRAIL_LENGTH)
+    worker = make_worker(settings, loads(spec_text), MemoryPublisher(), brief)
     assert worker.start(), "the comparison starts on an empty store"
     started = time.perf_counter()
     while worker.comparison.matched * 2 < events:

@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.browser import chromium, watched
+from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
@@ -275,3 +276,37 @@ def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
     calm.stop()
     assert shaken == undisturbed
     assert shaken["verdict"] == "DIVERGED"
+
+
+@pytest.fixture
+def poisoned(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
+    """A running service whose matcher is killed by one event that meets others."""
+    topics = topic(partitions=1), topic(partitions=1)
+    order = '{callable: "tests.support.poisonous:related"}'
+    service = ServiceProcess(spec_file(tmp_path, "poisoned", *topics, "", order), kafka.brokers, redis_url)
+    service.start()
+    yield Case(service, Writer(kafka.brokers, *topics))
+    service.stop()
+
+
+def test_a_record_that_kills_the_matcher_is_found_and_left_out_and_the_others_are_compared(
+    poisoned: Case,
+) -> None:
+    service, write = poisoned
+    write.reference(0, 1000)
+    write.flush()
+    eventually(lambda: service.get("")["unmatched"]["reference"] == 1, what="one event waits")
+    for number in range(200, 260):
+        write.candidate(1, number)
+    write.candidate(2, POISON)
+    write.candidate(0, 1000)
+    write.flush()
+    eventually(
+        lambda: service.get("")["matched"] == 1, seconds=90, what="the event behind the poison matches"
+    )
+    status = service.get("")
+    assert status["verdict"] == "INCONCLUSIVE"
+    assert status["undecodable"][0]["position"]["offset"] == 60
+    assert "fell over this record" in status["holes"][0]["reason"]
+    assert any("fell" in reason for reason in status["health"]["reasons"]), "a crash loop is named"
+    assert status["unmatched"] == {"reference": 0, "candidate": 60}

@@ -95,6 +95,29 @@ def test_a_lost_matcher_counts_no_more_until_a_new_status_comes(board: Board, cl
     assert board.view(NAME).gate.answer == "pass"
 
 
+def test_a_matcher_that_falls_again_and_again_is_in_a_crash_loop_also_while_it_is_up(
+    board: Board, clocks: Clocks
+) -> None:
+    for fall in range(3):
+        board.accept(at(fall))
+        assert not board.view(NAME).in_crash_loop
+        board.lost(NAME, "its matcher failed with an error")
+        clocks.advance(1)
+    board.accept(at(3))
+    view = board.view(NAME)
+    assert (view.falls, view.in_crash_loop, view.is_fresh) == (3, True, True)
+    assert view.gate.answer == "undecided"
+    (reason,) = view.status.health.reasons
+    assert reason.startswith(
+        "Its matcher fell 3 times, 3 of them within the last 10 minutes, lately because: "
+    )
+    assert reason.endswith("its matcher failed with an error.")
+    clocks.advance(600)
+    board.accept(at(603))
+    assert board.view(NAME).gate.answer == "pass"
+    assert board.view(NAME).falls == 3
+
+
 def test_a_matcher_that_is_lost_before_it_published_has_no_last_verdict(board: Board) -> None:
     board.expect(expectation())
     board.lost(NAME, "its matcher failed with an error; it is started again")

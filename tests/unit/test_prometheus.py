@@ -132,6 +132,16 @@ def test_degraded_health_shows_although_the_status_is_fresh(board: Board, scrape
     assert (value(scrape(), "healthy"), value(scrape(), "status_fresh")) == (0, 1)
 
 
+def test_falls_of_a_matcher_are_counted_and_a_crash_loop_shows(
+    board: Board, scrape: Callable[[], str]
+) -> None:
+    board.accept(status())
+    assert (value(scrape(), "matcher_falls_total"), value(scrape(), "matcher_crash_loop")) == (0, 0)
+    for _ in range(3):
+        board.lost(status().name, "its matcher failed")
+    assert (value(scrape(), "matcher_falls_total"), value(scrape(), "matcher_crash_loop")) == (3, 1)
+
+
 def test_the_age_of_the_checkpoint_counts_from_the_start_before_the_first(
     board: Board, clocks: Clocks, scrape: Callable[[], str]
 ) -> None:

@@ -38,6 +38,14 @@ class Reading(Protocol):
         """Since it was written; since it is waited for, if there is none yet."""
 
     @property
+    def falls(self) -> int:
+        """How often its matcher fell since the service started."""
+
+    @property
+    def in_crash_loop(self) -> bool:
+        """Whether it falls again and again."""
+
+    @property
     def answer(self) -> str:
         """What the gate answers: one of ``pass``, ``fail``, ``undecided``."""
 
@@ -94,6 +102,8 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
     fresh = _gauge("status_fresh", "1 if the newest status is from a living matcher.")
     age = _gauge("status_age_seconds", "Age of the newest status.")
     since = _gauge("verdict_timestamp_seconds", "Since when the verdict holds.")
+    falls = _counter("matcher_falls", "How often the matcher fell and was started again.")
+    looping = _gauge("matcher_crash_loop", "1 if the matcher falls again and again.")
     for reading in readings:
         status, name = reading.status, reading.status.name
         for state in VERDICTS:
@@ -104,7 +114,9 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
         fresh.add_metric([name], reading.is_fresh)
         age.add_metric([name], reading.age_seconds)
         since.add_metric([name], status.since.timestamp())
-    yield from (verdict, gate, healthy, fresh, age, since)
+        falls.add_metric([name], reading.falls)
+        looping.add_metric([name], reading.in_crash_loop)
+    yield from (verdict, gate, healthy, fresh, age, since, falls, looping)
 
 
 def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:

@@ -11,6 +11,7 @@ What it must never do is to show an old verdict as if it were live. So everythin
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ from twinstream.api.notices import (
 from twinstream.api.samples import Sample, Samples
 from twinstream.status import ComparisonStatus, DivergenceReport, Publication, Withdrawn
 
+LOOP_FALLS, LOOP_SECONDS = 3, 600.0
+"""A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
 STALE_AFTER_SECONDS = 5.0
 """Matchers publish about once a second; five silent ones are no jitter."""
 
@@ -47,11 +50,13 @@ class UnknownComparisonError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One comparison as it may be shown at one moment."""
+    """One comparison as it may be shown at one moment; `falls` of its matcher since the service started."""
 
     status: ComparisonStatus
     freshness: Freshness
     gate: GateAnswer
+    falls: int = 0
+    in_crash_loop: bool = False
 
     @property
     def name(self) -> str:
@@ -84,6 +89,9 @@ class _Entry:
     awaited: bool = True
     lost: str | None = None
     told: str = "awaited"
+    falls: int = 0
+    fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
+    fell_last: str = ""
     samples: Samples = field(default_factory=Samples)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
 
@@ -144,7 +152,9 @@ class Board:
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
         entry = self._entry(name)
-        entry.lost = reason
+        entry.lost = entry.fell_last = reason
+        entry.falls += 1
+        entry.fell_at.append(self._monotonic())
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         for key in entry.divergences.withdraw_provisional():
             self._tell(partial(withdrawn_event, Withdrawn(id=key, comparison=name)))
@@ -236,11 +246,20 @@ class Board:
         return fresh.heard(since, age, self._stale_after)
 
     def _view(self, entry: _Entry) -> View:
-        freshness = self._freshness(entry)
+        freshness, status = self._freshness(entry), entry.status
+        looping = len(entry.fell_at) == LOOP_FALLS and self._monotonic() - entry.fell_at[0] < LOOP_SECONDS
+        if looping:
+            status = fresh.with_reason(
+                status,
+                f"Its matcher fell {entry.falls} times, {LOOP_FALLS} of them within the last "
+                f"{LOOP_SECONDS / 60:g} minutes, lately because: {entry.fell_last}",
+            )
         return View(
-            fresh.with_freshness(entry.status, freshness),
+            fresh.with_freshness(status, freshness),
             freshness,
-            gate(entry.status, freshness, self._now()),
+            gate(status, freshness, self._now()),
+            entry.falls,
+            looping,
         )
 
     def _tell_state(self, entry: _Entry) -> None:

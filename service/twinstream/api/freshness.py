@@ -6,12 +6,11 @@ paused, and nothing in the status would show it. So whoever repeats a status say
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from twinstream.status import ComparisonStatus, Health
+from twinstream.status import ComparisonStatus
 
 State = Literal["awaited", "fresh", "stale", "lost"]
 
@@ -76,6 +75,11 @@ def with_freshness(status: ComparisonStatus, freshness: Freshness) -> Comparison
     """The status as it may be shown: degraded unless it is fresh."""
     if freshness.fresh:
         return status
-    reasons: Sequence[str] = [freshness.reason, *status.health.reasons]
-    health = Health(status="degraded", reasons=list(reasons), unreachable=status.health.unreachable)
-    return status.model_copy(update={"health": health})
+    degraded = with_reason(status, freshness.reason)
+    return degraded.model_copy(update={"health": degraded.health.model_copy(update={"standby": False})})
+
+
+def with_reason(status: ComparisonStatus, reason: str) -> ComparisonStatus:
+    """The status with its health degraded, for one more reason, before the others."""
+    update = {"status": "degraded", "reasons": [sentence(reason), *status.health.reasons]}
+    return status.model_copy(update={"health": status.health.model_copy(update=update)})

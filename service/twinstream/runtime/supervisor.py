@@ -3,7 +3,8 @@
 Each matcher is a process with one pipe. It sends publications, and a `Failure` before it gives up; an end of
 the pipe means that it is gone. The supervisor lives on the event loop of the API process and never blocks it.
 
-A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`.
+A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`; one that
+falls over the same records is started again at once, until the one record is found (see `poison`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import asyncio
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from multiprocessing.connection import Connection
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 import structlog
 
+from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
 from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Publication, Withdrawn
 
 BACKOFF_SECONDS = 0.5
@@ -42,8 +44,21 @@ Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message for message in (ComparisonStatus, DivergenceReport, Withdrawn, Failure)
 }
-Matcher = Callable[[Connection, str], None]
-"""The body of a matcher process: it gets its end of the pipe and the token under which it owns."""
+
+
+class Brief(NamedTuple):
+    """What a matcher process is told at its start.
+
+    The token under which it owns the comparison, the memory of its trail, and what to be careful with.
+    """
+
+    token: str
+    trail: MutableSequence[int]
+    suspicion: Suspicion = NO_SUSPICION
+
+
+Matcher = Callable[[Connection, Brief], None]
+"""The body of a matcher process: it gets its end of the pipe and its brief."""
 
 
 class Listener(Protocol):
@@ -54,7 +69,7 @@ class Listener(Protocol):
         ...
 
     def lost(self, name: str, reason: str) -> None:
-        """A matcher is gone."""
+        """A matcher is gone, not because it was told to."""
         ...
 
 
@@ -71,6 +86,8 @@ class MatcherProcess:
         self._failure: str | None = None
         self._over = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
+        self._isolation = Isolation()
+        self._suspicion = NO_SUSPICION
 
     def start(self) -> None:
         """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
@@ -78,8 +95,11 @@ class MatcherProcess:
         self._failure = None
         self._over.clear()
         self._pipe, theirs = _spawn.Pipe()
+        memory = _spawn.RawArray("q", TRAIL_LENGTH)
+        self._trail = Trail(memory)
+        brief = Brief(self._token, memory, self._suspicion)
         self._process = _spawn.Process(
-            target=self._body, args=(theirs, self._token), name=f"twinstream-{self._name}"
+            target=self._body, args=(theirs, brief), name=f"twinstream-{self._name}"
         )
         self._process.start()
         theirs.close()
@@ -103,8 +123,10 @@ class MatcherProcess:
         self._over.set()
         if self._stopping:
             return
-        if time.monotonic() - self._started > STEADY_SECONDS:
+        stretch = self._trail.stretch()
+        if time.monotonic() - self._started > STEADY_SECONDS or self._isolation.narrows(stretch):
             self._backoff = BACKOFF_SECONDS
+        self._suspicion = self._isolation.fell_in(stretch)
         reason = self._failure or "its matcher process ended unexpectedly"
         log.error("matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff)
         self._listener.lost(self._name, f"{reason}; it is started again")
