@@ -96,10 +96,12 @@ class Driver:
     def restart(self) -> None:
         """Go on with a new comparison that knows only what the bytes of checkpoints kept.
 
-        The first is a whole one, those after it are deltas.
+        Behind a whole one stand up to three deltas.
         """
-        state = delta(self.comparison) if self.saved else snapshot(self.comparison)
-        self.saved.append(checkpoint.encode(state))
+        if 0 < len(self.saved) < 4:
+            self.saved.append(checkpoint.encode(delta(self.comparison)))
+        else:
+            self.saved = [checkpoint.encode(snapshot(self.comparison))]
         whole, *deltas = map(checkpoint.decode, self.saved)
         self.comparison = Comparison(self.comparison.rules)
         restore(self.comparison, merged(whole, deltas), self.codec.form, 0.0)
