@@ -9,6 +9,7 @@
     ├── SourceError        infrastructure: Kafka, a schema registry
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
+        ├── Outdated       the store holds another state than the one that a delta builds on
         └── CheckpointError  the stored state is newer, damaged, or of another spec
 
 A divergence is a result, never an exception.
@@ -60,6 +61,10 @@ class StoreError(TwinstreamError):
 
 class Fenced(StoreError):  # noqa: N818 - the field's word for it
     """Another owner holds the comparison; this one must stop."""
+
+
+class Outdated(StoreError):  # noqa: N818 - a state of the store, which the owner mends by a whole base
+    """The store does not hold the checkpoint that a delta builds on."""
 
 
 class CheckpointError(StoreError):

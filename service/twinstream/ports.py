@@ -114,10 +114,30 @@ class Source(Protocol):
         ...
 
 
-class Stored(NamedTuple):
-    """What a store holds of a comparison: the checkpoint, and the divergences kept with it by id."""
+class Checkpoint(NamedTuple):
+    """What takes effect in one step: a state, and the divergences found since the one before it.
 
-    checkpoint: bytes | None
+    Each attempt to save has a `sequence` of its own, higher than all before. `after` is the sequence of the
+    checkpoint that a delta builds on; without it `body` is a whole base. `head` is small, to be read without
+    the bodies; each save replaces it. `divergences`, by id, are new or replace others.
+    """
+
+    sequence: int
+    after: int | None
+    head: bytes
+    body: bytes
+    divergences: Mapping[str, bytes]
+
+
+class Stored(NamedTuple):
+    """What a store holds: the last head, the base and then its deltas in order, and all divergences by id.
+
+    Where nothing was saved, `sequence` is None and there is no body.
+    """
+
+    sequence: int | None
+    head: bytes
+    bodies: Sequence[bytes]
     divergences: Mapping[str, bytes]
 
 
@@ -125,7 +145,8 @@ class Store(Protocol):
     """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
 
     Only the owner may save. Who takes ownership gets a higher epoch, and every write of an earlier owner is
-    refused inside the store, so a process that was paused and wakes up can do no harm.
+    refused inside the store, so a process that was paused and wakes up can do no harm. One that ends in the
+    middle of a save leaves what was saved before or what it was saving, and nothing in between.
     """
 
     def acquire(self) -> bool:
@@ -133,13 +154,15 @@ class Store(Protocol):
         ...
 
     def load(self) -> Stored:
-        """What was saved last."""
+        """What was saved last. Raises CheckpointError where a part of it is gone."""
         ...
 
-    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
-        """Replace the checkpoint and add divergences in one step, and prolong the lease.
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Let a checkpoint take effect in one step, and prolong the lease.
 
-        Saving a sequence number again changes nothing. Raises Fenced when another owner has taken over.
+        Saving a sequence number again changes nothing. A base replaces whatever there is. Raises Fenced when
+        another owner has taken over, and Outdated when the store does not hold what a delta builds on. After
+        any error but Fenced it is open whether it took effect: a base, under a new number, is to be next.
         """
         ...
 
@@ -156,6 +179,10 @@ class Store(Protocol):
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
+        ...
+
+    def memory_bytes(self) -> int:
+        """About how much memory the store needs for this comparison; at most a minute old."""
         ...
 
     def close(self) -> None:

@@ -6,15 +6,24 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-import redis
 
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.adapters.redis import RedisStore
-from twinstream.errors import Fenced, StoreError
-from twinstream.ports import Store
+from twinstream.errors import Fenced, Outdated, StoreError
+from twinstream.ports import Checkpoint, Store, Stored
 
 Open = Callable[[str], Store]
 """Opens the store of one comparison for the owner with this token."""
+
+NOTHING = Stored(None, b"", (), {})
+
+
+def base(sequence: int, body: bytes = b"base", **divergences: bytes) -> Checkpoint:
+    return Checkpoint(sequence, None, b"head %d" % sequence, body, divergences)
+
+
+def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: bytes) -> Checkpoint:
+    return Checkpoint(sequence, after, b"head %d" % sequence, body, divergences)
 
 
 @pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.requires_redis)])
@@ -38,19 +47,62 @@ def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
 def test_a_new_store_holds_nothing(open_store: Open) -> None:
     store = open_store("a")
     assert store.acquire()
-    assert store.load().checkpoint is None
-    assert store.load().divergences == {}
+    assert store.load() == NOTHING
 
 
 def test_what_was_saved_is_loaded_by_the_next_owner(open_store: Open) -> None:
     first = open_store("a")
     first.acquire()
-    first.save(1, b"one\x00\xff", {"d1": b"{}"})
-    first.save(2, b"two", {"d2": b"[]"})
+    first.save(base(1, b"one\x00\xff", d1=b"{}"))
+    first.save(base(2, b"two", d2=b"[]"))
     first.release()
     second = open_store("b")
     assert second.acquire()
-    assert second.load() == (b"two", {"d1": b"{}", "d2": b"[]"})
+    assert second.load() == (2, b"head 2", (b"two",), {"d1": b"{}", "d2": b"[]"})
+
+
+def test_deltas_stand_behind_their_base_in_order_and_the_newest_head_counts(open_store: Open) -> None:
+    store = open_store("a")
+    store.acquire()
+    store.save(base(1, b"base", d1=b"old", d2=b"{}"))
+    store.save(delta(2, 1, b"", d1=b"new"))
+    store.save(delta(4, 2, b"second", d3=b"3"))
+    assert store.load() == (
+        4, b"head 4", (b"base", b"", b"second"), {"d1": b"new", "d2": b"{}", "d3": b"3"},
+    )  # fmt: skip
+
+
+def test_a_new_base_replaces_base_and_deltas_and_keeps_the_divergences(open_store: Open) -> None:
+    store = open_store("a")
+    store.acquire()
+    store.save(base(1, d1=b"1"))
+    store.save(delta(2, 1, d2=b"2"))
+    store.save(base(3, b"anew", d3=b"3"))
+    assert store.load() == (3, b"head 3", (b"anew",), {"d1": b"1", "d2": b"2", "d3": b"3"})
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_delta_on_what_the_store_does_not_hold_is_refused_and_changes_nothing(
+    open_store: Open, after: int
+) -> None:
+    store = open_store("a")
+    store.acquire()
+    store.save(base(1))
+    store.save(delta(2, 1))
+    before = store.load()
+    with pytest.raises(Outdated):
+        store.save(delta(4, after, d=b"lost"))
+    assert store.load() == before
+    store.save(base(5, b"whole"))
+    assert store.load() == (5, b"head 5", (b"whole",), {})
+
+
+def test_a_delta_on_an_empty_store_is_refused(open_store: Open) -> None:
+    store = open_store("a")
+    store.acquire()
+    with pytest.raises(Outdated):
+        store.save(delta(2, 1))
+    assert store.load() == NOTHING
 
 
 def test_only_one_owner_at_a_time_has_the_lease(open_store: Open) -> None:
@@ -70,38 +122,41 @@ def test_releasing_what_another_owns_changes_nothing(open_store: Open) -> None:
     assert not second.acquire()
 
 
-def test_an_owner_that_was_replaced_cannot_write_any_more(open_store: Open) -> None:
+@pytest.mark.parametrize("late", [base(2, d=b"late"), delta(2, 1, d=b"late")], ids=["base", "delta"])
+def test_an_owner_that_was_replaced_cannot_write_any_more(open_store: Open, late: Checkpoint) -> None:
     first, second = open_store("a"), open_store("b")
     first.acquire()
-    first.save(1, b"first", {})
+    first.save(base(1))
     first.release()
     second.acquire()
     with pytest.raises(Fenced, match="another process has taken this comparison over"):
-        first.save(2, b"late", {"d": b"late"})
-    assert second.load() == (b"first", {})
+        first.save(late)
+    assert second.load() == (1, b"head 1", (b"base",), {})
 
 
 def test_saving_a_sequence_again_changes_nothing(open_store: Open) -> None:
     store = open_store("a")
     store.acquire()
-    store.save(7, b"once", {})
-    store.save(7, b"twice", {"d": b"twice"})
-    assert store.load() == (b"once", {})
+    store.save(base(7, b"once"))
+    store.save(base(7, b"twice", d=b"twice"))
+    store.save(delta(8, 7))
+    store.save(delta(8, 7, b"twice", d=b"twice"))
+    assert store.load() == (8, b"head 8", (b"once", b"delta"), {})
 
 
 def test_an_owner_may_go_on_when_nobody_took_over_though_its_lease_ended(open_store: Open) -> None:
     store = open_store("a")
     store.acquire()
     store.release()
-    store.save(1, b"still mine", {})
-    assert store.load().checkpoint == b"still mine"
+    store.save(base(1, b"still mine"))
+    assert store.load().bodies == (b"still mine",)
 
 
 def test_renewing_keeps_the_lease_and_tells_whether_the_checkpoint_is_there(open_store: Open) -> None:
     first, second = open_store("a"), open_store("b")
     first.acquire()
     assert not first.renew(1), "nothing was saved yet"
-    first.save(1, b"one", {})
+    first.save(base(1))
     assert first.renew(1)
     assert not second.acquire()
     first.release()
@@ -113,9 +168,9 @@ def test_renewing_keeps_the_lease_and_tells_whether_the_checkpoint_is_there(open
 def test_clearing_forgets_what_was_saved_and_keeps_the_lease(open_store: Open) -> None:
     first, second = open_store("a"), open_store("b")
     first.acquire()
-    first.save(1, b"one", {"d": b"{}"})
+    first.save(base(1, d=b"{}"))
     first.clear()
-    assert first.load() == (None, {})
+    assert first.load() == NOTHING
     assert not second.acquire()
     first.release()
     second.acquire()
@@ -123,27 +178,12 @@ def test_clearing_forgets_what_was_saved_and_keeps_the_lease(open_store: Open) -
         first.clear()
 
 
-@pytest.mark.requires_redis
-def test_a_lost_store_is_written_anew_by_its_living_owner(redis_url: str) -> None:
-    store = RedisStore(redis_url, "emptied", "a")
+def test_memory_grows_with_what_is_held(open_store: Open) -> None:
+    store, later = open_store("a"), open_store("a")
     store.acquire()
-    store.save(5, b"before", {})
-    with redis.Redis.from_url(redis_url) as client:
-        client.flushall()
-    store.save(6, b"after", {})
-    assert store.load().checkpoint == b"after"
-    store.close()
-
-
-@pytest.mark.requires_redis
-def test_a_store_that_may_drop_checkpoints_is_refused(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client:
-        client.config_set("maxmemory-policy", "allkeys-lru")
-        try:
-            with pytest.raises(StoreError, match=r"maxmemory-policy allkeys-lru.*set it to noeviction"):
-                RedisStore(redis_url, "policy").acquire()
-        finally:
-            client.config_set("maxmemory-policy", "noeviction")
+    empty = store.memory_bytes()
+    store.save(base(1, bytes(100_000)))
+    assert 100_000 <= later.memory_bytes() - empty < 300_000
 
 
 def test_a_store_that_cannot_be_reached_says_where() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import pytest
 
@@ -12,10 +11,12 @@ from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
+from twinstream.ports import Checkpoint, Stored
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
+EMPTY = Stored(None, b"", (), {})
 
 
 AVRO = """
@@ -106,7 +107,7 @@ def test_a_store_that_is_away_degrades_health_and_matching_goes_on() -> None:
     assert "the store is away (since" in status.health.reasons[0]
     bench.storage.down = None
     assert bench.run(worker).health.status == "ok"
-    assert bench.storage.checkpoint is not None
+    assert bench.storage.stored.bodies
 
 
 def test_kafka_away_degrades_health_and_recovers() -> None:
@@ -166,9 +167,9 @@ def test_a_store_that_lost_everything_is_written_anew_by_an_idle_worker() -> Non
     worker = bench.started()
     bench.write_both(*EVENTS)
     bench.run(worker)
-    bench.storage.sequence = bench.storage.checkpoint = bench.storage.owner = None
+    bench.storage.stored, bench.storage.owner = EMPTY, None
     bench.run(worker)
-    assert bench.storage.checkpoint is not None
+    assert bench.storage.stored.bodies
 
 
 def test_undecodable_records_are_counted_with_reason_and_position() -> None:
@@ -261,7 +262,7 @@ def test_a_changed_comparison_file_begins_anew() -> None:
 
 def test_a_damaged_checkpoint_is_refused_by_name() -> None:
     bench = Bench()
-    bench.storage.checkpoint = b"garbage"
+    bench.storage.stored = Stored(1, b"garbage", (b"garbage",), {})
     with pytest.raises(CheckpointError, match="not a Twinstream checkpoint"):
         bench.worker().start()
 
@@ -282,8 +283,8 @@ class _AnswersLost(MemoryStore):
 
     lose_answer = False
 
-    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
-        super().save(sequence, checkpoint, divergences)
+    def save(self, checkpoint: Checkpoint) -> None:
+        super().save(checkpoint)
         if self.lose_answer:
             self.lose_answer = False
             raise StoreError("the answer was lost")
@@ -302,7 +303,7 @@ def test_a_save_whose_answer_was_lost_is_not_mistaken_for_the_next_one() -> None
     status = bench.run(worker)
     assert status.verdict == "DIVERGED"
     assert bench.restarted().comparison.diverged, "what was announced is in the checkpoint"
-    assert bench.storage.sequence == status.checkpoint.sequence
+    assert bench.storage.stored.sequence == status.checkpoint.sequence
 
 
 def test_a_changed_comparison_file_forgets_the_divergences_of_the_old_one() -> None:
@@ -312,10 +313,10 @@ def test_a_changed_comparison_file_forgets_the_divergences_of_the_old_one() -> N
     bench.write_both(*(("a", number) for number in range(20)))
     bench.run(worker)
     worker.stop()
-    assert bench.storage.divergences
+    assert bench.storage.stored.divergences
     bench.spec = SPEC.replace("order: {per_key: [k]}", "order: unordered")
     bench.started()
-    assert bench.storage.divergences == {}
+    assert bench.storage.stored.divergences == {}
 
 
 def test_a_partition_that_was_added_is_a_hole() -> None:
@@ -326,3 +327,63 @@ def test_a_partition_that_was_added_is_a_hole() -> None:
     assert status.verdict == "INCONCLUSIVE"
     assert {hole.side for hole in status.holes} == {"reference", "candidate"}
     assert status.holes[0].reason.startswith("partition 1 was added")
+
+
+def test_a_checkpoint_after_the_first_holds_only_what_changed_and_all_of_them_are_restored() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.run(worker)
+    bench.write(Side.LEFT, ("z", 1))
+    bench.run(worker)
+    base, delta = bench.storage.stored.bodies
+    assert len(delta) < len(base)
+    bench.write(Side.RIGHT, *EVENTS, ("z", 1))
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 61)
+
+
+def test_a_base_is_written_when_the_deltas_have_grown_as_large_as_it() -> None:
+    bench = Bench()
+    worker = bench.started()
+    counts = []
+    for number in range(100):
+        bench.write_both(("a", number))
+        bench.run(worker, steps=1)
+        counts.append(len(bench.storage.stored.bodies))
+    assert 1 < max(counts) < 20
+    assert counts.count(1) > 1
+
+
+def test_a_store_that_went_back_to_an_older_state_gets_a_whole_base_at_once_with_all_divergences() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    older = bench.storage.stored
+    bench.write(Side.LEFT, ("a", -1))
+    bench.write_both(*(("a", number) for number in range(20)))
+    bench.run(worker)
+    (known,) = bench.storage.stored.divergences
+    bench.storage.stored = older
+    bench.write_both(("c", 99))
+    bench.run(worker)
+    assert len(bench.storage.stored.bodies) == 1
+    assert set(bench.storage.stored.divergences) == {known}
+    assert bench.restarted().comparison.matched == worker.comparison.matched
+
+
+def test_after_a_save_that_failed_a_whole_base_is_written() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.run(worker)
+    bench.storage.down = "the store is away"
+    bench.write(Side.LEFT, ("y", 1))
+    bench.run(worker)
+    bench.storage.down = None
+    bench.write(Side.LEFT, ("z", 1))
+    bench.run(worker)
+    assert len(bench.storage.stored.bodies) == 1
+    bench.write(Side.RIGHT, *EVENTS, ("y", 1), ("z", 1))
+    assert bench.run(bench.restarted()).matched == 62

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from twinstream.core.events import Side
-from twinstream.errors import Fenced, SourceError, StoreError
-from twinstream.ports import Batch, Gap, Positions, Stored, Topic
+from twinstream.errors import Fenced, Outdated, SourceError, StoreError
+from twinstream.ports import Batch, Checkpoint, Gap, Positions, Stored, Topic
 from twinstream.status import Publication
 
 Row = tuple[bytes | None, int]
@@ -141,14 +141,15 @@ class _MemoryTopic:
 
 
 class MemoryStorage:
-    """What several stores of one comparison share: the server, so to speak."""
+    """What several stores of one comparison share: the server, so to speak.
+
+    While `down` is a sentence, every call fails as it does without a server.
+    """
 
     def __init__(self) -> None:
         self.owner: str | None = None
         self.lease: str | None = None
-        self.sequence: int | None = None
-        self.checkpoint: bytes | None = None
-        self.divergences: dict[str, bytes] = {}
+        self.stored = Stored(None, b"", (), {})
         self.down: str | None = None
 
 
@@ -168,40 +169,45 @@ class MemoryStore:
 
     def load(self) -> Stored:
         """What was saved last."""
-        storage = self._reached()
-        return Stored(storage.checkpoint, dict(storage.divergences))
+        return self._reached().stored
 
-    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
-        """Replace the checkpoint and add divergences."""
-        storage = self._reached()
-        if storage.owner not in (None, self._token):
-            raise Fenced("another process has taken this comparison over")
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Let a checkpoint take effect. Raises Fenced or Outdated."""
+        storage = self._owned()
         storage.owner = storage.lease = self._token
-        if storage.sequence != sequence:
-            storage.sequence, storage.checkpoint = sequence, checkpoint
-            storage.divergences.update(divergences)
+        stored = storage.stored
+        if stored.sequence == checkpoint.sequence:
+            return
+        if checkpoint.after is not None and checkpoint.after != stored.sequence:
+            raise Outdated(f"the store holds checkpoint {stored.sequence}, not {checkpoint.after}")
+        bodies = () if checkpoint.after is None else stored.bodies
+        storage.stored = Stored(
+            checkpoint.sequence,
+            checkpoint.head,
+            (*bodies, checkpoint.body),
+            {**stored.divergences, **checkpoint.divergences},
+        )
 
     def clear(self) -> None:
         """Forget everything that was saved."""
-        storage = self._reached()
-        if storage.owner not in (None, self._token):
-            raise Fenced("another process has taken this comparison over")
-        storage.sequence = storage.checkpoint = None
-        storage.divergences.clear()
+        self._owned().stored = Stored(None, b"", (), {})
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there."""
-        storage = self._reached()
-        if storage.owner not in (None, self._token):
-            raise Fenced("another process has taken this comparison over")
+        storage = self._owned()
         storage.owner = storage.lease = self._token
-        return storage.sequence == sequence
+        return storage.stored.sequence == sequence
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
         storage = self._reached()
         if storage.lease == self._token:
             storage.lease = None
+
+    def memory_bytes(self) -> int:
+        """The bytes that are held."""
+        _, head, bodies, divergences = self._reached().stored
+        return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
 
     def close(self) -> None:
         """Nothing to close."""
@@ -210,6 +216,12 @@ class MemoryStore:
         if self._storage.down:
             raise StoreError(self._storage.down)
         return self._storage
+
+    def _owned(self) -> MemoryStorage:
+        storage = self._reached()
+        if storage.owner not in (None, self._token):
+            raise Fenced("another process has taken this comparison over")
+        return storage
 
 
 class MemoryPublisher:

@@ -1,81 +1,53 @@
-"""Redis (or Valkey) as a store: one comparison's checkpoint under a lease, each change one atomic script.
+"""Redis (or Valkey) as a store: one comparison's checkpoint under a lease, put into effect by one script.
 
 Keys, with the comparison's name as hash tag, so that they live together on a cluster:
 
-    twinstream:{NAME}:owner        token of the latest owner; it never expires: the fence
-    twinstream:{NAME}:lease        token of the owner while its lease runs
-    twinstream:{NAME}:epoch        grows with each change of owner
-    twinstream:{NAME}:checkpoint   hash: sequence, state
-    twinstream:{NAME}:divergences  hash: id -> report
+    twinstream:{NAME}:owner           token of the latest owner; it never expires: the fence
+    twinstream:{NAME}:lease           token of the owner while its lease runs
+    twinstream:{NAME}:epoch           grows with each change of owner
+    twinstream:{NAME}:checkpoint      the manifest, a hash: sequence, epoch, head; bodies (names of chunks, a
+                                      line for each body), reports (names)
+    twinstream:{NAME}:staged          set: names of all chunks and reports that may exist
+    twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
+    twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
+
+A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
+then a script flips the manifest; then names that are staged and not in the manifest are swept. What ends
+between two steps leaves the manifest as it was, and what was staged is swept by the next save.
 
 A write is refused unless `owner` is still the writer's token, whatever its lease says: a process that was
-paused beyond its lease may go on if nobody has taken over, and may not if somebody has. A write with a
-sequence number that is already there changes nothing, so the client may repeat it after a timeout.
+paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Each step may be
+repeated, so the client may do so after a timeout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from twinstream.errors import Fenced, StoreError
-from twinstream.ports import Stored
+from twinstream.adapters import redis_scripts
+from twinstream.adapters.redis_errors import sentence
+from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
+from twinstream.ports import Checkpoint, Stored
 
 LEASE_MS = 10_000
 TIMEOUT_SECONDS = 2.0
 RETRIES = 1
 """A connection that the server closed while it was idle is opened again at once; nothing else is repeated."""
-
-_ACQUIRE = """
-local holder = redis.call('GET', KEYS[2])
-if holder and holder ~= ARGV[1] then return 0 end
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
-  redis.call('INCR', KEYS[3])
-  redis.call('SET', KEYS[1], ARGV[1])
-end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return 1
-"""
-
-_SAVE = """
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1])
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-local saved = redis.call('HGET', KEYS[4], 'sequence')
-if saved == ARGV[3] then return 1 end
-redis.call('HSET', KEYS[4], 'sequence', ARGV[3], 'state', ARGV[4])
-for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[5], ARGV[i], ARGV[i + 1]) end
-return 1
-"""
-
-_CLEAR = """
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[4], KEYS[5])
-return 1
-"""
-
-_RENEW = """
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1])
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-if redis.call('HGET', KEYS[4], 'sequence') == ARGV[3] then return 1 end
-return 2
-"""
-
-_RELEASE = """
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-return 1
-"""
-
-T = TypeVar("T")
+CHUNK_BYTES = 4_000_000
+REPORTS_BYTES, REPORTS_COUNT = 1_000_000, 500
+"""The most reports that are staged at a time."""
+REPORTS_KEYS = 64
+"""A base that finds more keys of reports than these joins them."""
+SWEPT = 100
+MEASURE_SECONDS = 60.0
 
 
 class RedisStore:
@@ -83,10 +55,10 @@ class RedisStore:
 
     def __init__(self, url: str, name: str, token: str | None = None) -> None:
         self._token = token or uuid4().hex
-        self._keys = [
-            f"twinstream:{{{name}}}:{part}"
-            for part in ("owner", "lease", "epoch", "checkpoint", "divergences")
-        ]
+        self._prefix = f"twinstream:{{{name}}}"
+        parts = ("owner", "lease", "epoch", "checkpoint", "staged")
+        self._keys = [f"{self._prefix}:{part}" for part in parts]
+        self._manifest, self._staged = self._keys[3:]
         try:
             self._redis = redis.Redis.from_url(
                 url,
@@ -97,53 +69,163 @@ class RedisStore:
         except ValueError as error:
             raise StoreError(f"redis address {url!r}: {error}") from None
         self._place = _without_secret(self._redis)
-        self._acquire, self._save, self._clear, self._renew, self._release = (
-            self._redis.register_script(script) for script in (_ACQUIRE, _SAVE, _CLEAR, _RENEW, _RELEASE)
-        )
         self._checked = False
+        self._epoch = 0
+        self._live: Sequence[str] = ()
+        self._swept = False
+        self._measured: tuple[float, int] | None = None
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running."""
         if not self._checked:
             self._check_policy()
-        return bool(self._run(lambda: self._acquire(self._keys, [self._token, LEASE_MS])))
+        epoch = int(self._script(redis_scripts.ACQUIRE, self._keys, [self._token, LEASE_MS]))
+        self._epoch = epoch or self._epoch
+        return bool(epoch)
 
     def load(self) -> Stored:
-        """What was saved last."""
-        checkpoint = self._run(lambda: self._redis.hget(self._keys[3], "state"))
-        divergences = self._run(lambda: self._redis.hgetall(self._keys[4]))
-        return Stored(checkpoint, {key.decode(): value for key, value in divergences.items()})
+        """What was saved last. Raises CheckpointError where a part of it is gone."""
+        while True:
+            manifest = self._read_manifest()
+            try:
+                stored = self._read(manifest)
+            except _Gone as gone:
+                if self._read_manifest().sequence == manifest.sequence:
+                    raise CheckpointError(
+                        f"redis at {self._place} has lost {gone}, a part of checkpoint {manifest.sequence}: "
+                        "restore Redis from a backup, or remove the comparison's keys to begin anew"
+                    ) from None
+            else:
+                self._live = manifest.live
+                return stored
 
-    def save(self, sequence: int, checkpoint: bytes, divergences: Mapping[str, bytes]) -> None:
-        """Replace the checkpoint and add divergences in one step. Raises Fenced."""
-        arguments: list[Any] = [self._token, LEASE_MS, sequence, checkpoint]
-        for key, report in divergences.items():
-            arguments += (key, report)
-        if not self._run(lambda: self._save(self._keys, arguments)):
-            raise Fenced("another process has taken this comparison over")
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Stage the parts, flip the manifest, sweep what it does not name. Raises Fenced and Outdated."""
+        if not self._swept:
+            self._sweep()
+        self._swept = False
+        if self._step(redis_scripts.BEGIN, checkpoint.sequence, (), [_after(checkpoint)]) != b"done":
+            self._flip(checkpoint, *self._stage(checkpoint))
+        try:
+            self._sweep()
+        except Fenced:
+            raise
+        except StoreError:
+            return  # The checkpoint has taken effect; what is left over is swept before the next one.
+        self._swept = True
 
     def clear(self) -> None:
         """Forget everything that was saved. Raises Fenced."""
-        if not self._run(lambda: self._clear(self._keys, [self._token])):
-            raise Fenced("another process has taken this comparison over")
+        self._step(redis_scripts.CLEAR, 0)
+        self._live = ()
+        self._sweep()
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there. Raises Fenced."""
-        answer = self._run(lambda: self._renew(self._keys, [self._token, LEASE_MS, sequence]))
-        if not answer:
-            raise Fenced("another process has taken this comparison over")
-        return bool(answer == 1)
+        return self._step(redis_scripts.RENEW, sequence, self._live) == b"held"
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
-        self._run(lambda: self._release(self._keys, [self._token]))
+        self._script(redis_scripts.RELEASE, self._keys, [self._token])
+
+    def memory_bytes(self) -> int:
+        """About how much memory the comparison's keys take in Redis; measured at most once a minute."""
+        now = time.monotonic()
+        if self._measured is None or now - self._measured[0] >= MEASURE_SECONDS:
+            self._measured = now, self._measure()
+        return self._measured[1]
 
     def close(self) -> None:
         """Close the connection."""
         self._redis.close()
 
+    # -- the steps of a save -------------------------------------------------------------------------------
+
+    def _stage(self, checkpoint: Checkpoint) -> tuple[list[list[str]], list[str]]:
+        """Write the parts under names that nothing names yet; all names for the manifest."""
+        manifest = self._read_manifest()
+        numbers = (f"{self._epoch}.{checkpoint.sequence}.{number}" for number in count())
+        chunks = []
+        for chunk in _chunks(checkpoint.body):
+            chunks.append(f"{self._prefix}:chunk:{next(numbers)}")
+            self._step(redis_scripts.STAGE_CHUNK, checkpoint.sequence, chunks[-1:], [chunk])
+        bodies, reports, divergences = manifest.bodies, manifest.reports, checkpoint.divergences
+        if checkpoint.after is None:
+            bodies, reports = [], self._present(reports)
+            if len(reports) > REPORTS_KEYS:
+                divergences, reports = {**self._read_reports(reports), **divergences}, []
+        for portion in _portions(divergences):
+            reports = [*reports, f"{self._prefix}:reports:{next(numbers)}"]
+            self._step(redis_scripts.STAGE_REPORTS, checkpoint.sequence, reports[-1:], portion)
+        return [*bodies, chunks], reports
+
+    def _flip(self, checkpoint: Checkpoint, bodies: list[list[str]], reports: list[str]) -> None:
+        live = [*chain.from_iterable(bodies), *reports]
+        texts = ["\n".join(map(" ".join, bodies)), " ".join(reports)]
+        arguments = [_after(checkpoint), checkpoint.head, *texts]
+        self._step(redis_scripts.FLIP, checkpoint.sequence, live, arguments)
+        self._live = live
+
+    def _sweep(self) -> None:
+        """Remove what is staged and not in the manifest: left by a save that was cut off, or replaced."""
+        manifest = self._read_manifest()
+        staged = self._run(self._redis.smembers, self._staged)
+        orphans = iter(sorted({name.decode() for name in staged}.difference(manifest.live)))
+        sequence = "" if manifest.sequence is None else manifest.sequence
+        while portion := list(islice(orphans, SWEPT)):
+            if self._step(redis_scripts.SWEEP, sequence, portion) == b"moved":
+                return
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _read_manifest(self) -> _Manifest:
+        found = self._run(self._redis.hgetall, self._manifest)
+        if not found:
+            return _Manifest(None, b"", [], [])
+        if b"bodies" not in found:
+            raise CheckpointError(
+                f"redis at {self._place} holds a checkpoint that this version cannot read: "
+                "remove the comparison's keys to begin anew"
+            )
+        bodies = [line.split() for line in found[b"bodies"].decode().split("\n")]
+        reports = found[b"reports"].decode().split()
+        return _Manifest(int(found[b"sequence"]), found[b"head"], bodies, reports)
+
+    def _read(self, manifest: _Manifest) -> Stored:
+        """What a manifest stands for. Raises _Gone."""
+        bodies = tuple(b"".join(map(self._read_chunk, names)) for names in manifest.bodies)
+        return Stored(manifest.sequence, manifest.head, bodies, self._read_reports(manifest.reports))
+
+    def _read_chunk(self, name: str) -> bytes:
+        chunk: bytes | None = self._run(self._redis.get, name)
+        if chunk is None:
+            raise _Gone(name)
+        return chunk
+
+    def _read_reports(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The reports under some names, a later one in the place of an earlier one."""
+        reports = {}
+        for name in names:
+            found = self._run(self._redis.hgetall, name)
+            if not found:
+                raise _Gone(name)
+            reports.update({key.decode(): report for key, report in found.items()})
+        return reports
+
+    def _present(self, names: Iterable[str]) -> list[str]:
+        """The names under which there is something."""
+        return [name for name in names if self._run(self._redis.exists, name)]
+
+    def _measure(self) -> int:
+        staged = self._run(self._redis.smembers, self._staged)
+        with self._redis.pipeline(transaction=False) as pipeline:
+            for key in (*self._keys, *staged):
+                pipeline.memory_usage(key)
+            sizes = self._run(pipeline.execute)
+        return sum(filter(None, sizes))
+
     def _check_policy(self) -> None:
-        policy = self._run(lambda: self._redis.info("memory")).get("maxmemory_policy", "noeviction")
+        policy = self._run(self._redis.info, "memory").get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             raise StoreError(
                 f"redis at {self._place} has maxmemory-policy {policy}, which may drop checkpoints: "
@@ -151,11 +233,70 @@ class RedisStore:
             )
         self._checked = True
 
-    def _run(self, call: Callable[[], Any]) -> Any:
+    # -- calling -------------------------------------------------------------------------------------------
+
+    def _step(
+        self, script: str, sequence: int | str, keys: Sequence[str] = (), arguments: Sequence[Any] = ()
+    ) -> bytes:
+        """One script under the fence. Raises Fenced and Outdated."""
+        own = [self._token, LEASE_MS, self._epoch, sequence]
+        answer: bytes = self._script(script, [*self._keys, *keys], [*own, *arguments])
+        if answer == b"fenced":
+            raise Fenced("another process has taken this comparison over")
+        if answer in (b"outdated", b"incomplete"):
+            raise Outdated(f"redis at {self._place} does not hold what this checkpoint builds on")
+        return answer
+
+    def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        return self._run(self._redis.register_script(script), keys, arguments)
+
+    def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return call()
+            return call(*arguments)
         except redis.RedisError as error:
-            raise StoreError(f"redis at {self._place} cannot be used: {error}") from error
+            raise StoreError(sentence(self._place, error)) from error
+
+
+class _Manifest(NamedTuple):
+    """What is in effect: the names of chunks by body, and the names of reports."""
+
+    sequence: int | None
+    head: bytes
+    bodies: list[list[str]]
+    reports: list[str]
+
+    @property
+    def live(self) -> list[str]:
+        """All names that must not be swept."""
+        return [*chain.from_iterable(self.bodies), *self.reports]
+
+
+class _Gone(StoreError):  # noqa: N818 - what it says of a part
+    """A part that the manifest names is not there."""
+
+
+def _after(checkpoint: Checkpoint) -> int | str:
+    return "" if checkpoint.after is None else checkpoint.after
+
+
+def _chunks(body: bytes) -> Iterator[bytes]:
+    yield body[:CHUNK_BYTES]
+    for start in range(CHUNK_BYTES, len(body), CHUNK_BYTES):
+        yield body[start : start + CHUNK_BYTES]
+
+
+def _portions(divergences: Mapping[str, bytes]) -> Iterator[list[str | bytes]]:
+    """Ids and reports in turn, in portions of bounded size."""
+    portion: list[str | bytes] = []
+    size = 0
+    for key, report in divergences.items():
+        if portion and (size + len(report) > REPORTS_BYTES or len(portion) >= 2 * REPORTS_COUNT):
+            yield portion
+            portion, size = [], 0
+        portion += (key, report)
+        size += len(report)
+    if portion:
+        yield portion
 
 
 def _without_secret(client: redis.Redis) -> str:

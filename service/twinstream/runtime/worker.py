@@ -23,10 +23,11 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
-from twinstream.errors import CheckpointError, Fenced, SourceError, StoreError
-from twinstream.ports import Batch, Clock, Gap, Publisher, Source, Store, Stored, Topic
+from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError
+from twinstream.ports import Batch, Checkpoint, Clock, Gap, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.runtime.journal import Journal
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.topics import TopicBook
 from twinstream.spec.codec import Codec
@@ -72,6 +73,8 @@ class Worker:
         self._sequence = self._attempt = 0
         self._resumed = False
         self._refusal: str | None = None
+        self._journal = Journal()
+        self._found: dict[str, bytes] = {}
         self._unsaved: dict[str, bytes] = {}
         self._provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
@@ -279,8 +282,8 @@ class Worker:
         if self._dirty or self._unsaved or not self._renewed():
             self._checkpoint()
         spent = self._clock.monotonic() - started
-        pause = RETRY_STORE_SECONDS if self._store_trouble else max(BEAT_SECONDS, spent / BEAT_SHARE)
-        self._next_save = started + pause
+        pause = RETRY_STORE_SECONDS if self._store_trouble else BEAT_SECONDS
+        self._next_save = started + max(pause, spent / BEAT_SHARE)
 
     def _look(self) -> None:
         ends = self._source.ends()
@@ -307,7 +310,7 @@ class Worker:
             if divergence.number >= self._spec.limits.kept_divergences:
                 continue
             report = self._report(divergence, provisional=False)
-            self._unsaved[report.id] = report.model_dump_json().encode()
+            self._unsaved[report.id] = self._found[report.id] = report.model_dump_json().encode()
             self._provisional.pop(report.id, None)
             self._publisher.publish(report)
 
@@ -325,11 +328,8 @@ class Worker:
 
     def _checkpoint(self) -> None:
         started = self._clock.monotonic()
-        # Each attempt has a number of its own: one whose answer was lost may have taken effect.
-        self._attempt += 1
-        data = checkpoint.encode(self._state())
         try:
-            self._store.save(self._attempt, data, self._unsaved)
+            size = self._write(self._journal.begin())
         except Fenced:
             raise
         except StoreError as error:
@@ -343,8 +343,32 @@ class Worker:
             sequence=self._sequence,
             written_at=self._clock.now(),
             duration_seconds=self._clock.monotonic() - started,
-            size_bytes=len(data),
+            size_bytes=size,
         )
+
+    def _write(self, after: int | None) -> int:
+        """Save what changed since a checkpoint, or everything; the bytes that were written."""
+        if after is None:
+            return self._write_base()
+        try:
+            return self._put(after, snapshot.delta(self.comparison))
+        except Outdated as error:
+            log.warning("the store is behind: all is saved", comparison=self._spec.name, reason=str(error))
+        self._journal.begin_base()
+        return self._write_base()
+
+    def _write_base(self) -> int:
+        if self._sequence and not self._store.renew(self._sequence):
+            self._unsaved = dict(self._found)  # What an older state of the store does not know of.
+        return self._put(None, snapshot.snapshot(self.comparison))
+
+    def _put(self, after: int | None, state: dict[str, Any]) -> int:
+        # Each attempt has a number of its own: one whose answer was lost may have taken effect.
+        self._attempt += 1
+        head, body = checkpoint.encode(self._head()), checkpoint.encode(state)
+        self._store.save(Checkpoint(self._attempt, after, head, body, self._unsaved))
+        self._journal.saved(self._attempt, len(body))
+        return len(head) + len(body)
 
     def _note_store_back(self) -> None:
         if self._store_trouble is not None:
@@ -404,14 +428,15 @@ class Worker:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def _state(self) -> dict[str, Any]:
+    def _head(self) -> dict[str, Any]:
+        """All but the state of the comparison: what is small, and tells how things stand."""
         intake, reporter = self.intake, self._reporter
         return {
             "spec_digest": self._digest,
-            "sequence": self._attempt,
             "started_at": self._situation.started_at.isoformat(),
             "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
             "verdict": reporter.verdict.value,
+            "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
             "positions": [_pairs(intake.positions[side]) for side in Side],
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
@@ -420,7 +445,6 @@ class Worker:
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
-            "comparison": snapshot.snapshot(self.comparison),
         }
 
     def _resume(self, stored: Stored) -> None:
@@ -430,17 +454,19 @@ class Worker:
         self.intake.begin({side: topic.first for side, topic in topics.items()})
         self._topics.begin(topics)
         self._refusal = self._topics.refusal(topics)
-        if stored.checkpoint is None:
+        if stored.sequence is None:
             return
-        state = checkpoint.decode(stored.checkpoint)
-        self._sequence = self._attempt = state["sequence"]
-        if state["spec_digest"] != self._digest:
+        self._sequence = self._attempt = stored.sequence
+        head = checkpoint.decode(stored.head)
+        if head["spec_digest"] != self._digest:
             log.warning(
                 "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
             )
             self._store.clear()
             return
-        self._restore(state)
+        base, *deltas = map(checkpoint.decode, stored.bodies)
+        self._restore(head, snapshot.merged(base, deltas))
+        self._found = dict(stored.divergences)
         self._resumed = True
         self._refusal = None
         for change in self._topics.changes(topics, self.intake.positions):
@@ -448,9 +474,9 @@ class Worker:
         for report in stored.divergences.values():
             self._publisher.publish(status.DivergenceReport.model_validate_json(report))
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter
-        snapshot.restore(self.comparison, state["comparison"], self._codec.form, self._clock.monotonic())
+        snapshot.restore(self.comparison, comparison, self._codec.form, self._clock.monotonic())
         for side in Side:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])

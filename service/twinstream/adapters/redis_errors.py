@@ -1,0 +1,38 @@
+"""What the errors of Redis say to its operator: one sentence each, with what to do."""
+
+from __future__ import annotations
+
+import redis
+
+_FULL = "is full and takes no writes: raise its maxmemory, or free memory in it"
+_REPLICA = "is a replica that takes no writes: give the address of the primary"
+_NO_PASSWORD = "wants a password: put it into the address, as in redis://:PASSWORD@HOST:PORT/0"
+
+# Redis before 7 hides the code of an error in a script.
+_BY_TEXT = (
+    ("OOM command not allowed", _FULL),
+    ("READONLY", _REPLICA),
+    ("Authentication required", _NO_PASSWORD),
+    ("must be called with the client already authenticated", _NO_PASSWORD),
+    ("MISCONF", "takes no writes, since it cannot save to its disk: see its log"),
+)
+_BY_CLASS: tuple[tuple[type[redis.RedisError], str], ...] = (
+    (redis.exceptions.OutOfMemoryError, _FULL),
+    (redis.exceptions.ReadOnlyError, _REPLICA),
+    (redis.exceptions.MasterDownError, "is a replica without its primary: give the address of the primary"),
+    (
+        redis.exceptions.NoPermissionError,
+        "does not let this user do what is needed ({error}): extend its ACL",
+    ),
+    (redis.AuthenticationError, "refuses user or password: put the right ones into the address"),
+    (redis.BusyLoadingError, "is still loading its data: it is tried again until it has"),
+    (redis.TimeoutError, "does not answer in time ({error}): it is tried again"),
+)
+_ELSE = "cannot be used: {error}"
+
+
+def sentence(place: str, error: redis.RedisError) -> str:
+    """What is wrong with the Redis at `place`."""
+    told = next((text for sign, text in _BY_TEXT if sign in str(error)), None)
+    told = told or next((text for kind, text in _BY_CLASS if isinstance(error, kind)), _ELSE)
+    return f"redis at {place} {told.replace('{error}', str(error))}"

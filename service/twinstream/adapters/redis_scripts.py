@@ -1,0 +1,102 @@
+"""What Redis does in one step: the scripts of `twinstream.adapters.redis`. None takes long.
+
+Their keys begin with ``owner, lease, epoch, checkpoint, staged``, and their arguments with ``token, length of
+the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated, which changes nothing.
+"""
+
+from __future__ import annotations
+
+ACQUIRE = """
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  redis.call('INCR', KEYS[3])
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return tonumber(redis.call('GET', KEYS[3]) or 1)
+"""
+
+RELEASE = """
+if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+return 1
+"""
+
+_FENCE = """
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 'fenced' end
+"""
+
+# A store that has lost its owner is taken back, with an epoch that is not below that in names of chunks.
+_PROLONG = """
+if not owner then
+  redis.call('SET', KEYS[1], ARGV[1])
+  local epoch = tonumber(redis.call('GET', KEYS[3]) or 0)
+  if epoch < tonumber(ARGV[3]) then redis.call('SET', KEYS[3], ARGV[3]) end
+end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+"""
+
+# A delta (its fifth argument is what it builds on) needs that, as parts.
+_GUARD = """
+local sequence = redis.call('HGET', KEYS[4], 'sequence')
+if sequence == ARGV[4] then return 'done' end
+if ARGV[5] ~= '' and sequence ~= ARGV[5] then return 'outdated' end
+"""
+
+BEGIN = _FENCE + _PROLONG + _GUARD + "return 'go on'"
+
+# Name first: what is staged and has no name in the set would never be swept.
+_NAME = """
+if redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] then return 'done' end
+redis.call('SADD', KEYS[5], KEYS[6])
+"""
+
+STAGE_CHUNK = _FENCE + _PROLONG + _NAME + "redis.call('SET', KEYS[6], ARGV[5]) return 'go on'"
+
+STAGE_REPORTS = (
+    _FENCE
+    + _PROLONG
+    + _NAME
+    + "redis.call('DEL', KEYS[6]) redis.call('HSET', KEYS[6], unpack(ARGV, 5)) return 'go on'"
+)
+
+_PRESENT = """
+local present = true
+for i = 6, #KEYS do present = present and redis.call('EXISTS', KEYS[i]) == 1 end
+"""
+
+# A fail-over in the middle of a save may have lost what was staged, or what the delta builds on.
+FLIP = (
+    _FENCE
+    + _PROLONG
+    + _GUARD
+    + _PRESENT
+    + """
+if not present then return 'incomplete' end
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[4], 'sequence', ARGV[4], 'epoch', ARGV[3], 'head', ARGV[6], 'bodies', ARGV[7],
+  'reports', ARGV[8])
+return 'done'
+"""
+)
+
+RENEW = (
+    _FENCE
+    + _PROLONG
+    + _PRESENT
+    + "return present and redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] and 'held' or 'lost'"
+)
+
+# After a fail-over to an older state other names are live: what was read before it must not be swept.
+SWEEP = (
+    _FENCE
+    + """
+if (redis.call('HGET', KEYS[4], 'sequence') or '') ~= ARGV[4] then return 'moved' end
+redis.call('UNLINK', unpack(KEYS, 6))
+redis.call('SREM', KEYS[5], unpack(KEYS, 6))
+return 'done'
+"""
+)
+
+CLEAR = _FENCE + "redis.call('DEL', KEYS[4]) return 'done'"

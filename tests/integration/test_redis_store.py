@@ -1,0 +1,378 @@
+"""What the store of checkpoints does with a real Redis: cut off, paused, emptied, full, or not to be used."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from deploy.embedded.redis_server import RedisServer
+from tests.support.waiting import eventually
+from twinstream.adapters import redis as adapter
+from twinstream.adapters.redis import RedisStore
+from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
+from twinstream.ports import Checkpoint, Stored
+
+pytestmark = pytest.mark.requires_redis
+
+NAME = "comparison"
+BODY = bytes(range(250))
+FIRST = Checkpoint(1, None, b"first", BODY, {"d0": b"0", "d1": b"1"})
+BASE = Checkpoint(2, None, b"base", BODY[::-1], {"d1": b"one", "d2": b"2", "d3": b"3"})
+DELTA = BASE._replace(after=1, head=b"delta")
+LOADED = {
+    1: Stored(1, b"first", (BODY,), {"d0": b"0", "d1": b"1"}),
+    2: Stored(2, b"base", (BODY[::-1],), {"d0": b"0", "d1": b"one", "d2": b"2", "d3": b"3"}),
+}
+
+
+def after_second(second: Checkpoint) -> Stored:
+    """What is held after the second save, be it a base or a delta."""
+    bodies = (second.body,) if second.after is None else (FIRST.body, second.body)
+    return LOADED[2]._replace(head=second.head, bodies=bodies)
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Portions so small that every save has several of each kind, in little time."""
+    monkeypatch.setattr(adapter, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(adapter, "REPORTS_COUNT", 1)
+    monkeypatch.setattr(adapter, "SWEPT", 2)
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as connection:
+        yield connection
+
+
+Open = Callable[[str], "Interrupted"]
+
+
+@pytest.fixture
+def owner(redis_url: str) -> Iterator[Open]:
+    """Opens the store for the owner with this token, who takes ownership though another has the lease."""
+    opened = []
+
+    def take(token: str) -> Interrupted:
+        with redis.Redis.from_url(redis_url) as connection:
+            connection.delete(f"twinstream:{{{NAME}}}:lease")
+        opened.append(Interrupted(redis_url, NAME, token))
+        assert opened[-1].acquire()
+        return opened[-1]
+
+    yield take
+    for store in opened:
+        store.close()
+
+
+class Interrupted(RedisStore):
+    """A store to which something happens before or after one of its calls of Redis."""
+
+    calls = at = 0
+    before: Callable[[], object] | None = None
+    after: Callable[[], object] | None = None
+
+    def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        self.calls += 1
+        number = self.calls
+        if number == self.at and self.before:
+            self.before()
+        answer = super()._run(call, *arguments)
+        if number == self.at and self.after:
+            self.after()
+        return answer
+
+
+def cut_off() -> None:
+    raise StoreError("cut off")
+
+
+def calls_of(store: Interrupted, checkpoint: Checkpoint) -> int:
+    """How many calls a save takes."""
+    before = store.calls
+    store.save(checkpoint)
+    return store.calls - before
+
+
+def parts(client: redis.Redis) -> set[bytes]:
+    return {key for kind in ("chunk", "reports") for key in client.keys(f"twinstream:{{{NAME}}}:{kind}:*")}
+
+
+def named(client: redis.Redis) -> set[bytes]:
+    manifest = client.hgetall(f"twinstream:{{{NAME}}}:checkpoint")
+    return {*manifest[b"bodies"].split(), *manifest[b"reports"].split()}
+
+
+both_kinds = pytest.mark.parametrize("second", [BASE, DELTA], ids=["base", "delta"])
+
+
+@both_kinds
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_save_that_ends_at_any_call_leaves_the_old_state_or_the_new_one_and_no_litter_for_long(
+    owner: Open, client: redis.Redis, second: Checkpoint, moment: str
+) -> None:
+    first = owner("a")
+    first.save(FIRST)
+    seen = set()
+    for call in range(1, calls_of(first, second) + 1):
+        client.flushall()
+        cut = owner("a")
+        cut.save(FIRST)
+        cut.at = cut.calls + call
+        setattr(cut, moment, cut_off)
+        with suppress(StoreError):
+            cut.save(second)
+        assert cut.calls == cut.at, "the cut was the last call"
+        new = owner("b")
+        loaded = new.load()
+        assert loaded == (LOADED[1] if loaded.sequence == 1 else after_second(second))
+        seen.add(loaded.sequence)
+        new.save(Checkpoint(3, loaded.sequence, b"third", b"third", {}))
+        assert new.load() == loaded._replace(sequence=3, head=b"third", bodies=(*loaded.bodies, b"third"))
+        assert parts(client) == named(client) == client.smembers(f"twinstream:{{{NAME}}}:staged")
+    assert seen == {1, 2}
+
+
+@both_kinds
+def test_an_owner_that_is_replaced_at_any_call_of_a_save_changes_nothing_any_more(
+    owner: Open, client: redis.Redis, second: Checkpoint
+) -> None:
+    first = owner("a")
+    first.save(FIRST)
+    for call in range(1, calls_of(first, second) + 1):
+        client.flushall()
+        old = owner("a")
+        old.save(FIRST)
+        left: list[tuple[Stored, set[bytes]]] = []
+
+        def take_over(left: list[tuple[Stored, set[bytes]]] = left) -> None:
+            new = owner("b")
+            sequence = new.load().sequence
+            assert sequence
+            new.save(Checkpoint(sequence + 10, None, b"b", b"of b", {}))
+            left.append((new.load(), parts(client)))
+
+        old.at, old.before = old.calls + call, take_over
+        with suppress(Fenced):
+            old.save(second)
+        assert left == [(old.load(), parts(client))]
+
+
+def test_a_body_is_cut_into_chunks_and_a_delta_adds_its_own(owner: Open, client: redis.Redis) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    store.save(DELTA._replace(divergences={}))
+    chunks = [f"twinstream:{{{NAME}}}:chunk:1.{save}.{n}".encode() for save in (1, 2) for n in range(3)]
+    assert {key for key in parts(client) if b":chunk:" in key} == set(chunks)
+    assert [client.strlen(key) for key in chunks] == [100, 100, 50] * 2
+
+
+def test_many_small_keys_of_divergences_are_joined_by_a_base(
+    owner: Open, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "REPORTS_KEYS", 5)
+    store = owner("a")
+    store.save(FIRST)
+    for sequence in range(2, 9):
+        store.save(Checkpoint(sequence, sequence - 1, b"", b"", {f"d{sequence % 3}": b"%d" % sequence}))
+    monkeypatch.setattr(adapter, "REPORTS_COUNT", 500)
+    store.save(Checkpoint(9, None, b"", b"", {"d9": b"9"}))
+    assert len([key for key in parts(client) if b":reports:" in key]) == 1
+    assert store.load().divergences == {"d0": b"6", "d1": b"7", "d2": b"8", "d9": b"9"}
+
+
+def test_nothing_that_was_saved_expires(owner: Open, client: redis.Redis) -> None:
+    owner("a").save(FIRST)
+    expiring = {key for key in client.scan_iter() if client.ttl(key) != -1}
+    assert expiring == {f"twinstream:{{{NAME}}}:lease".encode()}
+
+
+@pytest.mark.parametrize("kind", ["chunk", "reports"])
+def test_a_manifest_that_names_what_is_gone_is_refused_by_name_and_mended_by_a_base(
+    owner: Open, client: redis.Redis, kind: str
+) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    gone = next(key for key in parts(client) if f":{kind}:".encode() in key)
+    client.delete(gone)
+    with pytest.raises(CheckpointError, match=r"has lost .*a part of checkpoint 1: restore Redis") as refused:
+        store.load()
+    assert gone.decode() in str(refused.value)
+    assert not store.renew(1)
+    with pytest.raises(Outdated):
+        store.save(DELTA)
+    store.save(BASE)
+    assert store.load()[:3] == LOADED[2][:3]
+    assert store.renew(2)
+
+
+def test_what_a_fail_over_lost_of_a_save_in_the_middle_of_it_does_not_take_effect(
+    owner: Open, client: redis.Redis
+) -> None:
+    store = owner("a")
+    store.save(FIRST)
+
+    def lose() -> None:
+        client.delete(*(parts(client) - named(client)))
+
+    begin_and_read, chunks, reports = 2, 3, 3
+    store.at, store.before = store.calls + begin_and_read + chunks + reports + 1, lose
+    with pytest.raises(Outdated):
+        store.save(DELTA)
+    assert store.load() == LOADED[1]
+
+
+def test_a_fail_over_in_the_middle_of_a_sweep_does_not_cost_the_older_state_its_parts(
+    owner: Open, client: redis.Redis
+) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    manifest = f"twinstream:{{{NAME}}}:checkpoint"
+    older = client.hgetall(manifest)
+    calls = calls_of(store, BASE)
+    client.flushall()
+    store = owner("a")
+    store.save(FIRST)
+    sweeps = 2
+    store.at, store.before = store.calls + calls - sweeps + 1, lambda: client.hset(manifest, mapping=older)
+    store.save(BASE)
+    assert store.load() == LOADED[1]
+
+
+def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
+    owner: Open, client: redis.Redis
+) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    client.flushall()
+    with pytest.raises(Outdated):
+        store.save(DELTA)
+    store.save(BASE)
+    assert store.load() == Stored(2, b"base", (BODY[::-1],), dict(BASE.divergences))
+    assert client.get(f"twinstream:{{{NAME}}}:epoch") == b"1"
+
+
+def test_a_checkpoint_of_the_time_before_chunks_is_refused_and_says_what_to_do(
+    owner: Open, client: redis.Redis
+) -> None:
+    store = owner("a")
+    client.hset(f"twinstream:{{{NAME}}}:checkpoint", mapping={"sequence": 3, "state": b"TWINSTREAM"})
+    with pytest.raises(CheckpointError, match="this version cannot read: remove the comparison's keys"):
+        store.load()
+
+
+# -- what is wrong with a Redis, each in one sentence ------------------------------------------------------
+
+
+def refused(store: RedisStore, step: Callable[[RedisStore], object] = RedisStore.acquire) -> str:
+    with pytest.raises(StoreError) as raised:
+        step(store)
+    store.close()
+    return str(raised.value)
+
+
+def test_a_redis_that_is_full_says_so_keeps_what_it_has_and_takes_the_next_save_when_it_has_room(
+    own_redis: RedisServer,
+) -> None:
+    store = RedisStore(own_redis.url, NAME, "a")
+    store.acquire()
+    store.save(FIRST)
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.config_set("maxmemory", 1)
+        assert "is full and takes no writes: raise its maxmemory" in refused(store, lambda s: s.save(BASE))
+        assert "is full" in refused(store, lambda s: s.renew(1))
+        connection.config_set("maxmemory", 0)
+    assert store.load() == LOADED[1]
+    store.save(BASE)
+    assert store.load() == LOADED[2]
+    store.close()
+
+
+def test_a_redis_that_fills_up_in_a_save_is_not_filled_further_by_each_attempt(
+    own_redis: RedisServer,
+) -> None:
+    store = RedisStore(own_redis.url, NAME, "a")
+    store.acquire()
+    store.save(FIRST)
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.config_set("maxmemory", connection.info("memory")["used_memory"] + 400_000)
+        sizes = []
+        for sequence in range(2, 7):
+            large = Checkpoint(
+                sequence, None, b"", bytes(20_000), {f"d{n}": bytes(9_000) for n in range(999)}
+            )
+            assert "is full" in refused(store, lambda s, large=large: s.save(large))
+            sizes.append(connection.scard(f"twinstream:{{{NAME}}}:staged"))
+        assert max(sizes) < 1.5 * sizes[0]
+        connection.config_set("maxmemory", 0)
+    store.save(Checkpoint(9, None, b"", b"", {}))
+    assert store.load().sequence == 9
+    store.close()
+
+
+def test_a_wrong_password_and_a_missing_one_are_told_apart(tmp_path: Path) -> None:
+    with RedisServer(tmp_path, config={"requirepass": "right"}) as server:
+        assert "wants a password" in refused(RedisStore(server.url, NAME))
+        told = refused(RedisStore(server.url.replace("//", "//:wrong@"), NAME))
+        assert "refuses user or password" in told
+        assert "wrong" not in told
+        store = RedisStore(server.url.replace("//", "//:right@"), NAME)
+        assert store.acquire()
+        store.close()
+
+
+def test_a_user_who_may_not_do_what_is_needed_is_told_what(own_redis: RedisServer) -> None:
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.execute_command("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+get", "+info")
+    told = refused(RedisStore(own_redis.url.replace("//", "//reader:pw@"), NAME))
+    assert "does not let this user do what is needed" in told
+    assert "evalsha" in told
+
+
+def test_a_replica_is_named(own_redis: RedisServer) -> None:
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.execute_command("REPLICAOF", "127.0.0.1", "1")
+        assert "is a replica that takes no writes" in refused(RedisStore(own_redis.url, NAME))
+        connection.config_set("replica-serve-stale-data", "no")
+        assert "is a replica without its primary" in refused(RedisStore(own_redis.url, NAME))
+
+
+def test_a_redis_that_still_loads_its_data_is_named(tmp_path: Path) -> None:
+    with (
+        RedisServer(tmp_path, config={"enable-debug-command": "yes"}) as server,
+        redis.Redis.from_url(server.url) as connection,
+        redis.Redis.from_url(server.url) as other,
+    ):
+        connection.mset({f"key{n}": random.Random(n).randbytes(10_000) for n in range(100)})
+        connection.config_set("loading-process-events-interval-bytes", 1024)
+        connection.config_set("key-load-delay", 20_000)
+        loading = threading.Thread(target=connection.execute_command, args=("DEBUG", "RELOAD"))
+        loading.start()
+        eventually(lambda: other.info("persistence")["loading"] == 1, what="it loads")
+        assert "is still loading its data" in refused(RedisStore(server.url, NAME))
+        loading.join()
+
+
+def test_a_redis_that_hangs_is_named(own_redis: RedisServer) -> None:
+    store = RedisStore(own_redis.url, NAME)
+    assert store.acquire()
+    own_redis.pause()
+    assert "does not answer in time" in refused(store, lambda s: s.renew(0))
+    own_redis.resume()
+
+
+def test_a_store_that_may_drop_checkpoints_is_refused(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            with pytest.raises(StoreError, match=r"maxmemory-policy allkeys-lru.*set it to noeviction"):
+                RedisStore(redis_url, "policy").acquire()
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
