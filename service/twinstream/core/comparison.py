@@ -22,7 +22,7 @@ from twinstream.core.homes import Homes
 from twinstream.core.index import Hooks, Index, Pairs
 from twinstream.core.indexes import index_of
 from twinstream.core.ledger import Divergence, Ledger
-from twinstream.core.orders import Epochs, Order
+from twinstream.core.orders import Epochs, Order, Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.replays import Attempt
 from twinstream.core.rules import Rules
@@ -97,6 +97,7 @@ class Comparison:
             rules.scope_limit,
         )
         self.index: Index = index_of(rules.order, hooks)
+        self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         by_copies = isinstance(rules.order, Epochs) and rules.order.copies
         self.copies = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
@@ -271,24 +272,33 @@ class Comparison:
         return self.unmatched(side) - (len(self.copies[side]) if self.copies else 0)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
-        try:
-            return self._match_until_halt(side, events) if self.rules.halt else self.index.feed(side, events)
-        except RelationError as error:
-            self.overflowing = True
-            self.hole(Hole(f"{error}; from there on nothing was compared", side))
-            return Pairs([], [])
+        return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
 
-    def _match_until_halt(self, side: Side, events: Sequence[Event]) -> Pairs:
+    def _match_singly(self, side: Side, events: Sequence[Event]) -> Pairs:
+        """Match events of which one may end it: what came before that counts."""
         pairs = Pairs([], [])
-        for event in events:
+        for place, event in enumerate(events):
             if self.halted:
                 self.cut_short = True
-                self.ledger.accounts[side].ignored += 1
-                self.ledger.held.left((event,))
-            else:
-                for column, found in zip(pairs, self.index.feed(side, (event,)), strict=True):
-                    column.extend(found)
+                self.ledger.accounts[side].ignored += len(events) - place
+                self.ledger.held.left(events[place:])
+                break
+            try:
+                found = self.index.feed(side, (event,))
+            except RelationError as error:
+                self._give_up(side, events[place:])
+                self.overflowing = True
+                self.hole(Hole(f"{error}; from there on nothing was compared", side))
+                break
+            pairs.partners.extend(found.partners)
+            pairs.events.extend(found.events)
         return pairs
+
+    def _give_up(self, side: Side, events: Sequence[Event]) -> None:
+        """These will never be verified."""
+        for event in events:
+            self.ledger.give_up(side, event)
+        self.ledger.held.left(events)
 
     def _overflow(self, limit: str) -> None:
         """Memory is full: from here on events are only counted."""
@@ -502,9 +512,7 @@ class Comparison:
     def _drop(self, scope: Scope) -> None:
         """Nothing of what a scope dropped will ever be verified."""
         for side in Side:
-            for event in scope.dropped[side]:
-                self.ledger.give_up(side, event)
-            self.ledger.held.left(scope.dropped[side])
+            self._give_up(side, scope.dropped[side])
             scope.dropped[side].clear()
 
     def _judge(self, side: Side) -> list[Event]:

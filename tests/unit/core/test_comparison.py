@@ -4,10 +4,13 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import HOLES_LIMIT
-from twinstream.core.events import Side
+from twinstream.core.comparison import HOLES_LIMIT, Comparison, Run
+from twinstream.core.events import Form, Side
+from twinstream.core.orders import Pairwise
+from twinstream.core.rules import Rules
 from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
+from twinstream.errors import RelationError
 
 
 def run(count: int, start: int = 0, key: str = "a") -> list[bytes]:
@@ -323,3 +326,23 @@ def test_of_equal_identities_in_a_bag_those_within_the_tolerance_are_paired() ->
     driver.feed(LEFT, [record({"k": 1, "eta": eta}) for eta in (1, 5)])
     driver.feed(RIGHT, [record({"k": 1, "eta": eta}) for eta in (5.1, 1.1)])
     assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
+
+
+def test_what_matched_before_a_function_failed_counts_also_within_one_run() -> None:
+    def related(one: Form, another: Form) -> bool:
+        if b"3" in (one.content, another.content):
+            raise RelationError("the function failed")
+        return False
+
+    comparison = Comparison(Rules(canonical=bytes, order=Pairwise(related)))
+    comparison.feed(LEFT, Run([_form(b"1"), _form(b"2")], 0, [0, 1], [0, 0], 0.0))
+    comparison.feed(RIGHT, Run([_form(b"1"), _form(b"3"), _form(b"2")], 0, [0, 1, 2], [0, 0, 0], 0.0))
+    assert comparison.matched == 1
+    assert [comparison.unmatched(side) for side in Side] == [1, 2]
+    assert "the function failed" in comparison.holes[0].reason
+    comparison.survey((False, False))
+    assert comparison.verified_up_to(RIGHT, {0: 3}) == {0: 1}
+
+
+def _form(content: bytes) -> Form:
+    return Form((), content, "event", content)
