@@ -87,9 +87,10 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> W
 
 def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
     topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+    marked = spec.duplicates.policy == "replays"
     if spec.whole:
-        return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, whole_record)
-    return KafkaSource(settings.brokers, spec.name, topics, settings.kafka)
+        return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, whole_record, headers=marked)
+    return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, headers=marked)
 
 
 def _die_with_parent() -> None:

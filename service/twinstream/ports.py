@@ -48,6 +48,7 @@ class Line(NamedTuple):
     number: int
     position: int
     tombstone: bool = False
+    headers: Headers = ()
 
 
 class Gap(NamedTuple):

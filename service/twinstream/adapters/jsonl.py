@@ -138,7 +138,7 @@ def merge(left: Iterator[Line], right: Iterator[Line], interleave: str) -> Itera
     else:
         merged = _alternate(left, right)
     for position, line in enumerate(merged, 1):
-        yield Line(*line[:7], position, line.tombstone)
+        yield line._replace(position=position)
 
 
 def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
@@ -188,8 +188,10 @@ def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at
         record = _bytes(entry["value_base64"], at)
     if shape.whole:
         record = envelope(record, key, headers, timestamp_ms, partition)
-    line = Line(side, record, partition, offset, timestamp_ms, at.file, at.number, at.number)
-    return line if record is not None else line._replace(tombstone=True)
+    place = (at.file, at.number, at.number)
+    return Line(
+        side, record, partition, offset, timestamp_ms, *place, tombstone=record is None, headers=headers
+    )
 
 
 def _decoded(text: bytes, at: _Place) -> Any:

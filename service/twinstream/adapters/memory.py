@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
 from twinstream.ports import Batch, Checkpoint, Gap, Positions, Stored, Topic
+from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
-Row = tuple[bytes | None, int]
-"""A record and its timestamp in milliseconds."""
+Row = tuple[bytes | None, int, Headers]
+"""A record, its timestamp in milliseconds, and its headers."""
 
 
 class MemorySource:
@@ -32,9 +33,16 @@ class MemorySource:
 
     # -- what is done to the topics ------------------------------------------------------------------------
 
-    def append(self, side: Side, partition: int, record: bytes | None, timestamp_ms: int = 0) -> None:
+    def append(
+        self,
+        side: Side,
+        partition: int,
+        record: bytes | None,
+        timestamp_ms: int = 0,
+        headers: Headers = (),
+    ) -> None:
         """Write a record to the end of a partition."""
-        self._topics[side].rows[partition].append((record, timestamp_ms))
+        self._topics[side].rows[partition].append((record, timestamp_ms, headers))
 
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Drop the records below an offset, as retention does."""
@@ -105,8 +113,9 @@ class MemorySource:
             rows = topic.rows[partition][start - first : start - first + self._batch]
             if rows:
                 self._next[side][partition] = start + len(rows)
-                records, timestamps = zip(*rows, strict=True)
-                return (Batch(side, partition, records, range(start, start + len(rows)), timestamps),)
+                records, timestamps, headers = zip(*rows, strict=True)
+                offsets = range(start, start + len(rows))
+                return (Batch(side, partition, records, offsets, timestamps, headers),)
         return ()
 
     def ends(self) -> Positions:

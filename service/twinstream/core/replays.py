@@ -21,9 +21,9 @@ be known, so it is a hole.
 It is decided when the batch is *closed*:
 
 - when it is told that the batch is finished (`finish`), or that the side has ended (`end`);
-- when a later batch of the query was read in each partition in which the query had rows, behind the last row
-  of this one; if the attempts do not agree then, also in each other partition that the topic has;
-- when everything up to a later batch is known to be read (`looked`);
+- when a later batch of the query was read in each partition, behind the last row of this one. Partitions are
+  those that the topic is known to have, and those in which the query had rows;
+- when everything up to a later batch is known to be read (`looked`), though a partition is idle;
 - when it is forgotten.
 
 A row that raises M of a closed batch opens it again.
@@ -270,7 +270,8 @@ class Replays:
             return True
         batch = query.batches.get(number)
         if batch is None:
-            behind = (other for other, front in query.front.items() if front <= number)
+            partitions = self._expected | query.front.keys()
+            behind = [other for other in partitions if query.front.get(other, -1) <= number]
             batch = query.batches[number] = query.open[number] = _Batch(place, behind)
         form = blake2b(letter, digest_size=_HASH_BYTES).digest()
         raised = batch.add(attempt, form, place)
@@ -295,7 +296,7 @@ class Replays:
             if other < number:
                 batch.waits.discard(partition)
                 if not batch.waits:
-                    self._close(name, query, other, unread=self._expected - query.front.keys())
+                    self._close(name, query, other)
         self._forget_old(name, query)
         if self._rows > ROWS_LIMIT:
             self._shrink(name, query)
@@ -341,22 +342,16 @@ class Replays:
         for other in sorted(other for other in query.open if other < number):
             self._close(name, query, other)
 
-    def _close(self, name: str, query: _Query, number: int, *, unread: frozenset[int] = frozenset()) -> None:
-        """Decide a batch; where its attempts do not agree, not before the partitions that are unread."""
-        batch = query.open[number]
-        if batch.agrees():
-            hole = None
-        elif unread:
-            batch.waits = set(unread)
-            return
-        else:
+    def _close(self, name: str, query: _Query, number: int) -> None:
+        """Decide a batch."""
+        batch, hole = query.open.pop(number), None
+        if not batch.agrees():
             batch.refuted = True
             reason = (
                 f"query {name} of the {_NAMES[self._side]} has written batch {number} several times, and not "
                 f"the same each time ({_at(batch.place)}): which of its rows count is not known"
             )
             hole = Hole(reason, self._side, *batch.place)
-        del query.open[number]
         self._closed.append(Closed(name, number, hole))
 
     def _forget_old(self, name: str, query: _Query) -> None:

@@ -14,7 +14,7 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
         "matched": comparison.matched,
         "ignored": account.ignored,
         "before_start": 0,
-        "replayed": 0,
+        "replayed": account.replayed,
         "undecodable": account.undecodable,
         "explained": account.explained,
         "divergent": account.divergent,

@@ -14,6 +14,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison, Run
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap
+from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
 from twinstream.spec.codec import Codec, Refused
 
@@ -59,6 +60,9 @@ class Intake:
         started = self._clock.monotonic()
         forms, refused = self._codec.forms(item.records, item.side)
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
+        if item.headers is not None and self._comparison.retries is not None:
+            attempts, refused = attempts_of(item.headers, refused)
+            run = run._replace(attempts=attempts)
         if refused:
             run = self._without(refused, run, item.side)
         if run.forms:
@@ -69,6 +73,7 @@ class Intake:
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Look at everything that waits, and remember for which positions that holds."""
+        self._comparison.note_ends(at_end)
         self._comparison.survey(at_end)
         self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
 
@@ -96,11 +101,7 @@ class Intake:
                 self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
         out = {place for place, _ in refused}
         kept = [index for index in range(len(run.forms)) if index not in out]
-        return run._replace(
-            forms=[run.forms[index] for index in kept],
-            offsets=[run.offsets[index] for index in kept],
-            timestamps_ms=[run.timestamps_ms[index] for index in kept],
-        )
+        return run.only(kept)
 
     def _refuse(self, record: Undecodable) -> None:
         comparison = self._comparison

@@ -14,6 +14,7 @@ from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of
+from twinstream.runtime.batches import HELD, attempts_of, unmarked
 from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -56,8 +57,11 @@ class Check:
 
     def _feed_event(self, line: Line) -> None:
         forms, refused = self._codec.forms((line.record,), line.side)
+        attempts = None
+        if self.comparison.retries is not None:
+            attempts, refused = attempts_of((line.headers,), refused)
         if not refused:
-            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0)
+            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
             self.comparison.feed(line.side, run)
         elif refused[0].reason is None:
             self.comparison.ignore(line.side, 1)
@@ -133,6 +137,8 @@ class Check:
         doubts = [hole.reason for hole in comparison.holes]
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
+        if comparison.is_held:
+            doubts.append(HELD)
         if not consumed and not allow_empty:
             doubts.append("neither side has an event, so nothing was compared")
         lacking = self._lacking(evidence)
@@ -142,7 +148,7 @@ class Check:
     def _lacking(self, evidence: bool) -> list[str]:
         comparison = self.comparison
         waiting = {side: comparison.unmatched(side) for side in Side}
-        lacking = []
+        lacking = comparison.disagreeing_batches
         if any(waiting.values()) and not comparison.diverged:
             counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
             lacking.append(f"{counts} are unmatched, and the sides are open")
@@ -156,7 +162,8 @@ class Check:
         if verdict is Verdict.DIVERGED:
             decided_at = self._decided_at()
             when = f"known at line {decided_at}" if decided_at else "known at the end of the input"
-            return f"The outputs differ, {when}; they are compared {self._spec.order_text}."
+            text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
+            return f"{text}{unmarked(self.comparison)}."
         if verdict is Verdict.INCONCLUSIVE:
             return f"Not decided: {'; '.join(doubts)}."
         if verdict is Verdict.PENDING:

@@ -29,7 +29,7 @@ def with_partitions(lines: Iterable[Line]) -> tuple[Partitions, Iterator[Line]]:
     for line in lines:
         if line.record is not None:
             found[line.side].add(line.partition)
-        marshal.dump((int(line.side), *line[1:]), spool)
+        marshal.dump((int(line.side), *line[1:-1], list(line.headers)), spool)
     spool.seek(0)
     return (frozenset(found[0]), frozenset(found[1])), _read_again(spool)
 

@@ -15,6 +15,7 @@ from twinstream.core.events import Side
 from twinstream.core.findings import KINDS, Kind
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.runtime.accounts import account_of
+from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -121,6 +122,8 @@ class Reporter:
             doubts.insert(0, "a difference was found, and is announced as soon as it is saved")
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
+        if comparison.is_held:
+            doubts.append(HELD)
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(
                 f"{suspicions} unmatched events are overdue: the other side went on for "
@@ -144,7 +147,8 @@ class Reporter:
         named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
         if provisional:
             named.append(f"{provisional:,} not yet classified for good")
-        return f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}."
+        text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
+        return f"{text}{unmarked(self._comparison)}."
 
     def _divergences(self) -> status.DivergenceCounts:
         """Those of closed scopes, and the best explanation of the open ones."""
@@ -166,6 +170,7 @@ class Reporter:
         for kind, count in kinds.items():
             if not count and self._spec.kinds and kind not in asked.may_be_absent:
                 missing.append(f"no `{kind}` has matched")
+        missing += comparison.disagreeing_batches
         return status.Coverage(
             matched=comparison.matched,
             matched_required=asked.matched,

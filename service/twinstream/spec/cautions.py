@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
+from twinstream.spec.marks import ATTEMPT, BATCH, QUERY
 from twinstream.spec.model import (
     EVERY,
     Barrier,
@@ -33,7 +34,8 @@ class Note(NamedTuple):
 
 def cautions(spec: Spec, today: date) -> Iterator[Note]:
     """Every caution about a file, those about what is compared first."""
-    yield from chain(_kinds(spec), _order(spec), _equality(spec), _proofs(spec), _telling(spec))
+    yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
+    yield from _telling(spec)
     yield from _expired(spec, today)
 
 
@@ -158,6 +160,21 @@ def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
 
 def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
+
+
+# -- duplicates --------------------------------------------------------------------------------------------
+
+
+def _duplicates(spec: Spec) -> Iterator[Note]:
+    if spec.duplicates.policy == "replays":
+        yield Note(
+            "duplicates.policy",
+            f"a retry is told by the headers {QUERY}, {BATCH} and {ATTEMPT}, which both pipelines have to "
+            "write; a record without them is an event like any other, so what a retry writes again without "
+            "them shows as duplicates",
+        )
+    elif "horizon" in spec.duplicates.model_fields_set:
+        yield Note("duplicates.horizon", "is for `policy: replays`; under `strict` no batch is remembered")
 
 
 # -- what can be proven, and told --------------------------------------------------------------------------

@@ -28,4 +28,5 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         unmatched_bytes=int(spec.limits.unmatched_bytes),
         scope_limit=spec.limits.scope_events,
         recent_matches=spec.limits.recent_matches,
+        replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
     )

@@ -90,7 +90,10 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "rel": "plus this share of the larger of the two.",
     },
     "Start": {"at": "`earliest`: what the topics hold."},
-    "Duplicates": {"policy": "`strict`: an event like any other."},
+    "Duplicates": {
+        "policy": "`strict`: an event like any other. `replays`: what a retry has written again is left out.",
+        "horizon": "`replays`: how many batches of a query are remembered.",
+    },
     "Overdue": {
         "clock": "`arrival`: Kafka's timestamps.",
         "after": "The age from which an unmatched event is overdue; at least 1s.",

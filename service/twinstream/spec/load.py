@@ -51,6 +51,8 @@ def digest(spec: Spec) -> str:
     """
     meaning = spec.model_dump(mode="json")
     meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
+    if spec.duplicates.policy == "strict":
+        del meaning["duplicates"]["horizon"]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])

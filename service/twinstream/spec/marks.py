@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from twinstream.errors import DecodeError
@@ -22,8 +23,11 @@ QUERY, BATCH, ATTEMPT, INPUT = (f"twinstream-{part}" for part in ("query", "batc
 Headers = Sequence[tuple[str, bytes | None]]
 """The headers of a record, as Kafka has them."""
 
-_ATTEMPT = re.compile(r"(?P<execution>[^/]+)/(?P<task>\d+)\.(?P<attempt>\d+)")
-_INPUT = re.compile(r"(?P<topic>.+):(?P<partition>\d+):(?P<offset>\d+)")
+_NUMBER = "[0-9]{1,18}"
+"""What fits into 64 bits, as every number that Spark and Kafka count with does."""
+_BATCH = re.compile(_NUMBER)
+_ATTEMPT = re.compile(rf"(?P<execution>[^/]+)/(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})")
+_INPUT = re.compile(rf"(?P<topic>.+):(?P<partition>{_NUMBER}):(?P<offset>{_NUMBER})")
 
 
 class Attempt(NamedTuple):
@@ -66,35 +70,48 @@ class InputPosition(NamedTuple):
 
 def attempt_of(headers: Headers) -> Attempt | None:
     """What wrote a record; None where it has none of the three headers. Raises DecodeError."""
-    query, batch, attempt = (_text(headers, name) for name in (QUERY, BATCH, ATTEMPT))
-    if query is None and batch is None and attempt is None:
+    marks = [_value(headers, name) for name in (QUERY, BATCH, ATTEMPT)]
+    if marks == [None, None, None]:
         return None
+    query, batch, attempt = marks
     if query is None or batch is None or attempt is None:
         raise DecodeError(f"it has some of the headers {QUERY}, {BATCH} and {ATTEMPT}, but not all")
+    return _attempt(query, batch, attempt)
+
+
+@lru_cache(maxsize=4096)
+def _attempt(*marks: bytes) -> Attempt:
+    """An attempt writes many records, so its marks are read once."""
+    query, batch, attempt = map(_text, marks, (QUERY, BATCH, ATTEMPT))
     found = _ATTEMPT.fullmatch(attempt)
     if found is None:
         raise DecodeError(f"its header {ATTEMPT} is {attempt!r}, and not EXECUTION/TASK.ATTEMPT")
-    if not (batch.isascii() and batch.isdigit()):
+    if _BATCH.fullmatch(batch) is None:
         raise DecodeError(f"its header {BATCH} is {batch!r}, and no number")
     return Attempt(query, int(batch), found["execution"], int(found["task"]), int(found["attempt"]))
 
 
 def input_of(headers: Headers) -> InputPosition | None:
     """The input record that a row comes from; None where it names none. Raises DecodeError."""
-    text = _text(headers, INPUT)
-    if text is None:
+    value = _value(headers, INPUT)
+    if value is None:
         return None
+    text = _text(value, INPUT)
     found = _INPUT.fullmatch(text)
     if found is None:
         raise DecodeError(f"its header {INPUT} is {text!r}, and not TOPIC:PARTITION:OFFSET")
     return InputPosition(found["topic"], int(found["partition"]), int(found["offset"]))
 
 
-def _text(headers: Headers, name: str) -> str | None:
-    """The last header of a name, as text."""
-    value = next((value for other, value in reversed(headers) if other == name), None)
-    if value is None:
-        return None
+def _value(headers: Headers, name: str) -> bytes | None:
+    """The last header of a name."""
+    for other, value in reversed(headers):
+        if other == name:
+            return value
+    return None
+
+
+def _text(value: bytes, name: str) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError as error:

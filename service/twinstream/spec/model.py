@@ -139,9 +139,10 @@ class Start(Strict):
 
 
 class Duplicates(Strict):
-    """What a second copy of an event is: an event like any other."""
+    """What a second copy of an event is: an event like any other, or possibly a replay, told by its marks."""
 
-    policy: Literal["strict"] = "strict"
+    policy: Literal["strict", "replays"] = "strict"
+    horizon: Annotated[int, Field(ge=1, le=10_000)] = 10
 
 
 class Overdue(Strict):

@@ -52,6 +52,16 @@ def test_a_file_without_a_last_kind_for_the_rest_is_told_what_happens_to_it() ->
     }
 
 
+def test_replays_need_marks() -> None:
+    text = notes(duplicates={"policy": "replays"})["duplicates.policy"]
+    assert (
+        "twinstream-query, twinstream-batch and twinstream-attempt, which both pipelines have to write"
+        in text
+    )
+    assert "a record without them is an event like any other" in text
+    assert "no batch is remembered" in notes(duplicates={"horizon": 3})["duplicates.horizon"]
+
+
 def test_a_function_costs_more_the_more_waits() -> None:
     found = notes(order={"callable": "os.path:samefile"})
     assert found["order.callable"].startswith(

@@ -41,6 +41,8 @@ def marks(query: bytes = b"q", batch: bytes = b"1", attempt: bytes = b"e/0.0") -
         (marks()[:2], "some of the headers"),
         (marks(batch=b"-1"), "'-1', and no number"),
         (marks(batch="²".encode()), "no number"),
+        (marks(batch=b"9" * 19), "no number"),
+        (marks(attempt=b"e/0.%b" % (b"9" * 19)), "EXECUTION/TASK.ATTEMPT"),
         (marks(attempt=b"e/0"), "'e/0', and not EXECUTION/TASK.ATTEMPT"),
         (marks(query=b"\xff"), "not UTF-8 at byte 0"),
     ],

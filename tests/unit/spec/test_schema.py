@@ -60,7 +60,7 @@ equality:
 identity: [id]
 show: [fare]
 start: {{at: earliest}}
-duplicates: {{policy: strict}}
+duplicates: {{policy: replays, horizon: 3}}
 overdue: {{clock: arrival, after: 60s, proves: false}}
 evidence: {{matched: 10, seconds: 1.5, may_be_absent: [gps]}}
 undecodable: {{budget: 3}}

@@ -1,0 +1,195 @@
+"""A pipeline that retries, however it does, is compared as one that never had to.
+
+A failure prints the seed of everything that is random.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.retries import (
+    Pipeline,
+    Reader,
+    Row,
+    Value,
+    any_order,
+    order_by_key,
+    reading,
+    replays,
+)
+from tests.support.streams import LEFT, RIGHT
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+
+seeds = st.integers(0, 2**32)
+Batches = list[list[Value]]
+
+
+class World(NamedTuple):
+    """Two outputs by batches, and what both topics hold after all retries."""
+
+    order: str
+    horizon: int
+    partitions: int
+    batches: dict[Side, Batches]
+    logs: dict[Side, list[Row]]
+
+    @property
+    def rows(self) -> dict[Side, int]:
+        return {side: sum(map(len, batches)) for side, batches in self.batches.items()}
+
+
+def world(
+    rng: random.Random, change: Callable[[random.Random, Batches], None] = lambda _rng, _batches: None
+) -> World:
+    """Two pipelines with the same output but for a change to the candidate's; each retries in its own way."""
+    keyed = rng.random() < 0.5
+    order = "{per_key: [k]}" if keyed else "unordered"
+    values = [{"k": rng.randrange(4), "n": rng.randrange(3)} for _ in range(rng.randrange(1, 30))]
+    partitions = rng.randrange(1, 4)
+    horizon = rng.randrange(1, 5)
+    batches = {side: cut(rng, values if keyed else rng.sample(values, len(values))) for side in Side}
+    change(rng, batches[RIGHT])
+    logs = {}
+    for side in Side:
+        pipeline = Pipeline(rng, order_by_key if keyed else any_order, horizon, partitions, keyed)
+        for number, batch in enumerate(batches[side]):
+            pipeline.write(number, batch)
+        logs[side] = pipeline.log
+    return World(order, horizon, partitions, batches, logs)
+
+
+def cut(rng: random.Random, values: Sequence[Value]) -> Batches:
+    """The values in batches, some of which are empty."""
+    places = sorted(rng.randrange(len(values) + 1) for _ in range(rng.randrange(5)))
+    return [list(values[a:b]) for a, b in zip([0, *places], [*places, len(values)], strict=True)]
+
+
+def compared(
+    world: World,
+    rng: random.Random,
+    *,
+    restarts: bool = False,
+    watch: Callable[[Comparison], None] | None = None,
+) -> Reader:
+    """Both topics, read as a source may deliver them."""
+    reader = Reader(replays(world.order, world.horizon), world.partitions)
+    for side, rows in reading(rng, world.logs):
+        reader.read(side, rows)
+        if restarts and rng.random() < 0.3:
+            reader.restart()
+        if watch is not None:
+            watch(reader.comparison)
+    reader.end()
+    return reader
+
+
+def without_retries(world: World) -> Comparison:
+    """The outcome where each row was written once."""
+    reader = Reader(world.order, known=False)
+    for side in Side:
+        reader.read(side, [Row(None, value) for batch in world.batches[side] for value in batch])
+    reader.end()
+    return reader.comparison
+
+
+@given(seeds)
+def test_retries_change_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    made = world(rng)
+    reader = compared(made, rng)
+    assert reader.reasons() == []
+    assert not reader.comparison.diverged
+    assert reader.comparison.matched == without_retries(made).matched == made.rows[LEFT]
+    for side in Side:
+        assert reader.replayed(side) == len(made.logs[side]) - made.rows[side]
+
+
+def some_fault(rng: random.Random, batches: Batches) -> None:
+    """A row is lost, is doubled, or has another value."""
+    batch = rng.choice([batch for batch in batches if batch])
+    place = rng.randrange(len(batch))
+    match rng.randrange(3):
+        case 0:
+            del batch[place]
+        case 1:
+            batch.insert(place, batch[place])
+        case 2:
+            batch[place] = {**batch[place], "n": 99}
+
+
+@given(seeds)
+def test_a_fault_is_found_behind_any_retries(seed: int) -> None:
+    rng = random.Random(seed)
+    made = world(rng, some_fault)
+    reader, plain = compared(made, rng), without_retries(made)
+    assert plain.diverged
+    assert reader.comparison.diverged
+    assert reader.reasons() == []
+    if made.order == "unordered":
+        assert reader.comparison.matched == plain.matched
+    for side in Side:
+        assert reader.replayed(side) == len(made.logs[side]) - made.rows[side]
+
+
+def double_all(_rng: random.Random, batches: Batches) -> None:
+    batches[:] = [[value for value in batch for _ in range(2)] for batch in batches]
+
+
+@given(seeds)
+def test_output_that_is_really_doubled_diverges_behind_any_retries(seed: int) -> None:
+    rng = random.Random(seed)
+    made = world(rng, double_all)
+    reader = compared(made, rng)
+    assert reader.comparison.diverged
+    assert reader.replayed(RIGHT) == len(made.logs[RIGHT]) - made.rows[RIGHT]
+
+
+@given(seeds, seeds)
+def test_a_restart_at_any_place_changes_nothing(seed: int, other: int) -> None:
+    outcomes = []
+    for restarts in (False, True):
+        rng = random.Random(seed)
+        made = world(rng, some_fault if seed % 2 else lambda _rng, _batches: None)
+        order = random.Random(seed)
+        chunks = list(reading(order, made.logs))
+        reader = Reader(replays(made.order, made.horizon), made.partitions)
+        stops = random.Random(other)
+        for side, rows in chunks:
+            reader.read(side, rows)
+            if restarts and stops.random() < 0.3:
+                reader.restart()
+        reader.end()
+        outcomes.append((reader.comparison.diverged, reader.comparison.matched, reader.comparison.accounts))
+    assert outcomes[0] == outcomes[1]
+
+
+def spoil(rng: random.Random, log: list[Row]) -> list[Row]:
+    """Another execution of some batch wrote one row that no other did, before all others."""
+    first = rng.choice([row for row in log if row.attempt is not None and row.attempt.execution == "last"])
+    assert first.attempt is not None
+    bad = Row(first.attempt._replace(execution="bad"), {**first.value, "n": 77}, first.partition)
+    place = next(at for at, row in enumerate(log) if row.attempt and row.attempt.batch == first.attempt.batch)
+    return [*log[:place], bad, *log[place:]]
+
+
+def never_diverged(comparison: Comparison) -> None:
+    assert not comparison.diverged
+
+
+@given(seeds, st.booleans())
+def test_a_batch_that_is_not_deterministic_is_a_hole_and_never_a_difference(
+    seed: int, restarts: bool
+) -> None:
+    rng = random.Random(seed)
+    made = world(rng)
+    made = made._replace(logs={**made.logs, RIGHT: spoil(rng, made.logs[RIGHT])})
+    reader = compared(made, rng, restarts=restarts, watch=never_diverged)
+    assert not reader.comparison.diverged
+    assert len(reader.reasons()) == 1
+    assert "not the same each time" in reader.reasons()[0]

@@ -1,0 +1,379 @@
+"""What a retry has written again, told from what was really put out twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.retries import Reader, Row, attempt, replays, rows
+from tests.support.streams import LEFT, RIGHT
+from twinstream.core import replays as module
+from twinstream.core.events import Side
+from twinstream.core.replays import Replays, Retries, merged
+
+
+class Told(Replays):
+    """One side that is fed words, and its holes."""
+
+    def __init__(self, horizon: int = 10) -> None:
+        super().__init__(Side.RIGHT, horizon)
+        self.offset = 0
+        self.reasons: list[str] = []
+
+    def new(self, text: str, query: str = "q") -> str:
+        """The names of the rows that are new."""
+        found = ""
+        for row in rows(text, query):
+            if self.feed(row.attempt, str(row.value).encode(), row.partition, self.offset):
+                found += row.value["k"]
+            self.offset += 1
+        return found
+
+    def holes(self) -> list[str]:
+        """Why something could not be judged, so far."""
+        found = [*self.take_holes(), *(closed.hole for closed in self.take_closed() if closed.hole)]
+        self.reasons += [hole.reason for hole in found]
+        return self.reasons
+
+
+# -- new, or a replay --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "new"),
+    [
+        pytest.param("1/e/0.0:aab", "aab", id="copies inside one attempt are real"),
+        pytest.param("1/e/0.0:ab 1/e/1.0:ab", "abab", id="those of two tasks are, too"),
+        pytest.param("1/e/0.0:ab 2/e/0.0:ab", "abab", id="and those of two batches"),
+        pytest.param("1/e/0.0:ab 1/e/0.1:abc", "abc", id="a task that is tried again goes on"),
+        pytest.param("1/e/0.0:ab 1/e/0.1:cba", "abc", id="in whatever order"),
+        pytest.param("1/e/0.0:aa 1/e/0.1:aaa", "aaa", id="with whatever copies"),
+        pytest.param("1/e/0.0:ab 1/f/0.0:abc", "abc", id="and so does a batch that is run again"),
+        pytest.param("1/e/0.0:ab 1/f/3.0:b 1/f/1.0:ac", "abc", id="with other tasks"),
+        pytest.param("1/e/0.0:a 1/e/1.0:a 1/f/0.0:aa", "aa", id="or fewer of them"),
+        pytest.param("1/e/0.0:a 1/e/0.1:ab 1/f/0.0:a 1/f/0.1:abb 1/e/0.0:b", "abb", id="several times"),
+        pytest.param("1/e/0.0:ab 2/f/0.0:c 1/e/0.0:ab", "abcab", id="a copy that comes late is real"),
+        pytest.param("1/e/0.0:ab 2/f/0.0:c 1/g/0.0:ab", "abc", id="a retry that comes late is none"),
+        pytest.param("1/e/0.0:ab@0 1/f/0.0:ab@1", "ab", id="the partition does not matter"),
+        pytest.param(":aa 1/e/0.0:a :a", "aaaa", id="records without marks are events"),
+    ],
+)
+def test_an_event_is_new_where_it_raises_what_the_batch_has_put_out(written: str, new: str) -> None:
+    assert Told().new(written) == new
+
+
+def test_a_lower_batch_of_a_new_query_is_no_concern() -> None:
+    told = Told(horizon=1)
+    assert told.new("90/e/0.0:a 91/e/0.0:b", query="old") == "ab"
+    assert told.new("0/e/0.0:a 1/e/0.0:b", query="new") == "ab"
+    assert told.holes() == []
+
+
+def test_records_without_marks_are_counted() -> None:
+    told = Told()
+    told.new(":ab 1/e/0.0:a")
+    assert told.unmarked == 2
+
+
+# -- attempts that do not agree ----------------------------------------------------------------------------
+
+
+AGREE = [
+    pytest.param("1/e/0.0:a 1/f/0.0:ab", id="the first was killed"),
+    pytest.param("1/f/0.0:ab 1/e/0.0:b", id="or the last"),
+    pytest.param("1/e/0.0:b 1/e/0.1:a 1/e/0.2:abc", id="two were killed that differ"),
+    pytest.param("1/e/0.0:a 1/e/1.0:c 1/f/0.0:b 1/g/0.0:abc", id="several executions were"),
+    pytest.param("1/e/0.0:a 1/e/0.1:b 1/f/0.0:ab", id="its attempts differ, but another execution has all"),
+    pytest.param("1/e/0.0:ab 1/e/1.0:cd 1/f/0.0:cb 1/f/1.0:ad", id="tasks have other rows"),
+]
+DIFFER = [
+    pytest.param("1/e/0.0:ax 1/f/0.0:ay", id="two executions"),
+    pytest.param("1/e/0.0:ax 1/e/0.1:ay", id="two attempts of a task"),
+    pytest.param("1/e/0.0:aab 1/f/0.0:abb", id="in numbers only"),
+    pytest.param("1/e/0.0:a 1/e/0.1:b 1/f/0.0:a", id="no attempt has all, and no execution"),
+    pytest.param("1/e/0.0:ax@0 1/f/0.0:a@0 1/f/0.0:y@1", id="in two partitions"),
+]
+
+
+@pytest.mark.parametrize("written", AGREE)
+def test_attempts_agree_where_one_execution_has_all_that_was_written(written: str) -> None:
+    told = Told()
+    told.new(written)
+    told.end()
+    assert told.holes() == []
+    assert list(told.open()) == []
+
+
+@pytest.mark.parametrize("written", DIFFER)
+def test_attempts_that_differ_are_a_hole_that_says_where(written: str) -> None:
+    told = Told()
+    told.new(written, query="views")
+    assert told.holes() == []
+    assert list(told.disagreeing()) == [
+        "query views of the candidate writes batch 1 again, and no attempt has come to all of it yet"
+    ]
+    told.end()
+    (reason,) = told.holes()
+    assert "query views of the candidate has written batch 1 several times, and not the same" in reason
+    assert "partition" in reason
+    assert "offset" in reason
+    assert list(told.disagreeing()) == []
+
+
+def test_the_position_of_a_hole_is_that_of_what_the_retry_added() -> None:
+    told = Told()
+    told.new("1/e/0.0:abx 1/f/0.0:abya")
+    told.end()
+    (closed,) = told.take_closed()
+    assert closed.hole is not None
+    assert closed.hole[1:] == (Side.RIGHT, 0, 6)
+
+
+# -- when that is decided ----------------------------------------------------------------------------------
+
+BAD = "1/e/0.0:x@0 1/f/0.0:y@0"
+
+
+def test_a_batch_is_decided_when_it_is_said_to_be_finished() -> None:
+    told = Told()
+    told.new(BAD)
+    told.finish("other", 9)
+    told.finish("q", 0)
+    assert told.holes() == []
+    told.finish("q", 2)
+    assert len(told.holes()) == 1
+    assert list(told.open()) == []
+
+
+def test_a_batch_is_decided_when_a_later_one_was_read() -> None:
+    told = Told()
+    told.new(BAD)
+    told.new("1/g/0.0:x 0/e/0.0:z", query="q")
+    assert told.holes() == []
+    told.new("7/e/0.0:z", query="other")
+    assert told.holes() == []
+    told.new("2/e/0.0:z")
+    assert len(told.holes()) == 1
+
+
+def test_a_batch_is_not_decided_before_each_partition_of_the_query_has_a_later_one() -> None:
+    told = Told()
+    told.new(f"0/e/0.0:a@1 {BAD} 2/e/0.0:z@0")
+    assert told.holes() == []
+    told.new("1/f/0.0:x@1 2/e/0.0:z@1")
+    assert told.holes() == [], "the second execution has all that was written"
+
+
+def test_a_partition_that_is_not_read_yet_is_waited_for() -> None:
+    told = Told()
+    told.expect([0, 1])
+    told.new(f"{BAD} 2/e/0.0:z@0")
+    assert told.holes() == []
+    told.new("1/f/0.0:x@1 2/e/0.0:z@1")
+    assert told.holes() == []
+
+
+def test_a_partition_that_shows_up_late_is_waited_for() -> None:
+    told = Told()
+    told.new(f"{BAD} 0/e/0.0:a@1 2/e/0.0:z@0")
+    assert told.holes() == []
+    told.new("2/e/0.0:z@1")
+    assert len(told.holes()) == 1
+
+
+def test_an_idle_partition_is_not_waited_for_where_all_is_read() -> None:
+    told = Told()
+    told.expect([0, 1])
+    told.new(f"{BAD} 2/e/0.0:z@0")
+    told.looked(at_end=True)
+    assert told.holes() == [], "what is at its end was written before the look before"
+    told.looked(at_end=False)
+    assert told.holes() == []
+    told.looked(at_end=True)
+    assert len(told.holes()) == 1
+    assert list(told.open()) == [("q", 2)]
+
+
+def test_a_row_that_adds_to_a_decided_batch_has_it_decided_again() -> None:
+    told = Told()
+    told.new("1/e/0.0:ab 2/e/0.0:c 1/f/0.0:a")
+    assert list(told.open()) == [("q", 2)]
+    told.new("1/f/0.0:y")
+    assert list(told.open()) == [("q", 2), ("q", 1)]
+    told.new("2/e/0.0:d")
+    assert len(told.holes()) == 1
+    told.new("1/f/0.0:z 2/e/0.0:e")
+    assert len(told.holes()) == 1, "once is enough"
+
+
+# -- the horizon -------------------------------------------------------------------------------------------
+
+
+def test_what_is_older_than_the_horizon_cannot_be_judged() -> None:
+    told = Told(horizon=2)
+    assert told.new("1/e/0.0:a 2/e/0.0:b 1/f/0.0:a 3/e/0.0:c 2/f/0.0:b") == "abc"
+    assert told.holes() == []
+    assert told.new("1/f/0.0:aa 1/g/0.0:a") == "aaa", "they are taken as events"
+    (reason,) = told.holes()
+    assert "query q of the candidate has written of batch 1 again, partition 0 offset 5" in reason
+    assert "2 batches further; no more than 2 are remembered (duplicates.horizon)" in reason
+
+
+def test_a_batch_is_decided_before_it_is_forgotten() -> None:
+    told = Told(horizon=1)
+    told.new(f"{BAD} 3/e/0.0:a@1 2/e/0.0:a@0")
+    assert len(told.holes()) == 1
+
+
+def test_a_partition_that_is_read_late_finds_its_batches() -> None:
+    told = Told(horizon=1)
+    told.expect([0, 1])
+    assert told.new("".join(f"{number}/e/0.0:{'abcdef'[number]}@0 " for number in range(6))) == "abcdef"
+    assert told.new("0/e/0.0:a@1 0/f/0.0:aa@1 4/f/0.0:e@1") == "a"
+    assert told.holes() == []
+
+
+def test_memory_is_bounded_where_a_partition_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS_LIMIT", 6)
+    told = Told(horizon=2)
+    told.expect([0, 1])
+    told.new("0/e/0.0:abc", query="old")
+    told.new("".join(f"{number}/e/0.0:ab " for number in range(4)))
+    assert told.new("2/f/0.0:ab") == ""
+    assert told.new("0/f/0.0:a", query="old") == "a"
+    assert told.new("1/f/0.0:a") == "a"
+    assert len(told.holes()) == 2
+
+
+# -- a difference waits for open batches -------------------------------------------------------------------
+
+
+def closed(retries: Retries, side: Side, text: str) -> tuple[int | None, int]:
+    for row in rows(text):
+        retries.sides[side].feed(row.attempt, str(row.value).encode(), row.partition, 0)
+    moment, holes = retries.settle(side)
+    return moment, len(holes)
+
+
+def test_a_difference_is_held_until_the_batches_are_closed_that_were_open() -> None:
+    retries = Retries(10)
+    assert not retries.hold(1)
+    closed(retries, LEFT, "1/e/0.0:a")
+    closed(retries, RIGHT, "5/e/0.0:a")
+    assert retries.hold(7)
+    assert retries.hold(3)
+    assert closed(retries, LEFT, "2/e/0.0:a") == (None, 0)
+    assert closed(retries, RIGHT, "6/e/0.0:a") == (3, 0)
+    assert retries.held_at is None
+
+
+def test_a_difference_in_attempts_that_do_not_agree_is_dropped() -> None:
+    retries = Retries(10)
+    closed(retries, RIGHT, "1/e/0.0:x 1/f/0.0:y")
+    assert retries.hold(7)
+    assert closed(retries, RIGHT, "2/e/0.0:a") == (None, 1)
+    assert retries.held_at is None
+
+
+def test_a_difference_that_was_found_before_a_bad_batch_stays() -> None:
+    retries = Retries(10)
+    closed(retries, LEFT, "1/e/0.0:a")
+    assert retries.hold(7)
+    assert closed(retries, RIGHT, "1/e/0.0:x 1/f/0.0:y 2/e/0.0:a") == (None, 1)
+    assert closed(retries, LEFT, "2/e/0.0:a") == (7, 0)
+
+
+# -- state -------------------------------------------------------------------------------------------------
+
+STATES = [
+    "",
+    ":a 1/e/0.0:aab@0 1/e/0.1:abc@1 1/f/2.0:aa 2/e/0.0:x 2/e/0.0:x 2/f/0.0:y 3/e/0.0:ab 1/f/0.0:z",
+    "1/e/0.0:a 2/e/0.0:a 3/e/0.0:a 4/e/0.0:a 1/e/0.0:a",
+]
+
+
+@pytest.mark.parametrize("text", STATES)
+def test_what_is_restored_goes_on_as_before(text: str) -> None:
+    one, other = Told(horizon=3), Told(horizon=3)
+    one.expect([0, 1])
+    one.new(text)
+    one.holes()
+    other.restore(one.snapshot())
+    other.offset, other.reasons = one.offset, list(one.reasons)
+    assert other.snapshot() == one.snapshot()
+    for more in ("1/e/0.1:abc", "2/f/0.0:xy", "3/f/1.0:aabb", "9/e/0.0:a@0 9/e/0.0:b@1", "1/e/0.0:a"):
+        assert other.new(more) == one.new(more)
+        assert other.holes() == one.holes()
+    assert other.snapshot() == one.snapshot()
+
+
+def test_what_has_changed_completes_what_was_kept_before() -> None:
+    retries = Retries(2)
+    closed(retries, LEFT, "1/e/0.0:ab 2/e/0.0:c")
+    states = [retries.snapshot()]
+    for text in ("2/e/0.0:d", "", "3/f/0.0:aa 3/g/0.0:a", "3/g/0.0:ab"):
+        closed(retries, LEFT, text)
+        states.append(retries.snapshot(whole=False))
+    assert [len(query["batches"]) for query in states[2]["sides"][LEFT]["queries"]] == [0]
+    assert merged(states) == retries.snapshot()
+
+
+# -- in a comparison ---------------------------------------------------------------------------------------
+
+
+def test_replays_are_settled_and_matched_with_nothing() -> None:
+    reader = Reader(replays("{per_key: [k]}"))
+    reader.read(LEFT, rows("1/e/0.0:abb"))
+    reader.read(RIGHT, rows("1/x/0.0:ab 1/y/0.0:bba"))
+    assert (reader.comparison.matched, reader.replayed(LEFT), reader.replayed(RIGHT)) == (3, 0, 2)
+    reader.intake.survey((True, True))
+    assert reader.comparison.verified_up_to(RIGHT, {0: 5}) == {0: 5}
+    reader.end()
+    assert not reader.comparison.diverged
+    assert reader.reasons() == []
+
+
+def test_output_that_is_really_doubled_diverges() -> None:
+    reader = Reader(replays("{per_key: [k]}"))
+    reader.read(LEFT, rows("1/e/0.0:ab 2/e/0.0:c"))
+    reader.read(RIGHT, rows("1/x/0.0:aabb 2/x/0.0:cc"))
+    reader.end()
+    assert reader.comparison.diverged
+    assert reader.replayed(RIGHT) == 0
+
+
+def value(marks: str, number: int) -> Row:
+    return Row(attempt(marks), {"k": 1, "n": number})
+
+
+def test_a_difference_counts_when_no_retry_of_its_batch_can_come() -> None:
+    reader = Reader(replays("total"))
+    reader.comparison.moment = 5
+    reader.read(LEFT, [value("1/e/0.0", 1)])
+    reader.read(RIGHT, [value("1/x/0.0", 2)])
+    assert not reader.comparison.diverged
+    assert reader.comparison.is_held
+    reader.comparison.moment = 9
+    reader.comparison.finish_batch(LEFT, "q", 1)
+    assert not reader.comparison.diverged
+    reader.comparison.finish_batch(RIGHT, "q", 1)
+    assert reader.comparison.diverged_at == 5
+    assert not reader.comparison.is_held
+
+
+def test_a_retry_with_other_rows_is_a_hole_and_no_difference() -> None:
+    reader = Reader(replays("total"))
+    reader.read(LEFT, [value("1/e/0.0", 1), value("2/e/0.0", 3)])
+    reader.read(RIGHT, [value("1/x/0.0", 2), value("1/y/0.0", 1), value("2/y/0.0", 3), value("2/y/0.0", 4)])
+    assert len(reader.reasons()) == 1
+    reader.end()
+    assert not reader.comparison.diverged
+    assert len(reader.reasons()) == 1
+
+
+def test_a_policy_that_is_strict_remembers_nothing() -> None:
+    reader = Reader("unordered")
+    reader.read(LEFT, rows("1/e/0.0:a 1/f/0.0:a"))
+    assert reader.comparison.retries is None
+    assert reader.comparison.unmatched(LEFT) == 2
+    reader.comparison.finish_batch(LEFT, "q", 1)
+    reader.comparison.note_ends((True, True))
