@@ -12,7 +12,7 @@ from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.ports import Checkpoint, Stored
-from twinstream.runtime.worker import Worker
+from twinstream.runtime.worker import PUT_OFF_SECONDS, Worker
 from twinstream.spec.load import loads
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]
@@ -387,3 +387,29 @@ def test_after_a_save_that_failed_a_whole_base_is_written() -> None:
     assert len(bench.storage.stored.bodies) == 1
     bench.write(Side.RIGHT, *EVENTS, ("y", 1), ("z", 1))
     assert bench.run(bench.restarted()).matched == 62
+
+
+class _PausedInside(MemoryStore):
+    """A store in whose next answer the process is paused for a while."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench.storage, "worker")
+        self._clock, self.pause_seconds = bench.clock, 0.0
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        super().save(checkpoint)
+        self._clock.advance(self.pause_seconds)
+        self.pause_seconds = 0.0
+
+
+def test_a_pause_during_a_save_does_not_put_off_the_next_for_long() -> None:
+    bench = Bench()
+    store = _PausedInside(bench)
+    worker = Worker(loads(SPEC), bench.source, store, bench.publisher, bench.clock)
+    assert worker.start()
+    store.pause_seconds = 600.0
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    bench.write_both(*EVENTS)
+    bench.clock.advance(PUT_OFF_SECONDS)
+    assert bench.run(worker).verified_up_to.reference == {"0": 120}

@@ -44,6 +44,8 @@ RETRY_STORE_SECONDS = 5.0
 """A store that is away may hang until its time-out: it is tried so seldom that matching goes on."""
 BEAT_SHARE = 0.05
 """At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
+PUT_OFF_SECONDS = 60.0
+"""No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
 RETRY_SECONDS = 1.0
 LEAD_EVENTS = 20_000
 """A side that is ahead by so many events waits for the other, as long as the other has something."""
@@ -283,7 +285,7 @@ class Worker:
             self._checkpoint()
         spent = self._clock.monotonic() - started
         pause = RETRY_STORE_SECONDS if self._store_trouble else BEAT_SECONDS
-        self._next_save = started + max(pause, spent / BEAT_SHARE)
+        self._next_save = started + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
 
     def _look(self) -> None:
         ends = self._source.ends()
