@@ -29,17 +29,20 @@ class Divergence(NamedTuple):
 
     `first` is how it was found at first: an event that was missing and turned up elsewhere is found again
     under its number, as an event that changed places. A tainted one lies behind a hole and decides nothing.
+    `late` is by how many seconds of Kafka time its partner came later, if it came after all.
     """
 
     finding: Finding
     tainted: bool
     first: Finding
     number: int = -1
+    late: float | None = None
 
 
 class Ledger:
     """The accounts of both sides, the pairs and the differences.
 
+    `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
     `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
     by now. `diverged_at` is the earliest moment of a difference that no hole lies before.
     """
@@ -54,6 +57,7 @@ class Ledger:
         self.recent = RecentMatches(rules.recent_matches, rules.canonical)
         self.known = Known(rules.known)
         self.strays: Strays[Divergence] = Strays()
+        self.lone: Strays[Divergence] = Strays()
         self.closed_by_kind: Counter[Kind] = Counter()
         self.found_by_kind: Counter[Kind] = Counter()
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -142,20 +146,38 @@ class Ledger:
         self.found_by_kind[finding.kind] += 1
         self._closed.append(divergence)
         alone = finding.left is None or finding.right is None
-        if alone and ordered_class(self._rules.order, finding.event[0][0]) is not None:
-            self.strays.note(finding.side, self._rules.letter(finding.event), divergence)
+        if alone:
+            ordered = ordered_class(self._rules.order, finding.event[0][0]) is not None
+            strays = self.strays if ordered else self.lone
+            strays.note(finding.side, self._rules.letter(finding.event), divergence)
 
     def _complete(self, finding: Finding) -> bool:
-        """Whether a leftover of one side is the other half of an event that changed places."""
+        """Whether a leftover of one side is the other half of an event that changed places, or came late."""
         stray = self.strays.claim(finding.side.other, self._rules.letter(finding.event))
         if stray is None:
-            return False
+            return self._came_late(finding)
         half = stray.finding
         left, right = finding.left or half.left, finding.right or half.right
         moved = Finding("reordered", left, right, half.witness or finding.witness)
         self.closed_by_kind[half.kind] -= 1
         self.closed_by_kind["reordered"] += 1
         self._closed.append(stray._replace(finding=moved))
+        return True
+
+    def _came_late(self, finding: Finding) -> bool:
+        """Whether a leftover depends on nothing and is the partner of one that was settled without it.
+
+        The difference stays: its partner was not there when it had to be.
+        """
+        event, side = finding.event, finding.side.other
+        divergence = self.lone.claim(side, self._rules.letter(event))
+        if divergence is None:
+            return False
+        early = divergence.finding.event
+        if not self._rules.equal(early, event):
+            self.lone.note(side, self._rules.letter(early), divergence)
+            return False
+        self._closed.append(divergence._replace(late=max(0, event[3] - early[3]) / 1000))
         return True
 
     def give_up(self, side: Side, event: Event) -> None:

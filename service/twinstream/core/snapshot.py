@@ -27,6 +27,7 @@ from twinstream.core.held import Place
 from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
+from twinstream.core.strays import Strays
 
 FormOf = Callable[[bytes], Form]
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
@@ -80,7 +81,8 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "holes": [list(hole) for hole in comparison.holes],
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
-        "strays": [_strays(comparison, side) for side in Side],
+        "strays": [_strays(comparison.ledger.strays, side) for side in Side],
+        "lone": [_strays(comparison.ledger.lone, side) for side in Side],
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
@@ -134,8 +136,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
             comparison.copies[side].arrange(place[0], (held[side][tuple(place)],))
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, held, form_of, read_at)
-    for side in Side:
-        _restore_strays(comparison, side, state["strays"][side], form_of, read_at)
+    ledger = comparison.ledger
+    for name, strays in (("strays", ledger.strays), ("lone", ledger.lone)):
+        for side, columns in zip(Side, state.get(name, ()), strict=False):
+            _restore_strays(comparison, strays, side, columns, form_of, read_at)
 
 
 def _restore_waiting(
@@ -195,19 +199,24 @@ def _restore_scope(
         scope.lose()
 
 
-def _strays(comparison: Comparison, side: Side) -> dict[str, Any]:
-    strays = list(comparison.ledger.strays.all(side))
+def _strays(strays: Strays[Divergence], side: Side) -> dict[str, Any]:
+    found = list(strays.all(side))
     return {
-        **_columns(stray.finding.event for stray in strays),
-        "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in strays],
-        "kinds": [stray.finding.kind for stray in strays],
-        "tainted": [stray.tainted for stray in strays],
-        "numbers": [stray.number for stray in strays],
+        **_columns(stray.finding.event for stray in found),
+        "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in found],
+        "kinds": [stray.finding.kind for stray in found],
+        "tainted": [stray.tainted for stray in found],
+        "numbers": [stray.number for stray in found],
     }
 
 
 def _restore_strays(
-    comparison: Comparison, side: Side, state: dict[str, Any], form_of: FormOf, read_at: float
+    comparison: Comparison,
+    strays: Strays[Divergence],
+    side: Side,
+    state: dict[str, Any],
+    form_of: FormOf,
+    read_at: float,
 ) -> None:
     rows = zip(
         _events(state, form_of, read_at),
@@ -219,11 +228,10 @@ def _restore_strays(
     )
     for event, witness, kind, tainted, number in rows:
         proof = tuple(zip(Side, _events(witness, form_of, read_at), strict=False))
-        finding = Finding(
-            kind, event if side is Side.LEFT else None, event if side is Side.RIGHT else None, proof
-        )
+        left, right = (event, None) if side is Side.LEFT else (None, event)
+        finding = Finding(kind, left, right, proof)
         letter = comparison.rules.canonical(event[0][1])
-        comparison.ledger.strays.note(side, letter, Divergence(finding, tainted, finding, number))
+        strays.note(side, letter, Divergence(finding, tainted, finding, number))
 
 
 def _places(events: Iterable[Event]) -> list[list[int]]:

@@ -424,9 +424,8 @@ class Worker:
         first_seen = self._first_seen.setdefault(plain["id"], self._clock.now())
         if not provisional:
             self._first_seen.pop(plain["id"], None)
-        return status.DivergenceReport.model_validate(
-            {**plain, "comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
-        )
+        more = {"comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
+        return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
 
     # -- state ---------------------------------------------------------------------------------------------
 
