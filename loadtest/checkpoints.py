@@ -1,88 +1,152 @@
-"""What a checkpoint costs: encoding and decoding of a base of many events.
+"""What a checkpoint costs: a matcher's state with many waiting events, to Redis and back, step by step.
 
     .venv/bin/python -m loadtest.checkpoints [--events 1000000]
 
-The events are those of a side that waits: records of about 150 bytes of JSON, over four partitions; once in
-the order in which they came, and once in no order, which is the worst case.
+The events wait on one side: records of about 150 bytes of JSON, over four partitions. A delta of 10,000 more
+follows. The server is a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock
+where Redis takes part.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
+import redis
+
+from deploy.embedded.redis_server import RedisServer
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
+from twinstream.adapters.memory import SystemClock
+from twinstream.adapters.redis import RedisStore
+from twinstream.bootstrap import GC_THRESHOLD
+from twinstream.core import snapshot
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode
+from twinstream.runtime.intake import Intake
+from twinstream.spec.codec import Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.load import loads
+
+SPEC = """
+version: 1
+name: checkpoints
+reference: {topic: reference}
+candidate: {topic: candidate}
+order: {per_key: [ad_id]}
+"""
+DELTA = 10_000
+PARTITIONS, BATCH = 4, 1000
+NO_DISK = {"appendonly": "no", "slowlog-log-slower-than": "1000"}
+START_MS = 1_700_000_000_000
 
 Result = TypeVar("Result")
 
 
-def base(events: int, *, shuffled: bool) -> dict[str, Any]:
-    """A state with so many waiting events."""
-    rng = random.Random(1)
-    numbers = list(range(events))
-    if shuffled:
-        rng.shuffle(numbers)
-    timestamps = [1_700_000_000_000 + number // 30 for number in numbers]
-    return {
-        "waiting": {
-            "records": [_record(rng, number) for number in numbers],
-            "partitions": [number % 4 for number in numbers],
-            "offsets": [number // 4 for number in numbers],
-            "timestamps_ms": timestamps,
-            "marks": [None] * events,
-            "since_ms": list(timestamps),
-        }
-    }
-
-
 def _record(rng: random.Random, number: int) -> bytes:
     return (
-        b'{"ad_id":"%016x","campaign":"%08x","event_time":%d,"fare":%d,"user":"%016x","kind":"view","page":"%06x"}'
-        % (rng.getrandbits(64), number % 1000, 1_700_000_000_000 + number // 30, rng.randrange(10_000),
+        b'{"ad_id":"%016x","campaign":"%08x","event_time":%d,"fare":%d,"user":"%016x","page":"%06x","kind":"view"}'
+        % (rng.getrandbits(64), number % 1000, START_MS + number // 30, rng.randrange(10_000),
            rng.getrandbits(64), rng.randrange(10**6))
     )  # fmt: skip
 
 
-def measured(events: int, shuffled: bool) -> dict[str, Any]:
-    """Seconds of the processor, bytes an event, and how much memory encoding takes at its peak."""
-    state = base(events, shuffled=shuffled)
-    payload = sum(map(len, state["waiting"]["records"])) / events
-    before_mib = peak_mib()
-    data, encode_seconds = _timed(lambda: encode(state))
-    after_mib = peak_mib()
-    decoded, decode_seconds = _timed(lambda: decode(data))
-    if decoded != state:
-        raise AssertionError("what was decoded is something else")
-    return {
-        "events": events,
-        "shuffled": shuffled,
-        "payload_bytes_an_event": round(payload, 1),
-        "stored_bytes_an_event": round(len(data) / events, 1),
-        "encode_seconds": round(encode_seconds, 3),
-        "decode_seconds": round(decode_seconds, 3),
-        "encode_peak_mib": round(after_mib - before_mib),
-        "yardstick_ns": yardstick_ns(),
-    }
+def _feed(intake: Intake, rng: random.Random, first: int, events: int) -> None:
+    """Let the reference put out these events, in batches of a partition as from Kafka."""
+    for start in range(first, first + events, PARTITIONS * BATCH):
+        for partition in range(PARTITIONS):
+            numbers = range(start + partition, min(start + PARTITIONS * BATCH, first + events), PARTITIONS)
+            records = [_record(rng, number) for number in numbers]
+            offsets = [number // PARTITIONS for number in numbers]
+            timestamps = [START_MS + number // 30 for number in numbers]
+            intake.take(Batch(Side.LEFT, partition, records, offsets, timestamps))
 
 
-def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    started = time.process_time()
-    result = work()
-    return result, time.process_time() - started
+class _Steps:
+    """Takes down what each step of a measurement needs."""
+
+    def __init__(self) -> None:
+        self.row: dict[str, Any] = {}
+
+    def cpu(self, name: str, work: Callable[[], Result]) -> Result:
+        """Do it, and note the seconds of the processor."""
+        return self._timed(f"{name}_cpu", time.process_time, work)
+
+    def clock(self, name: str, work: Callable[[], Result]) -> Result:
+        """Do it, and note the seconds of the clock."""
+        return self._timed(name, time.perf_counter, work)
+
+    def _timed(self, name: str, now: Callable[[], float], work: Callable[[], Result]) -> Result:
+        started = now()
+        result = work()
+        self.row[name] = round(now() - started, 3)
+        return result
+
+
+def measured(events: int) -> dict[str, Any]:
+    """What each step needs."""
+    gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher
+    rng = random.Random(1)
+    spec = loads(SPEC)
+    codec = Codec(spec)
+    comparison = Comparison(rules_of(spec, codec))
+    intake = Intake(codec, comparison, SystemClock(), 0)
+    intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
+    _feed(intake, rng, 0, events)
+    steps, before_mib = _Steps(), peak_mib()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RedisServer(Path(folder), config={"appendonly": "no"}) as server,
+    ):
+        store = RedisStore(server.url, spec.name)
+        store.acquire()
+        base = steps.cpu("base_snapshot", lambda: snapshot.snapshot(comparison))
+        body = steps.cpu("base_encode", lambda: encode(base))
+        peak = round(peak_mib() - before_mib)
+        steps.clock("base_save", lambda: store.save(Checkpoint(1, None, b"", body, {})))
+        _feed(intake, rng, events, DELTA)
+        delta = steps.cpu("delta_snapshot", lambda: snapshot.delta(comparison))
+        change = steps.cpu("delta_encode", lambda: encode(delta))
+        steps.clock("delta_save", lambda: store.save(Checkpoint(2, 1, b"", change, {})))
+        stored = steps.clock("load", store.load)
+        base, delta = steps.cpu("decode", lambda: [decode(part) for part in stored.bodies])
+        whole = steps.cpu("merge", lambda: snapshot.merged(base, [delta]))
+        fresh = Comparison(rules_of(spec, codec))
+        steps.cpu("restore", lambda: snapshot.restore(fresh, whole, codec.form, 0.0))
+        return {
+            "events": events,
+            **steps.row,
+            "payload_bytes_an_event": round(sum(map(len, base["held"][0]["records"])) / events, 1),
+            "stored_bytes_an_event": round(len(body) / events, 1),
+            "delta_bytes": len(change),
+            "redis_memory_bytes": store.memory_bytes(),
+            "redis_blocked_ms_at_most": _longest_ms(server.url),
+            "base_peak_mib": peak,
+            "yardstick_ns": yardstick_ns(),
+        }
+
+
+def _longest_ms(url: str) -> float:
+    """How long the longest command kept the server from all others; 0 for less than a millisecond."""
+    with redis.Redis.from_url(url) as client:
+        return max((entry["duration"] / 1000 for entry in client.slowlog_get(128)), default=0.0)
 
 
 def main() -> None:
-    """Measure both orders, each in a process of its own."""
+    """Measure in a process of its own, so that its memory is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--events", type=int, default=1_000_000)
     events = parser.parse_args().events
-    rows = [apart(measured, events, shuffled) for shuffled in (False, True)]
-    sys.stdout.buffer.write(report_text({"environment": environment(), "checkpoints": rows}))
+    report = {"environment": environment(), "checkpoint": apart(measured, events)}
+    sys.stdout.buffer.write(report_text(report))
 
 
 if __name__ == "__main__":
