@@ -29,7 +29,8 @@ from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
-from twinstream.runtime.supervisor import Failure, MatcherProcess, PipePublisher, ignore_terminal
+from twinstream.runtime.poison import Caution, Trail
+from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, split_address
 from twinstream.spec.load import digest
@@ -58,7 +59,7 @@ def configure_logging() -> None:
 # -- the matcher process -----------------------------------------------------------------------------------
 
 
-def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) -> None:
+def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
     _die_with_parent()
     ignore_terminal()
@@ -66,7 +67,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) ->
     gc.set_threshold(GC_THRESHOLD, 50, 100)
     publisher = PipePublisher(pipe)
     try:
-        make_worker(settings, spec, publisher, token).run(publisher.stopping)
+        make_worker(settings, spec, publisher, brief).run(publisher.stopping)
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
     except TwinstreamError as error:
@@ -79,10 +80,11 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, token: str) ->
             publisher.publish(Failure(reason=f"its matcher failed with {type(error).__name__}: {error}"))
 
 
-def make_worker(settings: Settings, spec: Spec, publisher: Any, token: str) -> Worker:
+def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
     """A worker on real Kafka and Redis."""
-    source, store = _make_source(settings, spec), RedisStore(settings.redis, spec.name, token)
-    return Worker(spec, source, store, publisher, SystemClock())
+    source, store = _make_source(settings, spec), RedisStore(settings.redis, spec.name, brief.token)
+    caution = Caution(Trail(brief.trail), brief.suspicion)
+    return Worker(spec, source, store, publisher, SystemClock(), caution)
 
 
 def _make_source(settings: Settings, spec: Spec) -> KafkaSource:

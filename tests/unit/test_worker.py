@@ -185,6 +185,19 @@ def test_undecodable_records_are_counted_with_reason_and_position() -> None:
     assert (record.side, record.position.offset) == ("candidate", 60)
 
 
+def test_a_difference_counts_that_stands_before_the_undecodable_record_of_its_batch() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    bench.run(worker)
+    bench.write(Side.RIGHT, ("a", 2))
+    bench.source.append(Side.RIGHT, 0, b"garbage")
+    bench.write(Side.RIGHT, ("b", 1))
+    status = bench.run(worker)
+    assert status.verdict == "DIVERGED"
+    assert status.accounts.candidate.undecodable == 1
+
+
 def test_one_undecodable_record_beyond_the_budget_makes_the_verdict_inconclusive() -> None:
     bench = Bench(spec=SPEC + "undecodable: {budget: 1}\n")
     worker = bench.started()

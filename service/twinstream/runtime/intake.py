@@ -16,6 +16,7 @@ from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
+from twinstream.runtime.poison import Poison
 from twinstream.spec.codec import Codec, Refused
 
 UNDECODABLE_KEPT = 20
@@ -52,10 +53,13 @@ class Intake:
         for side in Side:
             self._comparison.expect_partitions(side, positions[side])
 
-    def take(self, item: Batch | Gap) -> None:
+    def take(self, item: Batch | Gap | Poison) -> None:
         """Take what a source delivered."""
         if isinstance(item, Gap):
             self._note_gap(item)
+            return
+        if isinstance(item, Poison):
+            self._leave_out(item)
             return
         started = self._clock.monotonic()
         forms, refused = self._codec.forms(item.records, item.side)
@@ -64,8 +68,8 @@ class Intake:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
         if refused:
-            run = self._without(refused, run, item.side)
-        if run.forms:
+            self._feed_without(refused, run, item.side)
+        else:
             self._feed(item.side, run)
         self._advance(item)
         count = len(item.records)
@@ -92,16 +96,27 @@ class Intake:
         if self.first_ms is None or batch.timestamps_ms[0] < self.first_ms:
             self.first_ms = batch.timestamps_ms[0]
 
-    def _without(self, refused: list[Refused], run: Run, side: Side) -> Run:
-        """The run without the records that are not matched, which are counted."""
-        for place, reason in refused:
-            if reason is None:
-                self._comparison.ignore(side, 1)
-            else:
-                self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+    def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
+        """Feed a run without the records that are not matched, which are counted.
+
+        The one that is a hole comes at its place: a difference before it counts.
+        """
+        cut = self._first_beyond_budget(refused)
         out = {place for place, _ in refused}
-        kept = [index for index in range(len(run.forms)) if index not in out]
-        return run.only(kept)
+        for part in (range(cut), range(cut, len(run.forms))):
+            for place, reason in refused:
+                if place in part and reason is None:
+                    self._comparison.ignore(side, 1)
+                elif place in part and reason is not None:
+                    self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+            if kept := [place for place in part if place not in out]:
+                self._feed(side, run.only(kept))
+
+    def _first_beyond_budget(self, refused: list[Refused]) -> int:
+        """The place of the record that exceeds the budget for undecodable ones; 0 where none does."""
+        left = self._budget - sum(account.undecodable for account in self._comparison.accounts)
+        places = [place for place, reason in refused if reason is not None]
+        return places[left] if 0 <= left < len(places) else 0
 
     def _refuse(self, record: Undecodable) -> None:
         comparison = self._comparison
@@ -113,6 +128,14 @@ class Intake:
                 f"the first beyond it because: {record.reason}"
             )
             comparison.hole(Hole(reason, record.side, record.partition, record.offset))
+
+    def _leave_out(self, poison: Poison) -> None:
+        """Count a record that a matcher falls over as no event, and say so."""
+        reason = "the matcher fell over this record again and again, so it is left out"
+        self._comparison.undecodable(poison.side)
+        self.undecodable.append(Undecodable(*poison, reason))
+        self._comparison.hole(Hole(reason, *poison))
+        self.positions[poison.side][poison.partition] = poison.offset + 1
 
     def _note_gap(self, gap: Gap) -> None:
         if gap.available > gap.wanted:

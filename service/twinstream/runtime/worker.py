@@ -11,7 +11,7 @@ The loop never waits for anything but records, and those for a few milliseconds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,6 +28,7 @@ from twinstream.ports import Batch, Checkpoint, Clock, Gap, Publisher, Source, S
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.journal import Journal
+from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.topics import TopicBook
 from twinstream.spec.codec import Codec
@@ -66,7 +67,15 @@ class Worker:
     Constructing it connects nothing.
     """
 
-    def __init__(self, spec: Spec, source: Source, store: Store, publisher: Publisher, clock: Clock) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        source: Source,
+        store: Store,
+        publisher: Publisher,
+        clock: Clock,
+        caution: Caution | None = None,
+    ) -> None:
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
@@ -85,7 +94,8 @@ class Worker:
         self._store_trouble: str | None = None
         self._registry_trouble: str | None = None
         self._registry_retry_at = 0.0
-        self._unread: dict[Side, deque[Batch | Gap]] = {}
+        self._caution = caution or Caution(Trail())
+        self._unread: dict[Side, deque[Batch | Gap | Poison]] = {}
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
         self._next_save = 0.0
@@ -212,27 +222,36 @@ class Worker:
 
     def _read(self, side: Side) -> None:
         timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
-        items = deque(self._unread.pop(side, ()) or self._source.poll(side, timeout))
+        items = self._unread.pop(side, None) or deque(self._carefully(self._source.poll(side, timeout)))
         count = 0
         while items:
             if not self._take(items[0]):
                 self._unread[side] = items
                 break
             item = items.popleft()
-            count += 1 if isinstance(item, Gap) else len(item.records)
+            count += len(item.records) if isinstance(item, Batch) else 1
         self._polled[side] = count
         self._dirty = self._dirty or count > 0
 
-    def _take(self, item: Batch | Gap) -> bool:
+    def _carefully(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap | Poison]:
+        """What was read, a suspected stretch of it in small parts."""
+        for item in items:
+            yield from (item,) if isinstance(item, Gap) else carefully(item, self._caution.suspicion)
+
+    def _take(self, item: Batch | Gap | Poison) -> bool:
         """Hand over what was read; False where it cannot be decoded now, since a registry is away."""
         if self._clock.monotonic() < self._registry_retry_at:
             return False
+        if isinstance(item, Batch):
+            self._caution.trail.enter(item)
         try:
             self.intake.take(item)
         except SourceError as error:
+            self._caution.trail.leave()
             self._registry_trouble = str(error)
             self._registry_retry_at = self._clock.monotonic() + RETRY_SECONDS
             return False
+        self._caution.trail.leave()
         self._registry_trouble = None
         return True
 
