@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types bench clean
+.PHONY: help setup demo test soak lint types bench clean
 
 PY := .venv/bin/python
 
@@ -10,6 +10,7 @@ PY := .venv/bin/python
 DEMO := $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \
         $(if $(DURATION),--duration $(DURATION)) $(if $(JSON),--json)
 ARGS ?=
+HOURS ?= 1
 
 help:
 	@echo 'make demo     Kafka, Redis, both PySpark versions and the service; Ctrl-C stops everything'
@@ -20,6 +21,7 @@ help:
 	@echo '              4 the service cannot be reached) run what it calls, after make setup:'
 	@echo '              .venv/bin/python -m deploy.demo --fault drop --duration 60 --json'
 	@echo 'make test     every test                         (ARGS="..." goes to pytest)'
+	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
 	@echo 'make lint     ruff: rules and formatting'
 	@echo 'make types    mypy, strict'
 	@echo 'make bench    Kafka to verdict against a bare loop, on the embedded broker'
@@ -39,6 +41,9 @@ demo: .venv/.ready
 test: .venv/.ready
 	@$(PY) -m deploy.embedded setup --chromium
 	@exec $(PY) -m pytest $(ARGS)
+
+soak: .venv/.ready
+	@exec $(PY) -m tests.simulation --soak $(HOURS)
 
 lint: .venv/.ready
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .

@@ -1,0 +1,53 @@
+"""``python -m tests.simulation SEED [--log]``, or ``--soak HOURS`` for as many seeds as there is time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.simulation.run import first_failure, logged, seeds_within, simulate
+
+REPORT_SECONDS = 60.0
+
+
+def main() -> int:
+    """Replay one seed, or run seeds for hours; 1 when something broke."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("seed", type=int, nargs="?")
+    parser.add_argument("--log", action="store_true", help="print every decision")
+    parser.add_argument("--soak", type=float, metavar="HOURS", help="run seeds for so long")
+    parser.add_argument("--first", type=int, default=None, help="the first seed of a soak")
+    options = parser.parse_args()
+    if options.soak is not None:
+        return _soak(options.soak, options.first)
+    if options.seed is None:
+        parser.error("give a seed, or --soak HOURS")
+    return _replay(options.seed, log=options.log)
+
+
+def _replay(seed: int, *, log: bool) -> int:
+    lines, failure = logged(seed)
+    if log:
+        print("\n".join(lines))
+    print(failure.what if failure else f"seed {seed}: nothing broke")
+    return int(failure is not None)
+
+
+def _soak(hours: float, first: int | None) -> int:
+    """Seeds that no other soak had, a line a minute, until one breaks something."""
+    seed = int(time.time()) * 1000 if first is None else first
+    begun, total, until = time.monotonic(), 0, time.monotonic() + hours * 3600
+    while (left := until - time.monotonic()) > 0:
+        done, failure = first_failure(seeds_within(min(REPORT_SECONDS, left), seed), simulate)
+        total, seed = total + done, seed + done
+        passed = time.monotonic() - begun
+        print(f"{total} seeds in {passed / 60:.1f} min, {total / passed:.0f} a second", flush=True)
+        if failure is not None:
+            print(failure)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

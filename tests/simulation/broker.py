@@ -1,0 +1,157 @@
+"""The broker: both topics as they grow, lose their beginnings, and are delivered in batches of any cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tests.simulation.inputs import Input, Row
+from tests.simulation.scheduler import Scheduler
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Gap, Positions, Topic
+
+AWAY_SECONDS = 3.0
+LOOK_SECONDS = 10.0
+SLOW = (0.0, 0.1, 0.5)
+
+
+class Broker:
+    """Both topics. `produce` writes the next records of a side, `retain` deletes the first of a partition."""
+
+    def __init__(self, scheduler: Scheduler, given: Input) -> None:
+        self._scheduler = scheduler
+        self._to_come = {side: list(reversed(given.rows[side])) for side in Side}
+        self.rows: dict[Side, list[list[Row]]] = {
+            side: [[] for _ in range(given.partitions[side])] for side in Side
+        }
+        self.first = {side: dict.fromkeys(range(given.partitions[side]), 0) for side in Side}
+        self.away = False
+
+    def produce(self, side: Side, count: int) -> None:
+        """Write the next records of a side."""
+        for _ in range(min(count, len(self._to_come[side]))):
+            row = self._to_come[side].pop()
+            self.rows[side][row.partition].append(row)
+
+    def left_to_come(self, side: Side) -> int:
+        """How many records of a side are not written yet."""
+        return len(self._to_come[side])
+
+    def end(self, side: Side, partition: int) -> int:
+        """The offset behind the last record."""
+        rows = self.rows[side][partition]
+        return rows[-1].offset + 1 if rows else 0
+
+    def retain(self, side: Side, partition: int, first: int) -> None:
+        """Delete what stands below an offset."""
+        self.first[side][partition] = max(self.first[side][partition], min(first, self.end(side, partition)))
+
+    def ends(self, side: Side) -> dict[int, int]:
+        """The ends of all partitions of a side."""
+        return {partition: self.end(side, partition) for partition in range(len(self.rows[side]))}
+
+    def described(self, side: Side) -> Topic:
+        """A topic as Kafka describes it."""
+        times = [
+            row.timestamp_ms
+            for partition, rows in enumerate(self.rows[side])
+            for row in rows
+            if row.offset >= self.first[side][partition]
+        ]
+        return Topic(side.name, dict(self.first[side]), self.ends(side), min(times, default=None), "delete")
+
+
+class SimulatedSource:
+    """The port `Source` of one process.
+
+    `fickle`: it delivers late, and in any cut. `steady`: it does not mind that the broker is away.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, broker: Broker, *, fickle: bool = True, steady: bool = False
+    ) -> None:
+        self._scheduler, self._broker = scheduler, broker
+        self._next: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self._ends: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.fickle, self._steady = fickle, steady
+        self._slow = scheduler.one_of(SLOW) if fickle else 0.0
+        self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
+        self._trouble = False
+        self._seen: Mapping[Side, Topic | None] = {}
+        self._looks_at = float("inf")
+
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now."""
+        if self._broker.away and not self._steady:
+            self._scheduler.now += AWAY_SECONDS
+            raise SourceError("the broker does not answer")
+        return {side: self._broker.described(side) for side in Side}
+
+    def seen(self) -> Mapping[Side, Topic | None]:
+        """Both topics as of a look, which it takes now and then while the broker answers."""
+        if not self._broker.away and self._scheduler.now >= self._looks_at:
+            self._looks_at = self._scheduler.now + LOOK_SECONDS
+            self._seen = {side: self._broker.described(side) for side in Side}
+        return self._seen
+
+    def extend(self, side: Side, partition: int, offset: int) -> None:
+        """Read one more partition."""
+        self._next[side][partition] = offset
+
+    def assign(self, positions: Positions) -> None:
+        """Read from these positions on."""
+        self._next = {side: dict(positions[side]) for side in Side}
+        self._looks_at = self._scheduler.now + LOOK_SECONDS
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
+        """Some of what is there."""
+        self._trouble = self._broker.away
+        if self._broker.away or (self.fickle and self._scheduler.chance(self._slow)):
+            self._scheduler.now += timeout
+            return ()
+        self._ends[side] = self._broker.ends(side)
+        found = list(self._deliver(side))
+        if not found:
+            self._scheduler.now += timeout
+        return found
+
+    def _deliver(self, side: Side) -> Iterator[Batch | Gap]:
+        partitions = list(self._next[side])
+        if self.fickle and len(partitions) > 1:
+            self._scheduler.random.shuffle(partitions)
+            del partitions[self._scheduler.number(1, len(partitions)) :]
+        for partition in partitions:
+            wanted, first = self._next[side][partition], self._broker.first[side][partition]
+            if wanted < first:
+                self._next[side][partition] = first
+                yield Gap(side, partition, wanted, first)
+            else:
+                yield from self._batches(side, partition)
+
+    def _batches(self, side: Side, partition: int) -> Iterator[Batch]:
+        first = self._next[side][partition]
+        rows = [row for row in self._broker.rows[side][partition] if row.offset >= first]
+        while rows:
+            size = self._scheduler.number(1, self._most) if self.fickle else len(rows)
+            taken, rows = rows[:size], rows[size:]
+            self._next[side][partition] = taken[-1].offset + 1
+            yield Batch(
+                side,
+                partition,
+                [row.record for row in taken],
+                [row.offset for row in taken],
+                [row.timestamp_ms for row in taken],
+            )
+            if self.fickle and self._scheduler.chance(0.6):
+                break
+
+    def ends(self) -> Mapping[Side, Mapping[int, int]]:
+        """The ends as of the last time that the broker answered."""
+        return {side: dict(ends) for side, ends in self._ends.items()}
+
+    def trouble(self) -> str | None:
+        """That the broker was away when it was asked last."""
+        return "no broker answers" if self._trouble else None
+
+    def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,261 @@
+"""Random small inputs: a comparison file, what both topics hold, and what is true of it.
+
+The candidate is the reference in another order that the file allows, with up to two faults that lie apart.
+`Truth` answers from the definitions alone (`tests.support.oracle`, `tests.support.orders`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import orjson
+
+from tests.simulation.scheduler import Scheduler
+from tests.support.oracle import PlainMatcher
+from tests.support.orders import KINDS, Event, Order, dependent, spec_of
+from twinstream.core.events import Side
+from twinstream.spec.model import Spec
+
+START_MS = 1_700_000_000_000
+APART = 60
+"""Events between two faults, so that neither can be part of the other's explanation."""
+TAIL_ROUNDS = 16
+
+KEYED: tuple[Order, ...] = (
+    {"per_key": ["k"]},
+    {"by_key": ["k"], "inner": {"dependent": [["e", "a"], ["a", "a"]]}},
+    {"by_key": ["k"], "inner": {"barrier": "e", "inner": "unordered"}},
+)
+"""Only events of one key are dependent, so that keys may stand in partitions of their own."""
+ORDERS: tuple[Order, ...] = (
+    *KEYED,
+    "unordered",
+    "total",
+    {"barrier": "e", "inner": {"per_key": ["k"]}},
+    {"barrier": "e", "inner": "unordered"},
+    {"dependent": [["e", "*"]]},
+    {"dependent": [["a", "b"]]},
+    {
+        "dependent": [
+            {"pair": ["a", "a"], "same": ["k"]},
+            {"pair": ["e", "a"], "within": {"field": "ts", "less_than": 5}},
+        ]
+    },
+    {"dependent": [{"pair": ["e", "a"], "before": {"field": "ts"}}, ["e", "e"]]},
+    {
+        "parallel": {
+            "one": {"kinds": ["a", "b"], "order": {"per_key": ["k"]}},
+            "two": {"kinds": ["c", "e"], "order": "total"},
+        }
+    },
+)
+FAULTS = ("drop", "duplicate", "field", "reorder", "garbage")
+
+
+class Row(NamedTuple):
+    """A record of a topic; `letter` numbers what is compared of it, None where it is no event."""
+
+    partition: int
+    offset: int
+    record: bytes
+    timestamp_ms: int
+    letter: int | None
+
+
+@dataclass(frozen=True)
+class Input:
+    """One comparison and both topics, by side in the order in which they are written."""
+
+    order: Order
+    spec: Spec
+    rows: tuple[list[Row], list[Row]]
+    partitions: tuple[int, int]
+    faults: tuple[str, ...]
+    truth: Truth
+
+
+def draw_input(scheduler: Scheduler) -> Input:
+    """A comparison with its topics."""
+    order = scheduler.one_of(ORDERS)
+    events = _events(scheduler, unique=scheduler.chance(0.85))
+    other = _reordered(scheduler, order, events)
+    faults: list[str] = []
+    if len({event["n"] for event in events}) == len(events):
+        place = scheduler.number(0, 30)
+        for _ in range(scheduler.weighted({0: 1.0, 1: 2.0, 2: 1.0})):
+            faults += _plant(scheduler, order, other, place)
+            place += APART + scheduler.number(0, 20)
+    if faults:
+        tail = _tail(len(events), {event["k"] for event in events})
+        events += tail
+        other += tail
+    most = 3 if order in KEYED or order == "unordered" else 1
+    partitions = scheduler.number(1, most), scheduler.number(1, most)
+    step_ms = scheduler.one_of((1, 20, 20, 700, 4000))
+    letters: dict[bytes, int] = {}
+    left, right = (
+        _rows(scheduler, stream, letters, Shape(count, step_ms, order in KEYED))
+        for stream, count in zip((events, other), partitions, strict=True)
+    )
+    sides = left, right
+    truth = Truth(order, [orjson.loads(record) for record in letters], sides)
+    found = Input(order, _spec(order), sides, partitions, tuple(faults), truth)
+    scheduler.note(
+        f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each"
+    )
+    return found
+
+
+def _spec(order: Order) -> Spec:
+    return spec_of(
+        order,
+        identity=["n"],
+        show=["type", "k", "n", "v"],
+        evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},
+        undecodable={"budget": 5},
+    )
+
+
+def _events(scheduler: Scheduler, *, unique: bool) -> list[Event]:
+    size, keys = scheduler.number(5, 130), scheduler.number(1, 3)
+    rare = scheduler.one_of((0.05, 0.2))
+    return [
+        {
+            "type": "e" if scheduler.chance(rare) else scheduler.one_of(KINDS[:3]),
+            "k": scheduler.number(1, keys),
+            "n": number if unique else number // 3 % 7,
+            "ts": number if unique else number // 5 % 11,
+            "v": 0,
+        }
+        for number in range(size)
+    ]
+
+
+def _tail(number: int, keys: set[int]) -> list[Event]:
+    """Equal events on both sides behind the last fault, so that the explanation of each is final."""
+    kinds = ("e", *"abc" * TAIL_ROUNDS, "e")
+    return [
+        {"type": kind, "k": key, "n": number, "ts": number, "v": 0}
+        for number, (kind, key) in enumerate(product(kinds, sorted(keys)), number)
+    ]
+
+
+def _reordered(scheduler: Scheduler, order: Order, events: Sequence[Event]) -> list[Event]:
+    """The same, with neighbours swapped that may be."""
+    found = list(events)
+    for _ in range(len(found) * scheduler.one_of((0, 1, 3))):
+        place = scheduler.number(0, len(found) - 2)
+        if not dependent(order, found[place], found[place + 1]):
+            found[place], found[place + 1] = found[place + 1], found[place]
+    return found
+
+
+def _plant(scheduler: Scheduler, order: Order, events: list[Any], place: int) -> list[str]:
+    """One fault at or behind a place; what it is called, or nothing where there is no room for it."""
+    if place >= len(events):
+        return []
+    fault = scheduler.one_of(FAULTS)
+    if fault == "drop":
+        del events[place]
+    elif fault == "duplicate":
+        events.insert(place, events[place])
+    elif fault == "field":
+        events[place] = {**events[place], "v": 1}
+    elif fault == "garbage":
+        events.insert(place, b"garbage")
+    else:
+        return _swap(order, events, place)
+    return [f"{fault} at {place}"]
+
+
+def _swap(order: Order, events: list[Any], place: int) -> list[str]:
+    for here in range(place, min(place + 20, len(events) - 1)):
+        if dependent(order, events[here], events[here + 1]):
+            events[here], events[here + 1] = events[here + 1], events[here]
+            return [f"reorder at {here}"]
+    return []
+
+
+class Shape(NamedTuple):
+    """How a stream lies in its topic; `keyed`: each key has its partition."""
+
+    partitions: int
+    step_ms: int
+    keyed: bool
+
+
+def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:
+    count, step_ms, keyed = shape
+    following = dict.fromkeys(range(count), 0)
+    homes: dict[int | None, int] = {}
+    gaps = scheduler.one_of((0.0, 0.0, 0.1))
+    rows = []
+    for number, event in enumerate(stream):
+        garbage = isinstance(event, bytes)
+        record = event if garbage else orjson.dumps(event)
+        letter = None if garbage else letters.setdefault(record, len(letters))
+        home = homes.setdefault(letter, scheduler.number(0, count - 1))
+        partition = event["k"] % count if keyed and not garbage else home
+        offset = following[partition] + scheduler.chance(gaps)
+        following[partition] = offset + 1
+        rows.append(Row(partition, offset, record, START_MS + number * step_ms, letter))
+    return rows
+
+
+Positions = Mapping[Side, Mapping[int, int]]
+
+
+class Truth:
+    """What is true of both topics, whatever any process says: read from the definitions."""
+
+    def __init__(self, order: Order, events: Sequence[Event], rows: tuple[list[Row], list[Row]]) -> None:
+        self._order, self._events, self._rows = order, events, rows
+        self._dependent: dict[tuple[int, int], bool] = {}
+        self._differ: dict[object, bool] = {}
+        self._offsets = [
+            {
+                partition: [row.offset for row in side_rows if row.partition == partition]
+                for partition in {row.partition for row in side_rows}
+            }
+            for side_rows in rows
+        ]
+
+    def written(self, side: Side, positions: Mapping[int, int]) -> int:
+        """How many records stand below these positions."""
+        return sum(
+            bisect_left(self._offsets[side].get(partition, []), offset)
+            for partition, offset in positions.items()
+        )
+
+    def letters_below(self, side: Side, positions: Mapping[int, int]) -> Counter[int]:
+        """The events below these positions."""
+        return Counter(row.letter for row in self._below(side, positions) if row.letter is not None)
+
+    def differ(self, positions: Positions) -> bool:
+        """Whether what stands below these positions can never become equivalent, whatever follows."""
+        key = tuple(tuple(sorted(positions[side].items())) for side in Side)
+        if key not in self._differ:
+            self._differ[key] = self._decide(*(self._below(side, positions[side]) for side in Side))
+        return self._differ[key]
+
+    def _below(self, side: Side, positions: Mapping[int, int]) -> list[Row]:
+        return [row for row in self._rows[side] if row.offset < positions.get(row.partition, 0)]
+
+    def _decide(self, left: Sequence[Row], right: Sequence[Row]) -> bool:
+        matcher = PlainMatcher[int](self._depend, int.__eq__)
+        for place in range(max(len(left), len(right))):
+            for side, rows in enumerate((left, right)):
+                if place < len(rows) and (letter := rows[place].letter) is not None:
+                    matcher.feed(side, letter)
+        return matcher.diverged
+
+    def _depend(self, one: int, other: int) -> bool:
+        key = (one, other)
+        if key not in self._dependent:
+            self._dependent[key] = dependent(self._order, self._events[one], self._events[other])
+        return self._dependent[key]

@@ -1,0 +1,89 @@
+"""Bugs planted around the product, which the simulation must find."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.simulation.run import Failure, simulate
+from twinstream.adapters.memory import MemoryStorage, MemoryStore
+from twinstream.core.events import Side
+from twinstream.errors import Fenced
+from twinstream.runtime.worker import Worker
+
+
+class CommitsApart(Worker):
+    """Positions are committed at each beat to a place of their own, and not with the state."""
+
+    def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any) -> None:
+        super().__init__(*ports)
+        self._committed, self._reads = committed, ports[1]
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        for side, positions in self._committed.items():
+            self.intake.positions[side].update(positions)
+        self._reads.assign(self.intake.positions)
+        return True
+
+    def beat(self) -> None:
+        self._committed.update({side: dict(self.intake.positions[side]) for side in Side})
+        super().beat()
+
+
+class ReadsTwice(Worker):
+    """What the last save has taken in is read once more after a start: its answer counts, not its effect."""
+
+    def __init__(self, *ports: Any) -> None:
+        super().__init__(*ports)
+        self._reads = ports[1]
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        again = {
+            side: {partition: max(0, offset - 1) for partition, offset in self.intake.positions[side].items()}
+            for side in Side
+        }
+        self._reads.assign(again)
+        return True
+
+
+class FencesItself(MemoryStore):
+    """Whether this is the owner is remembered from the last answer, and not asked with each write."""
+
+    def __init__(self, storage: MemoryStorage, token: str) -> None:
+        super().__init__(storage, token)
+        self._server, self._me, self._mine = storage, token, False
+
+    def acquire(self) -> bool:
+        self._mine = super().acquire()
+        return self._mine
+
+    def renew(self, sequence: int) -> bool:
+        self._mine = False
+        kept = super().renew(sequence)
+        self._mine = True
+        return kept
+
+    def save(self, *what: Any) -> None:
+        if not self._mine:
+            raise Fenced("another process has taken this comparison over")
+        self._server.owner = self._me
+        super().save(*what)
+
+
+def commits_apart(seed: int) -> Failure | None:
+    return simulate(seed, make=partial(CommitsApart, {}))
+
+
+def reads_twice(seed: int) -> Failure | None:
+    return simulate(seed, make=ReadsTwice)
+
+
+def fences_itself(seed: int) -> Failure | None:
+    return simulate(seed, open_store=FencesItself)
+
+
+ALL = (commits_apart, reads_twice, fences_itself)

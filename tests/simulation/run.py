@@ -1,0 +1,71 @@
+"""Runs of the simulation by seed: one with its log, or as many as fit into a time."""
+
+from __future__ import annotations
+
+import gc
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from tests.simulation.processes import Make
+from tests.simulation.store import Open
+from tests.simulation.world import World
+from twinstream.adapters.memory import MemoryStore
+from twinstream.runtime.worker import Worker
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A seed whose run broke something that must hold."""
+
+    seed: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\nreplay: python -m tests.simulation {self.seed} --log"
+
+
+def simulate(seed: int, *, make: Make = Worker, open_store: Open = MemoryStore) -> Failure | None:
+    """One run: what it broke, if anything."""
+    return _run(World(seed, make=make, open_store=open_store))
+
+
+def logged(seed: int) -> tuple[list[str], Failure | None]:
+    """One run with a line for each decision."""
+    world = World(seed, log=True)
+    failure = _run(world)
+    return world.scheduler.log or [], failure
+
+
+def _run(world: World) -> Failure | None:
+    try:
+        world.run()
+    except AssertionError as violation:
+        return Failure(world.scheduler.seed, str(violation))
+    except Exception:  # noqa: BLE001 - whatever falls in the product is found
+        return Failure(world.scheduler.seed, traceback.format_exc())
+    return None
+
+
+def seeds_within(seconds: float, first: int = 0) -> Iterator[int]:
+    """Seeds from the first on, until the time is over."""
+    until, seed = time.monotonic() + seconds, first
+    while time.monotonic() < until:
+        yield seed
+        seed += 1
+
+
+def first_failure(
+    seeds: Iterable[int], run: Callable[[int], Failure | None] = simulate
+) -> tuple[int, Failure | None]:
+    """How many of the seeds were run, and what the first of them broke that broke anything."""
+    done = 0
+    for seed in seeds:
+        done += 1
+        failure = run(seed)
+        if done % 200 == 0:
+            gc.collect()
+        if failure is not None:
+            return done, failure
+    return done, None

@@ -1,0 +1,46 @@
+"""Thousands of disturbed runs end as the undisturbed one, and planted bugs are found.
+
+A failure prints the command that replays its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.simulation import planted
+from tests.simulation.run import Failure, first_failure, logged, simulate
+
+SEEDS = 2_000
+FOUND_WITHIN = 100
+REGRESSIONS: tuple[tuple[int, str], ...] = (
+    (6, "a pause inside a save put off the next look for minutes"),
+)
+"""Seeds that once broke something, and what it was."""
+
+
+@pytest.mark.timeout(900)
+def test_whatever_happens_a_run_ends_as_if_nothing_had() -> None:
+    done, failure = first_failure(range(SEEDS))
+    print(f"{done} seeds")
+    assert failure is None, str(failure)
+
+
+@pytest.mark.parametrize(("seed", "why"), REGRESSIONS)
+def test_what_once_broke_holds(seed: int, why: str) -> None:
+    failure = simulate(seed)
+    assert failure is None, f"{why}: {failure}"
+
+
+@pytest.mark.parametrize("run", planted.ALL)
+def test_a_planted_bug_is_found(run: Callable[[int], Failure | None]) -> None:
+    done, failure = first_failure(range(FOUND_WITHIN), run)
+    assert failure is not None
+    print(f"found after {done} seeds: {failure}")
+
+
+def test_a_seed_decides_everything() -> None:
+    first, second = logged(7), logged(7)
+    assert first == second
+    assert len(first[0]) > 10

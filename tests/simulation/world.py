@@ -1,0 +1,236 @@
+"""The world of one run: broker, store, time, services, and all that happens to them, from one seed."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import structlog
+
+from tests.simulation.broker import Broker, SimulatedSource
+from tests.simulation.inputs import draw_input
+from tests.simulation.oracle import Oracle, Outcome, undisturbed
+from tests.simulation.processes import Make, Process, Service, SimulatedClock
+from tests.simulation.scheduler import CALM, Scheduler
+from tests.simulation.store import Open, Server
+from twinstream.adapters.memory import MemoryStore
+from twinstream.core.events import Side
+from twinstream.errors import StoreError
+from twinstream.runtime.worker import Worker
+
+SETTLED_WITHIN_SECONDS = 150.0
+STEADY_ROUNDS = 2
+
+
+class World:
+    """One run. `make` and `open_store` make the worker and the store that are looked at."""
+
+    def __init__(
+        self, seed: int, *, log: bool = False, make: Make = Worker, open_store: Open = MemoryStore
+    ) -> None:
+        self.scheduler = Scheduler(seed, log=log)
+        self.given = draw_input(self.scheduler)
+        self.weather = self.scheduler.weather()
+        self.scheduler.note(f"weather {self.weather}")
+        self.clock = SimulatedClock(self.scheduler)
+        self.broker = Broker(self.scheduler, self.given)
+        self.oracle = Oracle(self)
+        self.server = Server(self.scheduler, self.oracle, open_store)
+        instances = self.scheduler.one_of((1, 2, 2))
+        self.services = [Service(self, name, make) for name in "ABC"[:instances]]
+        self._later: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = count()
+        self._sources: list[SimulatedSource] = []
+
+    # -- what processes ask of it --------------------------------------------------------------------------
+
+    def source(self) -> SimulatedSource:
+        """A new consumer of both topics."""
+        self._sources.append(SimulatedSource(self.scheduler, self.broker, fickle=self.weather is not CALM))
+        return self._sources[-1]
+
+    def at(self, seconds: float, happens: Callable[[], object]) -> None:
+        """Let something happen after a time."""
+        heapq.heappush(self._later, (self.scheduler.now + seconds, next(self._numbers), happens))
+
+    def later(self, seconds: float, token: str, call: Callable[..., Any], args: Sequence[Any]) -> None:
+        """Let a call arrive at the store after a time, when nobody waits for its answer any more."""
+
+        def arrive() -> None:
+            self.scheduler.note(f"a late call of {token} arrives")
+            try:
+                call(*args)
+            except StoreError as error:
+                self.scheduler.note(f"  it is refused: {error}")
+
+        self.at(seconds, arrive)
+
+    # -- the run -------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """All of it. Raises Violation."""
+        with structlog.testing.capture_logs():
+            try:
+                calm = undisturbed(self.given)
+                for _ in range(self.scheduler.number(20, 200)):
+                    self._act()
+                self._settle(calm)
+            finally:
+                for process in self._processes():
+                    process.kill()
+
+    def _act(self) -> None:
+        scheduler, weather = self.scheduler, self.weather
+        options = {
+            self._step: 10.0,
+            self._pass_time: 2.0,
+            self._produce: 3.0,
+            self._ask: 1.0,
+            self._start: 2.0,
+            self._crash: weather.crash * 5,
+            self._lose_host: weather.host_lost * 3,
+            self._stop: weather.stop * 3,
+            self._store_away: weather.store_away * 3,
+            self._store_falls_back: weather.store_falls_back * 3,
+            self._store_emptied: weather.store_emptied * 2,
+            self._broker_away: weather.broker_away * 3,
+            self._retain: weather.retention * 2,
+            self._jump: weather.wall_jump * 5,
+        }
+        scheduler.weighted(options)()
+        scheduler.now += scheduler.one_of((0.0, 0.001, 0.02, 0.2))
+        self._arrive()
+        for service in self.services:
+            service.look()
+
+    def _arrive(self) -> None:
+        while self._later and self._later[0][0] <= self.scheduler.now:
+            heapq.heappop(self._later)[2]()
+
+    def _processes(self) -> Iterator[Process]:
+        return (service.process for service in self.services if service.process is not None)
+
+    def _step(self) -> None:
+        ready = [process for process in self._processes() if process.wakes_at <= self.scheduler.now]
+        if ready:
+            process = self.scheduler.one_of(ready)
+            for _ in range(self.scheduler.number(1, 3)):
+                if process.over is None and process.wakes_at <= self.scheduler.now:
+                    process.resume()
+
+    def _pass_time(self) -> None:
+        self.scheduler.now += self.scheduler.weighted({0.3: 3.0, 1.0: 4.0, 3.0: 1.0, 12.0: 0.3})
+
+    def _produce(self) -> None:
+        side = self.scheduler.one_of(tuple(Side))
+        self.broker.produce(side, self.scheduler.one_of((1, 5, 20)))
+
+    def _ask(self) -> None:
+        self.oracle.asked(self.scheduler.one_of(self.services))
+
+    def _start(self) -> None:
+        for service in self.services:
+            if service.can_start:
+                service.start()
+
+    # -- what goes wrong -----------------------------------------------------------------------------------
+
+    def _crash(self) -> None:
+        processes = list(self._processes())
+        if processes:
+            process = self.scheduler.one_of(processes)
+            self.scheduler.note(f"{process.token} is killed")
+            process.kill()
+
+    def _lose_host(self) -> None:
+        service = self.scheduler.one_of(self.services)
+        self.scheduler.note("a host is lost")
+        service.lose_host()
+
+    def _stop(self) -> None:
+        service = self.scheduler.one_of(self.services)
+        if service.process is not None:
+            self.scheduler.note(f"{service.process.token} is told to stop")
+            service.process.told_to_stop = True
+            self.at(self.scheduler.seconds(0.0, 30.0), lambda: setattr(service, "on", True))
+
+    def _store_away(self) -> None:
+        self.scheduler.note("the store is away")
+        self.server.away = True
+        self.at(self.scheduler.seconds(0.5, 30.0), self._store_back)
+
+    def _store_back(self) -> None:
+        self.scheduler.note("the store is back")
+        self.server.away = False
+
+    def _store_falls_back(self) -> None:
+        self.server.fall_back(self.scheduler.number(1, 6))
+
+    def _store_emptied(self) -> None:
+        self.server.empty()
+
+    def _broker_away(self) -> None:
+        self.scheduler.note("the broker is away")
+        self.broker.away = True
+        self.at(self.scheduler.seconds(0.5, 30.0), self._broker_back)
+
+    def _broker_back(self) -> None:
+        self.scheduler.note("the broker is back")
+        self.broker.away = False
+
+    def _retain(self) -> None:
+        side = self.scheduler.one_of(tuple(Side))
+        partition = self.scheduler.number(0, self.given.partitions[side] - 1)
+        first = self.scheduler.number(0, self.broker.end(side, partition))
+        self.scheduler.note(f"{side.name} partition {partition} loses what stands below {first}")
+        self.broker.retain(side, partition, first)
+
+    def _jump(self) -> None:
+        seconds = self.scheduler.one_of((-7200.0, -30.0, -1.0, 1.0, 30.0, 7200.0))
+        self.scheduler.note(f"the time of day jumps by {seconds} s")
+        self.clock.set_by += seconds
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def _settle(self, calm: Outcome) -> None:
+        """Nothing goes wrong any more: what was said in the end must be what the faults allow."""
+        self.scheduler.note("nothing goes wrong any more")
+        self.weather = CALM
+        self.server.away = self.broker.away = False
+        for source in self._sources:
+            source.fickle = False
+        for side in Side:
+            self.broker.produce(side, self.broker.left_to_come(side))
+        for process in self._processes():
+            process.wakes_at = 0.0
+            process.told_to_stop = False
+        for service in self.services:
+            service.on = True
+        self._wait(calm)
+
+    def _wait(self, calm: Outcome) -> None:
+        steady, until = 0, self.scheduler.now + SETTLED_WITHIN_SECONDS
+        while steady < STEADY_ROUNDS or self._later:
+            self._round()
+            why = self._why_not(calm)
+            steady = 0 if why else steady + 1
+            if why and self.scheduler.now > until:
+                self.oracle.violated(f"not settled after {SETTLED_WITHIN_SECONDS:g} s: {why}")
+
+    def _why_not(self, calm: Outcome) -> str | None:
+        owners = [service for service in self.services if service.process and service.process.owns]
+        if len(owners) != 1:
+            return f"{len(owners)} processes own the comparison"
+        return self.oracle.unsettled(owners[0], calm)
+
+    def _round(self) -> None:
+        self._start()
+        for process in list(self._processes()):
+            if process.over is None and process.wakes_at <= self.scheduler.now:
+                process.resume()
+        self.scheduler.now += 1.0
+        self._arrive()
+        for service in self.services:
+            service.look()
