@@ -360,6 +360,16 @@ def test_a_redis_that_still_loads_its_data_is_named(tmp_path: Path) -> None:
         loading.join()
 
 
+def test_a_redis_that_cannot_save_to_its_disk_is_named(own_redis: RedisServer) -> None:
+    (own_redis.folder / "dump.rdb").mkdir()
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.config_set("save", "900 1")
+        connection.bgsave()
+        eventually(lambda: connection.info("persistence")["rdb_last_bgsave_status"] == "err", what="it fails")
+        assert "since it cannot save to its disk: see its log" in refused(RedisStore(own_redis.url, NAME))
+        connection.config_set("save", "")  # or it will not end
+
+
 def test_a_redis_that_hangs_is_named(own_redis: RedisServer) -> None:
     store = RedisStore(own_redis.url, NAME)
     assert store.acquire()
