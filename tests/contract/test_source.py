@@ -68,6 +68,25 @@ def test_a_whole_record_has_its_key_headers_time_and_partition(kafka: Kafka, top
     ]
 
 
+@pytest.mark.requires_kafka
+@pytest.mark.parametrize("asked", [True, False])
+def test_headers_come_where_they_are_asked_for(kafka: Kafka, topic: MakeTopic, asked: bool) -> None:
+    topics = {side: topic(partitions=PARTITIONS) for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    producer.produce(topics[Side.LEFT], b"{}", partition=0, headers=[("a", b"1"), ("b", None)])
+    producer.produce(topics[Side.LEFT], b"{}", partition=0)
+    producer.flush()
+    source = KafkaSource(kafka.brokers, "contract", topics, {}, headers=asked)
+    _begin(source)
+    batches = _read(source, Side.LEFT, 2)
+    source.close()
+    if asked:
+        found = [list(headers) for batch in batches for headers in batch.headers or ()]
+        assert found == [[("a", b"1"), ("b", None)], []]
+    else:
+        assert [batch.headers for batch in batches] == [None] * len(batches)
+
+
 def _begin(source: Source) -> None:
     """Read both topics from their first records on."""
     source.assign({side: topic.first for side, topic in source.topics().items()})

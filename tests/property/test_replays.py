@@ -170,10 +170,11 @@ def test_a_restart_at_any_place_changes_nothing(seed: int, other: int) -> None:
 
 
 def spoil(rng: random.Random, log: list[Row]) -> list[Row]:
-    """Another execution of some batch wrote one row that no other did, before all others."""
+    """Another execution of some batch, or another attempt of a task, wrote one row that no other did."""
     first = rng.choice([row for row in log if row.attempt is not None and row.attempt.execution == "last"])
     assert first.attempt is not None
-    bad = Row(first.attempt._replace(execution="bad"), {**first.value, "n": 77}, first.partition)
+    other = {"execution": "bad"} if rng.random() < 0.5 else {"attempt": 99}
+    bad = Row(first.attempt._replace(**other), {**first.value, "n": 77}, first.partition)
     place = next(at for at, row in enumerate(log) if row.attempt and row.attempt.batch == first.attempt.batch)
     return [*log[:place], bad, *log[place:]]
 

@@ -13,7 +13,7 @@ from tests.support.streams import spec
 from twinstream.adapters.memory import ManualClock
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.snapshot import delta, merged, restore, snapshot
 from twinstream.ports import Batch
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake
@@ -66,6 +66,7 @@ class Reader:
     order: str
     partitions: int = 1
     known: bool = True
+    saved: list[bytes] = field(default_factory=list)
     comparison: Comparison = field(init=False)
     intake: Intake = field(init=False)
 
@@ -106,10 +107,17 @@ class Reader:
         check_accounts(self.comparison)
 
     def restart(self) -> None:
-        """Go on with a new comparison that knows only what the bytes of a checkpoint kept."""
-        state = checkpoint.decode(checkpoint.encode(snapshot(self.comparison)))
+        """Go on with a new comparison that knows only what the bytes of checkpoints kept.
+
+        The first is a whole one, and after it each fourth; the others are deltas.
+        """
+        if len(self.saved) % 4 == 0:
+            self.saved = [checkpoint.encode(snapshot(self.comparison))]
+        else:
+            self.saved.append(checkpoint.encode(delta(self.comparison)))
+        whole, *deltas = map(checkpoint.decode, self.saved)
         self._fresh(self.intake.positions)
-        restore(self.comparison, state, self.codec.form, 0.0)
+        restore(self.comparison, merged(whole, deltas), self.codec.form, 0.0)
 
     def end(self) -> None:
         """Both sides end."""

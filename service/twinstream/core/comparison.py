@@ -241,9 +241,10 @@ class Comparison:
     def _settle_batches(self, side: Side) -> None:
         """Take in what closed batches decide: a difference counts, or something was not checked."""
         assert self.retries is not None
+        was_held = self.is_held
         moment, holes = self.retries.settle(side)
-        if moment is not None:
-            self.ledger.stand(moment)
+        if was_held and not self.is_held:
+            self.ledger.settle_held(moment)
         for hole in holes:
             self.hole(hole)
             for scope in self.scopes:

@@ -23,6 +23,9 @@ from twinstream.core.replays import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.strays import Strays
 
+FOUND_LIMIT = 10_000
+"""So many differences are shown as tainted where what was held is dropped."""
+
 
 class Divergence(NamedTuple):
     """A finding, numbered from 0 in the order in which they were found; -1 while it is provisional.
@@ -64,6 +67,7 @@ class Ledger:
         self.diverged_at: int | None = None
         self.retries = None if rules.replay_horizon is None else Retries(rules.replay_horizon)
         self._closed: list[Divergence] = []
+        self._found_while_held: list[Divergence] = []
 
     def unmatched(self, side: Side) -> int:
         """How many events of a side are not settled."""
@@ -136,6 +140,14 @@ class Ledger:
         if self.retries is None or not self.retries.hold(moment):
             self.stand(moment)
 
+    def settle_held(self, moment: int | None) -> None:
+        """What was held counts as of a moment; without one it does not, and its differences are tainted."""
+        found, self._found_while_held = self._found_while_held, []
+        if moment is not None:
+            self.stand(moment)
+        else:
+            self._closed += [divergence._replace(tainted=True) for divergence in found]
+
     def stand(self, moment: int) -> None:
         """A difference that was proven at a moment counts."""
         self.diverged_at = moment if self.diverged_at is None else min(self.diverged_at, moment)
@@ -145,6 +157,9 @@ class Ledger:
         self.closed_by_kind[finding.kind] += 1
         self.found_by_kind[finding.kind] += 1
         self._closed.append(divergence)
+        is_held = self.retries is not None and self.retries.held_at is not None
+        if is_held and not tainted and len(self._found_while_held) < FOUND_LIMIT:
+            self._found_while_held.append(divergence)
         alone = finding.left is None or finding.right is None
         if alone:
             ordered = ordered_class(self._rules.order, finding.event[0][0]) is not None

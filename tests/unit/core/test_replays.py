@@ -370,6 +370,20 @@ def test_a_retry_with_other_rows_is_a_hole_and_no_difference() -> None:
     assert len(reader.reasons()) == 1
 
 
+def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted() -> None:
+    reader = Reader(replays("total"))
+    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
+    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
+    reader.comparison.review()
+    found = reader.comparison.take_closed()
+    assert [divergence.tainted for divergence in found] == [False]
+    assert reader.comparison.take_closed() == []
+    reader.read(RIGHT, [value("2/y/0.0", 1)])
+    (again,) = reader.comparison.take_closed()
+    assert again == found[0]._replace(tainted=True)
+    assert not reader.comparison.is_held
+
+
 def test_a_policy_that_is_strict_remembers_nothing() -> None:
     reader = Reader("unordered")
     reader.read(LEFT, rows("1/e/0.0:a 1/f/0.0:a"))
