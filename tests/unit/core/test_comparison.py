@@ -79,6 +79,30 @@ def test_two_leftovers_of_one_identity_are_one_changed_event(order: str) -> None
     assert driver.kinds() == ["changed"]
 
 
+def test_an_event_that_turns_up_far_away_keeps_the_witness_of_its_lack() -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, [record({"k": "moved"}), *run(MEETING_RUN)])
+    driver.feed(RIGHT, run(MEETING_RUN))
+    driver.comparison.review()
+    assert driver.kinds() == ["missing"]
+    driver.feed(RIGHT, [record({"k": "moved"})])
+    driver.end()
+    (found,) = driver.findings()
+    assert found.finding.kind == "reordered"
+    assert [event[2] for _, event in found.finding.witness] == [1, 0]
+    assert driver.comparison.ledger.closed_by_kind == {"missing": 0, "reordered": 1}
+
+
+def test_a_difference_that_no_known_one_may_cover_is_in_no_dispute() -> None:
+    driver = take("total", "L:a1 R:b1")
+    assert driver.comparison.scopes
+    assert not driver.comparison.in_dispute
+
+
+def test_while_both_sides_are_open_nothing_faces_an_end() -> None:
+    assert take("unordered", "L:a1 R:b1").comparison.provisional() == []
+
+
 def test_an_open_scope_is_explained_provisionally() -> None:
     driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
     assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]

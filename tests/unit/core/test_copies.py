@@ -81,6 +81,18 @@ def test_a_barrier_that_lacks_the_same_copies_on_both_sides_at_the_end_is_no_dif
     assert (driver.comparison.matched, driver.comparison.diverged, driver.comparison.holes) == (4, False, [])
 
 
+def test_the_copies_that_a_barrier_has_at_the_end_are_one_event_all_the_same() -> None:
+    driver = Driver(spec(ORDER, KINDS))
+    for side in Side:
+        driver.comparison.expect_partitions(side, range(4))
+        feed(driver, side, (0, day(1)), (1, day(1)), (2, day(1)), (1, ride(2)))
+        assert len(driver.comparison.copies[side]) == len(list(driver.comparison.copies[side])) == 4
+    driver.end()
+    assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
+    assert [driver.comparison.accounts[side].ignored for side in Side] == [2, 2]
+    assert not any(driver.comparison.unmatched(side) for side in Side)
+
+
 def test_a_copy_that_only_one_side_has_at_the_end_is_never_passed_over(driver: Driver) -> None:
     feed(driver, LEFT, (0, day(1)), (1, day(1)))
     feed(driver, RIGHT, (0, day(1)))

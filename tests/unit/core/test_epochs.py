@@ -140,6 +140,7 @@ def test_what_is_proven_missing_takes_nothing_with_it_that_waits_behind_a_barrie
     driver.feed(RIGHT, [ride(number) for number in range(1, 71)], [second * 1000 for second in range(1, 71)])
     driver.comparison.survey((True, True))
     assert driver.kinds() == ["missing"]
+    assert [since_ms for _, since_ms in driver.comparison.index.unmatched(LEFT)] == [71_000] * 4
     driver.feed(RIGHT, behind)
     assert driver.comparison.matched == 74
     assert [driver.held(side) for side in Side] == [[], []]
@@ -179,9 +180,11 @@ def test_what_a_side_behind_has_left_when_a_part_closes_is_set_aside_with_the_ba
 
 
 def test_a_part_that_is_set_aside_within_that_is_explained_with_it() -> None:
-    driver = met_again_behind_a_barrier((LEFT, ride(1)), (RIGHT, ride(2)))
+    rides = [ride(number, key=8) for number in range(1 + MEETING_RUN)]
+    driver = met_again_behind_a_barrier(*((LEFT, one) for one in rides), *((RIGHT, one) for one in rides[1:]))
     (scope,) = driver.comparison.scopes
-    assert [len(piece) for piece in scope.pieces] == [2, 2]
+    assert [len(piece) for piece in scope.pieces] == [2 + MEETING_RUN, 1 + MEETING_RUN]
     driver.feed(RIGHT, [day(1)])
     driver.end()
-    assert driver.kinds() == ["extra", "extra", "missing", "missing"]
+    assert driver.kinds() == ["extra", "missing", "missing"]
+    assert driver.comparison.matched == 2 * MEETING_RUN + 1

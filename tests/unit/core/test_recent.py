@@ -24,6 +24,15 @@ def test_a_copy_within_the_limit_keeps_a_content_known() -> None:
     assert recent.has(b"a")
 
 
+def test_a_content_is_forgotten_with_the_last_of_its_copies() -> None:
+    recent = RecentMatches(2, bytes)
+    known = []
+    for content in (b"a", b"a", b"b", b"c"):
+        recent.note([content])
+        known.append(recent.has(b"a"))
+    assert known == [True, True, True, False]
+
+
 def test_a_limit_of_nothing_remembers_nothing() -> None:
     recent = RecentMatches(0, bytes)
     recent.note([b"a"])

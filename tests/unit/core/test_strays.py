@@ -18,6 +18,7 @@ def test_of_equal_strays_the_oldest_is_claimed_first_and_each_once() -> None:
     strays = noted("a", "b", "a")
     assert [strays.claim(LEFT, "a") for _ in range(3)] == [0, 2, None]
     assert strays.claim(LEFT, "b") == 1
+    assert strays._waiting == ({}, {})
 
 
 def test_a_stray_is_claimed_of_its_own_side_only() -> None:

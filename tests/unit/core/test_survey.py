@@ -124,8 +124,8 @@ def test_two_overdue_events_of_one_identity_are_one_change() -> None:
 def hidden_copy(more: str) -> Driver:
     """A copy is lost, and fresh copies of the same event keep taking its place."""
     stream = driver(more)
-    lose(stream, "a", 0)
-    for second in range(1, 200):
+    lose(stream, "a", 1000)
+    for second in range(1001, 1200):
         stream.feed(LEFT, [event("a")], [second * SECOND])
         stream.feed(RIGHT, [event("a")], [second * SECOND])
     return stream

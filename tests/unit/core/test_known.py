@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from twinstream.core.events import Event, Form
+from twinstream.core.findings import Finding
+from twinstream.core.known import Known, KnownDifference
+
+FINDING = Finding("missing", Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0), None, ())
+
+
+def rule(
+    name: str = "K-1", *, covers: bool = True, count: int = 0, share: float | None = None
+) -> KnownDifference:
+    return KnownDifference(name, lambda _: covers, count, share)
+
+
+def allowed(known: KnownDifference, matched: int) -> int:
+    """How many findings are within the ceiling."""
+    return next(hits for hits in range(1000) if not known.allows(hits, matched))
+
+
+def test_a_count_is_the_ceiling_whatever_has_matched() -> None:
+    assert [allowed(rule(count=3), matched) for matched in (0, 1000)] == [3, 3]
+    assert allowed(rule(), 1000) == 0
+
+
+def test_a_share_is_of_the_pairs_matched_so_far_and_at_least_one() -> None:
+    assert [allowed(rule(share=0.1), matched) for matched in (0, 5, 15, 40)] == [1, 1, 2, 4]
+
+
+def test_beyond_a_ceiling_nothing_is_within_it() -> None:
+    assert not rule(count=3).allows(4, 0)
+    assert not rule(share=0.1).allows(3, 15)
+
+
+def test_the_first_rule_that_covers_a_finding_within_its_ceiling_explains_it() -> None:
+    known = Known([rule("K-1", covers=False, count=9), rule("K-2", count=1), rule("K-3", count=1)])
+    assert [known.explain(FINDING, 0) for _ in range(3)] == ["K-2", "K-3", None]
+    assert known.hits == {"K-2": 1, "K-3": 1}
+
+
+def test_rules_are_open_until_each_is_at_its_ceiling() -> None:
+    known = Known([rule("K-1", count=1), rule("K-2", count=1)])
+    for _ in range(2):
+        assert known.open(0)
+        known.explain(FINDING, 0)
+    assert not known.open(0)

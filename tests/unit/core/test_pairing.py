@@ -1,0 +1,65 @@
+"""Streams are words whose letters are events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from twinstream.core.orders import Keyed, Lanes, Order
+from twinstream.core.pairing import Item, Pairing, pair, pair_bag
+
+
+def items(word: str, lane: Any = None) -> list[Item]:
+    """Events of one lane; without it, of a lane for each letter, which is a bag."""
+    return [
+        Item(place, letter.encode(), letter.encode() if lane is None else lane)
+        for place, letter in enumerate(word)
+    ]
+
+
+def paired(left: list[Item], right: list[Item], order: Order | None = None, *, whole: bool = True) -> Pairing:
+    return pair(order or Lanes(), left, right, lambda *_: False, whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "clean"), [("xab", "aby", 0), ("abx", "yab", 0), ("xab", "yab", 2), ("ab", "ab", 2)]
+)
+def test_in_a_sequence_the_pairs_behind_the_last_difference_of_both_sides_are_clean(
+    left: str, right: str, clean: int
+) -> None:
+    assert paired(items(left, "k"), items(right, "k")).clean == clean
+
+
+@pytest.mark.parametrize(("left", "right", "clean"), [("abx", "ab", 0), ("ab", "abx", 0), ("ab", "ba", 2)])
+def test_where_order_is_free_nothing_is_clean_while_anything_differs(
+    left: str, right: str, clean: int
+) -> None:
+    one, other = ([item._replace(route=(item.route, "k")) for item in items(word)] for word in (left, right))
+    assert paired(items(left), items(right)).clean == clean
+    assert pair_bag(items(left), items(right), whole=True).clean == clean
+    assert paired(one, other, Keyed(Lanes())).clean == clean
+
+
+def test_each_key_is_paired_by_itself() -> None:
+    left, right = (
+        [item._replace(route=(key, "k")) for item, key in zip(items(word), "1122", strict=True)]
+        for word in ("abcd", "acbd")
+    )
+    found = paired(left, right, Keyed(Lanes()))
+    assert (found.pairs, found.left_rest, found.right_rest) == ([(0, 0), (3, 3)], [1, 2], [1, 2])
+
+
+def test_what_has_not_been_answered_keeps_its_order() -> None:
+    found = pair_bag(items("abacb"), items("a"), whole=False)
+    assert (found.pairs, found.left_tail, found.left_rest) == ([(0, 0)], [1, 2, 3, 4], [])
+
+
+def test_pairs_that_are_not_equal_after_all_are_a_difference_behind_which_less_is_clean() -> None:
+    pairing = Pairing([(n, n) for n in range(5)], clean=5, epochs=1)
+    pairing.part(lambda i, _: i in (1, 3))
+    assert (pairing.pairs, pairing.unlike) == ([(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)])
+    assert (pairing.clean, pairing.epochs) == (1, 0)
+    pairing.clean = 0
+    pairing.part(lambda i, _: i == 0)
+    assert pairing.clean == 0
