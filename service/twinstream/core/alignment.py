@@ -50,7 +50,7 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
     >>> align("abcde", "b", 10, whole=True)
     Alignment(pairs=[(1, 0)], left_end=5, right_end=1, exhausted=False)
     """
-    furthest = {1: 0}
+    furthest: dict[int, int] = {}
     history: list[dict[int, int]] = []
     arrived = (-1, 0, 0)
     for differences in range(budget + 1):

@@ -40,5 +40,5 @@ class Rendezvous:
 
     def _trim(self, side: Side) -> None:
         epochs = self._epochs[side]
-        while epochs and sum(map(len, epochs)) > self._limit:
+        while sum(map(len, epochs)) > self._limit:
             epochs.popleft()
