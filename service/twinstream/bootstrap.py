@@ -83,7 +83,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
 def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
     """A worker on real Kafka and Redis."""
     source, store = _make_source(settings, spec), RedisStore(settings.redis, spec.name, brief.token)
-    caution = Caution(Trail(brief.trail), brief.suspicion)
+    caution = Caution(Trail(brief.trail), brief.suspicion, settings.memory_limit)
     return Worker(spec, source, store, publisher, SystemClock(), caution)
 
 

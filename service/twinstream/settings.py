@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import ValidationError, field_validator
+from pydantic import ByteSize, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     """What the service needs to know beside its comparison files.
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
-    holds librdkafka properties; they reach the client unchanged.
+    holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -37,6 +37,7 @@ class Settings(BaseSettings):
     bind: str = DEFAULT_BIND
     read_from: Literal["earliest"] = "earliest"
     kafka: dict[str, str | int | bool] = {}
+    memory_limit: ByteSize | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -126,6 +127,6 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
 def _origin(name: str, given: dict[str, Any], config: str | None) -> str:
     """Where the value of a setting came from."""
     if name in given:
-        return f"flag --{name.replace('read_', '')}"
+        return f"flag --{name.removeprefix('read_').replace('_', '-')}"
     variable = f"TWINSTREAM_{name.upper()}"
     return f"variable {variable}" if variable in os.environ else f"settings file {config}"

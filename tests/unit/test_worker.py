@@ -12,6 +12,7 @@ from twinstream.adapters.memory import MemorySource, MemoryStore
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.ports import Checkpoint, Stored
+from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.worker import PUT_OFF_SECONDS, Worker
 from twinstream.spec.load import loads
 
@@ -196,6 +197,18 @@ def test_a_difference_counts_that_stands_before_the_undecodable_record_of_its_ba
     status = bench.run(worker)
     assert status.verdict == "DIVERGED"
     assert status.accounts.candidate.undecodable == 1
+
+
+def test_a_matcher_beyond_its_memory_limit_keeps_nothing_more_and_says_so() -> None:
+    bench = Bench()
+    store = MemoryStore(bench.storage, "worker")
+    caution = Caution(Trail(), memory_limit_bytes=1)
+    worker = Worker(loads(bench.spec), bench.source, store, bench.publisher, bench.clock, caution)
+    assert worker.start()
+    bench.write_both(("a", 1))
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "the memory limit of a matcher (1 bytes, " in status.reason
 
 
 def test_one_undecodable_record_beyond_the_budget_makes_the_verdict_inconclusive() -> None:

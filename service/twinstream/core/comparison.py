@@ -190,7 +190,7 @@ class Comparison:
         if self.ended[side.other] and self._unanswered(side):
             self._face_an_end(side)
         if self.ledger.waiting > self.rules.unmatched_limit:
-            self._overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
+            self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
@@ -301,8 +301,8 @@ class Comparison:
             self.ledger.give_up(side, event)
         self.ledger.held.left(events)
 
-    def _overflow(self, limit: str) -> None:
-        """Memory is full: from here on events are only counted."""
+    def overflow(self, limit: str) -> None:
+        """Memory is full, since a limit was reached: from here on events are only counted."""
         self.overflowing = True
         self.hole(Hole(f"{limit} was reached: what came after was not compared"))
 
@@ -501,7 +501,7 @@ class Comparison:
                 self._settle_proven(proven)
                 return self.survey(at_end)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
-            self._overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
+            self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
 
     def settle(self) -> None:

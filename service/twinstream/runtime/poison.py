@@ -78,10 +78,11 @@ class Trail:
 
 
 class Caution(NamedTuple):
-    """How a matcher is careful: the trail that it leaves, and what it is told to suspect."""
+    """How a matcher is careful: the trail that it leaves, what it suspects, and the most memory it takes."""
 
     trail: Trail
     suspicion: Suspicion = NO_SUSPICION
+    memory_limit_bytes: int | None = None
 
 
 class Isolation:

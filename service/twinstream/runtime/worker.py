@@ -28,6 +28,7 @@ from twinstream.ports import Batch, Checkpoint, Clock, Gap, Publisher, Source, S
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.journal import Journal
+from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.topics import TopicBook
@@ -306,7 +307,14 @@ class Worker:
         pause = RETRY_STORE_SECONDS if self._store_trouble else BEAT_SECONDS
         self._next_save = started + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
 
+    def _watch_memory(self) -> None:
+        """Stop keeping events before the kernel stops the process."""
+        limit = self._caution.memory_limit_bytes
+        if limit is not None and not self.comparison.overflowing and (taken := resident_bytes()) > limit:
+            self.comparison.overflow(f"the memory limit of a matcher ({limit:,} bytes, {taken:,} taken)")
+
     def _look(self) -> None:
+        self._watch_memory()
         ends = self._source.ends()
         self._at_end = at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         self._ends_before = {side: dict(ends[side]) for side in Side}

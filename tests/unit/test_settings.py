@@ -1,0 +1,67 @@
+"""The settings of the service: flags before environment before file, and what is wrong in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twinstream.errors import SettingsError
+from twinstream.settings import load
+
+GIB = 1 << 30
+
+
+def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("brokers: file:1\nredis: redis://file\nmemory_limit: 1GiB\n")
+    monkeypatch.setenv("TWINSTREAM_REDIS", "redis://variable")
+    monkeypatch.setenv("TWINSTREAM_MEMORY_LIMIT", "2GiB")
+    settings = load({"memory_limit": "3GiB", "brokers": None}, str(file))
+    assert (settings.brokers, settings.redis, settings.memory_limit) == (
+        "file:1",
+        "redis://variable",
+        3 * GIB,
+    )
+
+
+def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -> None:
+    settings = load({}, None)
+    assert (settings.memory_limit, settings.bind) == (None, "127.0.0.1:8080")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"memory_limit": "much"}, "flag --memory-limit: could not parse value and unit from byte string"),
+        ({"bind": "0.0.0.0:80"}, "flag --bind: '0.0.0.0:80' is not a loopback address"),
+        ({"bind": "localhost"}, "flag --bind: 'localhost' is not HOST:PORT"),
+        ({"read_from": "yesterday"}, "flag --from: "),
+    ],
+)
+def test_a_wrong_flag_is_named(flags: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said.replace("(", r"\(")):
+        load(flags, None)
+
+
+def test_an_unknown_key_of_the_file_is_named_with_those_that_are_known(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("broker: file:1\n")
+    with pytest.raises(SettingsError, match="`broker` is no setting; known are brokers, redis, bind"):
+        load({}, str(file))
+
+
+@pytest.mark.parametrize(("text", "said"), [("- a\n", "must be a mapping"), ("a: [\n", "is not YAML")])
+def test_a_file_that_holds_no_settings_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=said):
+        load({}, str(file))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        load({}, str(tmp_path / "none.yaml"))
