@@ -11,7 +11,7 @@ from twinstream.core.pairing import Item, Pairing
 from twinstream.core.related_pairing import pair_related
 
 
-def pairing(left: str, right: str, dependent: str) -> Pairing:
+def pairing(left: str, right: str, dependent: str, *, whole: bool = True) -> Pairing:
     """Of words whose letters are events; `dependent` lists the pairs of letters that are."""
     words = left, right
     pieces = [[Item(place, letter.encode(), None) for place, letter in enumerate(word)] for word in words]
@@ -20,7 +20,7 @@ def pairing(left: str, right: str, dependent: str) -> Pairing:
     def related(side: Side, one: int, other: Side, another: int) -> bool:
         return frozenset((words[side][one], words[other][another])) in pairs
 
-    return pair_related(*pieces, related, whole=True)
+    return pair_related(*pieces, related, whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,34 @@ def test_what_is_left_over_is_not_more_than_what_differs(
     found = pairing(left, right, dependent)
     rest = [left[place] for place in found.left_rest], [right[place] for place in found.right_rest]
     assert ("".join(rest[0]), "".join(rest[1])) == (missing, extra)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "dependent", "lost", "open_still"),
+    [("xqa", "a", "xa", [0], [1]), ("yax", "a", "ya xa", [0], [2]), ("xa", "ax", "xa", [0], [])],
+)
+def test_while_the_sides_go_on_only_what_the_other_is_past_or_has_moved_is_a_difference(
+    left: str, right: str, dependent: str, lost: list[int], open_still: list[int]
+) -> None:
+    found = pairing(left, right, dependent, whole=False)
+    assert (found.left_rest, found.left_tail) == (lost, open_still)
+
+
+def test_where_the_other_is_past_nothing_the_oldest_event_is_the_best_guess() -> None:
+    for left, right, rest in (("xy", "z", ([0], [])), ("", "yz", ([], [0]))):
+        found = pairing(left, right, "", whole=False)
+        assert (found.left_rest, found.right_rest, found.clean) == (*rest, 0)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "clean"), [("xab", "ab", 2), ("ab", "xab", 2), ("axb", "ab", 1), ("ab", "axb", 1)]
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_pairs_behind_the_last_difference_are_clean(
+    left: str, right: str, clean: int, whole: bool
+) -> None:
+    assert pairing(left, right, "ab xa xb", whole=whole).clean == clean
+    assert pairing("ab", "ab", "ab").clean == 2
 
 
 def test_copies_are_paired_in_order() -> None:
