@@ -370,6 +370,19 @@ def test_a_retry_with_other_rows_is_a_hole_and_no_difference() -> None:
     assert len(reader.reasons()) == 1
 
 
+def test_where_a_comparison_halts_its_difference_still_waits_for_the_batch() -> None:
+    for more, diverged in (("2/y/0.0", True), ("1/y/0.0", False)):
+        reader = Reader(replays("total", more="on_divergence: halt\n"))
+        reader.read(LEFT, [value("1/e/0.0", 1), value("2/e/0.0", 3)])
+        reader.read(RIGHT, [value("1/x/0.0", 2)])
+        assert reader.comparison.halted
+        reader.read(RIGHT, [value(more, 1)])
+        assert not reader.comparison.diverged
+        reader.end()
+        assert reader.comparison.diverged == diverged
+        assert len(reader.reasons()) == (not diverged)
+
+
 def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted() -> None:
     reader = Reader(replays("total"))
     reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
