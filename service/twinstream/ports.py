@@ -161,9 +161,10 @@ class Store(Protocol):
     def save(self, checkpoint: Checkpoint) -> None:
         """Let a checkpoint take effect in one step, and prolong the lease.
 
-        Saving a sequence number again changes nothing. A base replaces whatever there is. Raises Fenced when
-        another owner has taken over, and Outdated when the store does not hold what a delta builds on. After
-        any error but Fenced it is open whether it took effect: a base, under a new number, is to be next.
+        Saving a sequence number again changes nothing. A base replaces whatever there is but a newer save of
+        the same owner, behind which it arrives. Raises Fenced when another owner has taken over, and Outdated
+        when the store does not hold what a delta builds on. After any error but Fenced it is open whether it
+        took effect: a base, under a new number, is to be next.
         """
         ...
 

@@ -144,6 +144,26 @@ def test_saving_a_sequence_again_changes_nothing(open_store: Open) -> None:
     assert store.load() == (8, b"head 8", (b"once", b"delta"), {})
 
 
+def test_a_save_that_arrives_late_does_not_take_effect_over_a_newer_one(open_store: Open) -> None:
+    store = open_store("a")
+    store.acquire()
+    store.save(base(1))
+    store.save(delta(2, 1, d=b"{}"))
+    with pytest.raises(Outdated):
+        store.save(base(1))
+    assert store.load() == (2, b"head 2", (b"base", b"delta"), {"d": b"{}"})
+
+
+def test_a_new_owner_may_replace_what_another_saved_under_a_higher_number(open_store: Open) -> None:
+    first, second = open_store("a"), open_store("b")
+    first.acquire()
+    first.save(base(9))
+    first.release()
+    second.acquire()
+    second.save(base(3, b"anew"))
+    assert second.load().bodies == (b"anew",)
+
+
 def test_an_owner_may_go_on_when_nobody_took_over_though_its_lease_ended(open_store: Open) -> None:
     store = open_store("a")
     store.acquire()

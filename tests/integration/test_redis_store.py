@@ -246,6 +246,15 @@ def test_a_fail_over_in_the_middle_of_a_sweep_does_not_cost_the_older_state_its_
     assert store.load() == LOADED[1]
 
 
+def test_a_clearing_that_arrives_late_does_not_forget_what_was_saved_since(owner: Open) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    store.at, store.before = store.calls + 2, lambda: owner("a").save(BASE)
+    with pytest.raises(Outdated):
+        store.clear()
+    assert store.load() == LOADED[2]
+
+
 def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
     owner: Open, client: redis.Redis
 ) -> None:

@@ -158,6 +158,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self.owner: str | None = None
         self.lease: str | None = None
+        self.writer: str | None = None
         self.stored = Stored(None, b"", (), {})
         self.down: str | None = None
 
@@ -187,9 +188,11 @@ class MemoryStore:
         stored = storage.stored
         if stored.sequence == checkpoint.sequence:
             return
-        if checkpoint.after is not None and checkpoint.after != stored.sequence:
-            raise Outdated(f"the store holds checkpoint {stored.sequence}, not {checkpoint.after}")
+        late = storage.writer == self._token and checkpoint.sequence < (stored.sequence or 0)
+        if late or checkpoint.after not in (None, stored.sequence):
+            raise Outdated(f"the store holds checkpoint {stored.sequence}, on which this one does not follow")
         bodies = () if checkpoint.after is None else stored.bodies
+        storage.writer = self._token
         storage.stored = Stored(
             checkpoint.sequence,
             checkpoint.head,

@@ -116,7 +116,7 @@ class RedisStore:
 
     def clear(self) -> None:
         """Forget everything that was saved. Raises Fenced."""
-        self._step(redis_scripts.CLEAR, 0)
+        self._step(redis_scripts.CLEAR, self._read_manifest().number)
         self._live = ()
         self._sweep()
 
@@ -171,9 +171,8 @@ class RedisStore:
         manifest = self._read_manifest()
         staged = self._run(self._redis.smembers, self._staged)
         orphans = iter(sorted({name.decode() for name in staged}.difference(manifest.live)))
-        sequence = "" if manifest.sequence is None else manifest.sequence
         while portion := list(islice(orphans, SWEPT)):
-            if self._step(redis_scripts.SWEEP, sequence, portion) == b"moved":
+            if self._step(redis_scripts.SWEEP, manifest.number, portion) == b"moved":
                 return
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -244,7 +243,7 @@ class RedisStore:
         if answer == b"fenced":
             raise Fenced("another process has taken this comparison over")
         if answer in (b"outdated", b"incomplete"):
-            raise Outdated(f"redis at {self._place} does not hold what this checkpoint builds on")
+            raise Outdated(f"redis at {self._place} holds a checkpoint on which this one does not follow")
         return answer
 
     def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
@@ -264,6 +263,11 @@ class _Manifest(NamedTuple):
     head: bytes
     bodies: list[list[str]]
     reports: list[str]
+
+    @property
+    def number(self) -> int | str:
+        """The sequence as scripts compare it."""
+        return "" if self.sequence is None else self.sequence
 
     @property
     def live(self) -> list[str]:

@@ -37,10 +37,12 @@ end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 """
 
-# A delta (its fifth argument is what it builds on) needs that, as parts.
+# A save of this owner may arrive behind a newer one. A delta needs what it builds on: its fifth argument.
 _GUARD = """
 local sequence = redis.call('HGET', KEYS[4], 'sequence')
 if sequence == ARGV[4] then return 'done' end
+local own = redis.call('HGET', KEYS[4], 'epoch') == ARGV[3]
+if own and tonumber(sequence) > tonumber(ARGV[4]) then return 'outdated' end
 if ARGV[5] ~= '' and sequence ~= ARGV[5] then return 'outdated' end
 """
 
@@ -99,4 +101,11 @@ return 'done'
 """
 )
 
-CLEAR = _FENCE + "redis.call('DEL', KEYS[4]) return 'done'"
+CLEAR = (
+    _FENCE
+    + """
+if (redis.call('HGET', KEYS[4], 'sequence') or '') ~= ARGV[4] then return 'outdated' end
+redis.call('DEL', KEYS[4])
+return 'done'
+"""
+)
