@@ -157,7 +157,7 @@ def _restore_waiting(
 def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
     """The oldest copies of bags that have waited without a break for longer than these copies."""
     chains = comparison.index.chains(side)
-    return [[copies[0][1], copies[0][2], since_ms] for since_ms, copies in chains]
+    return sorted([copies[0][1], copies[0][2], since_ms] for since_ms, copies in chains)
 
 
 def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
