@@ -18,9 +18,10 @@ from typing import Any
 
 import structlog
 import uvicorn
+from confluent_kafka import Message
 from prometheus_client import CollectorRegistry
 
-from twinstream.adapters.kafka import KafkaSource, whole_record
+from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import StatusCollector, exposition
 from twinstream.adapters.redis import RedisStore
@@ -32,7 +33,7 @@ from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
 from twinstream.runtime.worker import Worker
-from twinstream.settings import Settings, split_address
+from twinstream.settings import Settings, split_address, time_of
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.status import Version
@@ -89,10 +90,19 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) ->
 
 def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
     topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+    read, first = whole_record if spec.whole else Message.value, _read_from(settings)
     marked = spec.duplicates.policy == "replays"
-    if spec.whole:
-        return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, whole_record, headers=marked)
-    return KafkaSource(settings.brokers, spec.name, topics, settings.kafka, headers=marked)
+    return KafkaSource(
+        settings.brokers, spec.name, topics, settings.kafka, read, headers=marked, read_from=first
+    )
+
+
+def _read_from(settings: Settings) -> int | None:
+    """The time in milliseconds from which on records are read; None for all of them."""
+    if settings.read_from == "latest":
+        return LATEST
+    moment = time_of(settings.read_from)
+    return None if moment is None else int(moment.timestamp() * 1000)
 
 
 def _die_with_parent() -> None:
@@ -125,6 +135,12 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise SettingsError(f"two comparison files have the name {twice!r}: give each its own")
+    for spec in specs:
+        if settings.read_from != "earliest" and not spec.start.is_cut:
+            raise SettingsError(
+                f"--from {settings.read_from} leaves out the beginnings of both topics, which `start: "
+                f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time or barrier)"
+            )
     _try_settings(settings, specs[0])
     listening = _bind(settings.bind)
     host, port = listening.getsockname()[:2]

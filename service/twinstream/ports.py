@@ -82,6 +82,10 @@ class Source(Protocol):
         """Both topics as they are now. Raises SourceError."""
         ...
 
+    def bound(self) -> Positions | None:
+        """The offsets below which nothing is to be read, where that was asked for. Raises SourceError."""
+        ...
+
     def seen(self) -> Mapping[Side, Topic | None]:
         """Both topics as last looked at, None for one that is not there; it asks nobody.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from pydantic import ByteSize, ValidationError, field_validator
@@ -35,7 +36,7 @@ class Settings(BaseSettings):
     brokers: str = "localhost:9092"
     redis: str = "redis://localhost:6379/0"
     bind: str = DEFAULT_BIND
-    read_from: Literal["earliest"] = "earliest"
+    read_from: str = "earliest"
     kafka: dict[str, str | int | bool] = {}
     memory_limit: ByteSize | None = None
 
@@ -50,6 +51,15 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags before environment before file."""
         return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
+
+    @field_validator("read_from")
+    @classmethod
+    def _from(cls, read_from: str) -> str:
+        if read_from not in {"earliest", "latest"} and time_of(read_from) is None:
+            raise ValueError(
+                f"{read_from!r} is not earliest, latest or a time with its zone, like 2026-01-01T00:00:00Z"
+            )
+        return read_from
 
     @field_validator("bind")
     @classmethod
@@ -82,6 +92,15 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
         raise errors.SettingsError(f"environment: {error}") from None
     except ValidationError as error:
         raise _violation(error, given, config) from None
+
+
+def time_of(text: str) -> datetime | None:
+    """The instant that a text names; None for one that names none, or has no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -87,6 +87,10 @@ class SimulatedSource:
             raise SourceError("the broker does not answer")
         return {side: self._broker.described(side) for side in Side}
 
+    def bound(self) -> Positions | None:
+        """Everything may be read."""
+        return None
+
     def seen(self) -> Mapping[Side, Topic | None]:
         """Both topics as of a look, which it takes now and then while the broker answers."""
         if not self._broker.away and self._scheduler.now >= self._looks_at:

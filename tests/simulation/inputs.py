@@ -116,6 +116,7 @@ def _spec(order: Order) -> Spec:
         order,
         identity=["n"],
         show=["type", "k", "n", "v"],
+        limits={"lead": "1d"},
         evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},
         undecodable={"budget": 5},
     )

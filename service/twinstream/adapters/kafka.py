@@ -31,6 +31,7 @@ from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
 BATCH_RECORDS = 1000
+LATEST = -1
 METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
 """A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s does not answer."""
@@ -77,6 +78,7 @@ class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
     `read` makes a record of a message: its value, or `whole_record`. `headers`: batches carry them, too.
+    `read_from`: a time in milliseconds, or `LATEST`, below which nothing is read on a first start.
     """
 
     def __init__(
@@ -89,10 +91,11 @@ class KafkaSource:
         *,
         headers: bool = False,
         look_seconds: float = LOOK_SECONDS,
+        read_from: int | None = None,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
         self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
-        self._names = dict(topics)
+        self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties)
         self._watch = Watch(self._admin.look, look_seconds)
 
@@ -104,6 +107,15 @@ class KafkaSource:
                 raise SourceError(f"topic {self._names[side]}: there is no such topic")
             found[side] = topic
         return found
+
+    def bound(self) -> Positions | None:
+        """Where `read_from` lies: at the ends for `LATEST`, else at that time. Raises SourceError."""
+        if self._read_from is None:
+            return None
+        topics = self.topics()
+        if self._read_from == LATEST:
+            return {side: topic.ends for side, topic in topics.items()}
+        return {side: self._admin.offsets_at(side, topic, self._read_from) for side, topic in topics.items()}
 
     def seen(self) -> Mapping[Side, Topic | None]:
         """Both topics as its thread saw them last."""

@@ -53,14 +53,33 @@ class TopicsAdmin:
 
     def look(self) -> Look:
         """Both topics as they are, None for one that is not there. Raises SourceError."""
+        client = self._connected()
+        names = TopicCollection(list(self._topics.values()))
+        described = client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
+        return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
+
+    def offsets_at(self, side: Side, topic: Topic, timestamp_ms: int) -> dict[int, int]:
+        """By partition, the first record from that time or later; else the end. Raises SourceError."""
+        name = self._topics[side]
+        places = [TopicPartition(name, partition) for partition in topic.first]
+        spec = OffsetSpec.for_timestamp(timestamp_ms)
+        asked = self._connected().list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
+        try:
+            found = {place.partition: future.result().offset for place, future in asked.items()}
+        except KafkaException as error:
+            raise _silent(name, error) from None
+        return {
+            partition: topic.ends[partition] if offset < 0 else offset
+            for partition, offset in sorted(found.items())
+        }
+
+    def _connected(self) -> AdminClient:
         if self._client is None:
             try:
                 self._client = AdminClient(self._config)
             except KafkaException as error:
                 raise SourceError(f"kafka settings: {error.args[0].str()}") from None
-        names = TopicCollection(list(self._topics.values()))
-        described = self._client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
-        return {side: self._topic(self._client, name, described[name]) for side, name in self._topics.items()}
+        return self._client
 
     def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
         try:

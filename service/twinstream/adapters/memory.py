@@ -30,6 +30,7 @@ class MemorySource:
         self._deleted: set[Side] = set()
         self._looking = False
         self.down: str | None = None
+        self.read_from_ms: int | None = None
 
     # -- what is done to the topics ------------------------------------------------------------------------
 
@@ -82,6 +83,11 @@ class MemorySource:
         for side in self._deleted:
             raise SourceError(f"topic {side.name}: there is no such topic")
         return {side: topic.described() for side, topic in self._topics.items()}
+
+    def bound(self) -> Positions | None:
+        """The first records from `read_from_ms` on; else the ends."""
+        at = self.read_from_ms
+        return None if at is None else {side: topic.offsets_at(at) for side, topic in self._topics.items()}
 
     def seen(self) -> Mapping[Side, Topic | None]:
         """Both topics as they are now, once they are read."""
@@ -141,6 +147,13 @@ class _MemoryTopic:
 
     def end(self, partition: int) -> int:
         return self.first[partition] + len(self.rows[partition])
+
+    def offsets_at(self, timestamp_ms: int) -> dict[int, int]:
+        return {
+            partition: self.first[partition]
+            + next((n for n, row in enumerate(rows) if row[1] >= timestamp_ms), len(rows))
+            for partition, rows in enumerate(self.rows)
+        }
 
     def described(self) -> Topic:
         first_times = [rows[0][1] for rows in self.rows if rows]

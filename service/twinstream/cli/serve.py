@@ -26,7 +26,11 @@ address is {DEFAULT_BIND}.
 @click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…].")
 @click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
 @click.option("--bind", help="Where to serve, HOST:PORT; port 0 takes a free one.")
-@click.option("--from", "read_from", help="Where a first start reads from: earliest.")
+@click.option(
+    "--from",
+    "read_from",
+    help="Where a first start reads from: earliest; or, where `start` is a cut, latest or a time.",
+)
 @click.option("--memory-limit", help="The most memory of one matcher process, as 4GiB; beyond it, no pass.")
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:

@@ -1,7 +1,7 @@
 """What became of each event of a side, and what was not checked.
 
 Every consumed event is in exactly one account:
-consumed = matched + ignored + replayed + undecodable + explained + divergent + unmatched.
+consumed = matched + ignored + before start + replayed + undecodable + explained + divergent + unmatched.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Account:
 
     consumed: int = 0
     ignored: int = 0
+    before_start: int = 0
     replayed: int = 0
     undecodable: int = 0
     explained: int = 0
@@ -25,7 +26,7 @@ class Account:
 
     def unmatched(self, matched: int) -> int:
         """The events that are not settled, given the number of pairs."""
-        left_out = self.ignored + self.replayed + self.undecodable
+        left_out = self.ignored + self.before_start + self.replayed + self.undecodable
         return self.consumed - (matched + left_out + self.explained + self.divergent)
 
 

@@ -311,6 +311,14 @@ class Comparison:
         self.ledger.accounts[side].consumed += count
         self.ledger.accounts[side].ignored += count
 
+    def before_start(self, side: Side, count: int, held: int = 0) -> None:
+        """Count events that lie before the start, and by how many events more are held until that is known.
+
+        What is held is consumed and not settled. What was held and is fed is counted again by `feed`.
+        """
+        self.ledger.accounts[side].consumed += count + held
+        self.ledger.accounts[side].before_start += count
+
     def undecodable(self, side: Side) -> None:
         """Count a record that is no event of this comparison."""
         self.ledger.accounts[side].consumed += 1

@@ -13,7 +13,7 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
         "consumed": account.consumed,
         "matched": comparison.matched,
         "ignored": account.ignored,
-        "before_start": 0,
+        "before_start": account.before_start,
         "replayed": account.replayed,
         "undecodable": account.undecodable,
         "explained": account.explained,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison, Run
+from twinstream.core.cuts import Cut
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
@@ -35,9 +36,17 @@ class Undecodable(NamedTuple):
 class Intake:
     """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken."""
 
-    def __init__(self, codec: Codec, comparison: Comparison, clock: Clock, undecodable_budget: int) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        comparison: Comparison,
+        clock: Clock,
+        undecodable_budget: int,
+        cut: Cut | None = None,
+    ) -> None:
         self._codec, self._comparison, self._clock = codec, comparison, clock
         self._budget = undecodable_budget
+        self.cut = cut
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -52,6 +61,8 @@ class Intake:
         self.positions = {side: dict(positions[side]) for side in Side}
         for side in Side:
             self._comparison.expect_partitions(side, positions[side])
+        if self.cut is not None:
+            self.cut.begin(positions)
 
     def take(self, item: Batch | Gap | Poison) -> None:
         """Take what a source delivered."""
@@ -79,10 +90,50 @@ class Intake:
         """Look at everything that waits, and remember for which positions that holds."""
         self._comparison.note_ends(at_end)
         self._comparison.survey(at_end)
-        self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
+        if self.waiting is None:
+            self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
+
+    @property
+    def waiting(self) -> str | None:
+        """Why nothing is compared yet, while the start is not found."""
+        return None if self.cut is None else self.cut.waiting
+
+    def resume(self) -> None:
+        """The start was found before; only a partition that was not read yet may still tell otherwise."""
+        if self.cut is not None:
+            unread = {
+                side: {
+                    partition: offset
+                    for partition, offset in self.positions[side].items()
+                    if partition not in self.newest_ms[side]
+                }
+                for side in Side
+            }
+            self.cut.begin(unread)
+            self.cut.found = True
 
     def _feed(self, side: Side, run: Run) -> None:
+        if self.cut is None:
+            self._compare(side, run)
+        else:
+            self._sort(self.cut, side, run)
+
+    def _sort(self, cut: Cut, side: Side, run: Run) -> None:
+        """Feed what lies behind the start; what lies before it is settled, what is held is unmatched."""
+        passed = cut.take(side, run)
+        for place, reason in passed.refused:
+            self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+        for of in Side:
+            self._comparison.before_start(of, passed.before[of], passed.held[of])
+        if cut.refused is not None:
+            return
+        for of, behind in passed.runs:
+            self._compare(of, behind)
+
+    def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison
+        if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
+            self.first_ms = run.timestamps_ms[0]
         partners = comparison.feed(side, run)
         for read_at, count in Counter(map(_read_at, partners)).items():
             self.match_latency.add(run.read_at - read_at, count)
@@ -93,8 +144,6 @@ class Intake:
         self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1
         newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
-        if self.first_ms is None or batch.timestamps_ms[0] < self.first_ms:
-            self.first_ms = batch.timestamps_ms[0]
 
     def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
         """Feed a run without the records that are not matched, which are counted.
@@ -138,6 +187,11 @@ class Intake:
         self.positions[poison.side][poison.partition] = poison.offset + 1
 
     def _note_gap(self, gap: Gap) -> None:
+        if self.cut is not None and (before := self.cut.gap(gap.side, gap.partition)) is not None:
+            for side in Side:
+                self._comparison.before_start(side, before[side], -before[side])
+            self.positions[gap.side][gap.partition] = gap.available
+            return
         if gap.available > gap.wanted:
             lost = f"{gap.wanted} to {gap.available - 1}"
             reason = f"Kafka does not have offsets {lost} any more; they were not compared"

@@ -110,7 +110,8 @@ class Reporter:
     def _judge(self, situation: Situation) -> tuple[Verdict, str]:
         comparison = self._comparison
         doubts = self._doubts(situation)
-        lacking = [situation.waiting_for] if situation.waiting_for else self.coverage().missing
+        waiting = situation.waiting_for or self._intake.waiting
+        lacking = [waiting] if waiting else self.coverage().missing
         diverged = comparison.diverged and not situation.unsaved_divergence
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)

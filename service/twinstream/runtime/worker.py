@@ -24,16 +24,18 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
 from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Clock, Gap, Publisher, Source, Store, Stored, Topic
+from twinstream.ports import Batch, Checkpoint, Clock, Gap, Positions, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.journal import Journal
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.cut import cut_of
 from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -83,7 +85,6 @@ class Worker:
         self._explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
         self._fresh()
         self._sequence = self._attempt = 0
-        self._resumed = False
         self._refusal: str | None = None
         self._journal = Journal()
         self._found: dict[str, bytes] = {}
@@ -106,7 +107,9 @@ class Worker:
 
     def _fresh(self) -> None:
         self.comparison = Comparison(rules_of(self._spec, self._codec))
-        self.intake = Intake(self._codec, self.comparison, self._clock, self._spec.undecodable.budget)
+        cut = cut_of(self._spec, self._codec)
+        self.intake = Intake(self._codec, self.comparison, self._clock, self._spec.undecodable.budget, cut)
+        self._same_beginning = self._spec.start.is_cut
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
         self._topics = TopicBook(self._spec)
@@ -119,7 +122,7 @@ class Worker:
         while not self.start():
             if stopping(RETRY_SECONDS):
                 return
-        while not stopping(0.0):
+        while not stopping(0.0 if self._refusal is None else POLL_SECONDS):
             self.step()
         self.stop()
 
@@ -140,8 +143,6 @@ class Worker:
             return self._wait_for(str(error), unreachable="redis")
         if reason := self._refusal:
             return self._wait_for(reason)
-        if not self._resumed and (reason := self._unsafe_start()):
-            return self._wait_for(reason)
         self._situation.waiting_for, self._situation.standby = None, False
         self._source.assign(self.intake.positions)
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
@@ -149,7 +150,7 @@ class Worker:
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
-        for side in self._turn():
+        for side in self._turn() if self._refusal is None else ():
             self._read(side)
         self.comparison.review()
         if self._clock.monotonic() >= self._next_beat or (self._newly_diverged() and not self._store_trouble):
@@ -165,20 +166,6 @@ class Worker:
             log.warning("stopped without a checkpoint", comparison=self._spec.name, reason=str(error))
         self._store.close()
         self._source.close()
-
-    def _unsafe_start(self) -> str | None:
-        """Why the beginnings of the topics cannot be compared, if they cannot.
-
-        What is gone on one side may be the partner of what is still there on the other.
-        """
-        for side in Side:
-            for partition, offset in self.intake.positions[side].items():
-                if offset > 0:
-                    return (
-                        f"no safe start: the {NAMES[side]} has no records below offset {offset} in partition "
-                        f"{partition} any more, so `start: earliest` would compare unequal beginnings"
-                    )
-        return None
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
@@ -225,6 +212,9 @@ class Worker:
         timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
         items = self._unread.pop(side, None) or deque(self._carefully(self._source.poll(side, timeout)))
         count = 0
+        if items and not self._same_start(side, items):
+            self._unread[side] = items
+            items = deque()
         while items:
             if not self._take(items[0]):
                 self._unread[side] = items
@@ -233,6 +223,8 @@ class Worker:
             count += len(item.records) if isinstance(item, Batch) else 1
         self._polled[side] = count
         self._dirty = self._dirty or count > 0
+        if self.intake.cut is not None and self.intake.cut.refused is not None:
+            self._refuse(self.intake.cut.refused)
 
     def _carefully(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap | Poison]:
         """What was read, a suspected stretch of it in small parts."""
@@ -301,7 +293,9 @@ class Worker:
         started = self._clock.monotonic()
         self._look()
         self._collect_closed()
-        if self._dirty or self._unsaved or not self._renewed():
+        if not self._begun():
+            self._renewed()
+        elif self._dirty or self._unsaved or not self._renewed():
             self._checkpoint()
         spent = self._clock.monotonic() - started
         pause = RETRY_STORE_SECONDS if self._store_trouble else BEAT_SECONDS
@@ -323,7 +317,7 @@ class Worker:
         oldest_ms = self.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
             self._situation.verified_through = datetime.fromtimestamp(oldest_ms / 1000, UTC)
-        elif all(at_end) and self._source.trouble() is None:
+        elif all(at_end) and self._begun() and self._source.trouble() is None:
             self._situation.verified_through = self._clock.now()
 
     def _has_read(self, side: Side) -> bool:
@@ -479,9 +473,7 @@ class Worker:
         """Take over what was saved, or begin where the topics begin."""
         self._fresh()
         topics = self._source.topics()
-        self.intake.begin({side: topic.first for side, topic in topics.items()})
-        self._topics.begin(topics)
-        self._refusal = self._topics.refusal(topics)
+        self._begin(topics)
         if stored.sequence is None:
             return
         self._sequence = self._attempt = stored.sequence
@@ -495,12 +487,51 @@ class Worker:
         base, *deltas = map(checkpoint.decode, stored.bodies)
         self._restore(head, snapshot.merged(base, deltas))
         self._found = dict(stored.divergences)
-        self._resumed = True
         self._refusal = None
         for change in self._topics.changes(topics, self.intake.positions):
             self._note_change(change)
         for report in stored.divergences.values():
             self._publisher.publish(status.DivergenceReport.model_validate_json(report))
+
+    def _begin(self, topics: Mapping[Side, Topic]) -> None:
+        """Begin where the comparison file says, or know why that cannot be."""
+        positions: Positions = {side: topic.first for side, topic in topics.items()}
+        self._refusal = self._topics.refusal(topics)
+        try:
+            positions = positions_of(self._spec, topics, self._source.bound())
+        except Unsafe as reason:
+            self._refusal = self._refusal or str(reason)
+        self.intake.begin(positions)
+        self._topics.begin(topics)
+
+    def _begun(self) -> bool:
+        """Whether the start is found; what was read before is read again after a crash, and not saved."""
+        return self._refusal is None and self.intake.waiting is None
+
+    def _same_start(self, side: Side, items: Iterable[Batch | Gap | Poison]) -> bool:
+        """Whether what came first of a side may be taken: its beginning is of the time of the other's.
+
+        Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
+        """
+        if self._same_beginning or not self.intake.newest_ms[side.other]:
+            return True
+        try:
+            topics = self._source.topics()
+        except SourceError:
+            return False
+        came = {side.other: [self.intake.first_ms], side: [_first_ms(item) for item in items]}
+        known = {of: [topics[of].first_ms, *came[of]] for of in Side}
+        first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
+        reason = apart(self._spec, first)
+        self._same_beginning = reason is None
+        if reason:
+            self._refuse(reason)
+        return self._same_beginning
+
+    def _refuse(self, reason: str) -> None:
+        """There is no safe start, as what was read has shown."""
+        self._refusal = reason
+        self._wait_for(reason)
 
     def _restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter
@@ -513,8 +544,14 @@ class Worker:
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
+        self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
+        intake.resume()
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
         self._saved_diverged = self.comparison.diverged
+
+
+def _first_ms(item: Batch | Gap | Poison) -> int | None:
+    return item.timestamps_ms[0] if isinstance(item, Batch) else None
 
 
 def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:

@@ -89,7 +89,14 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "abs": "Two numbers match when they differ by at most this much,",
         "rel": "plus this share of the larger of the two.",
     },
-    "Start": {"at": "`earliest`: what the topics hold."},
+    "Start": {
+        "at": "`earliest`: what the topics hold; or a cut: `offsets`, `event_time`, `barrier`.",
+        "reference": "`offsets`: partition → the first offset that is compared, for every partition.",
+        "candidate": "`offsets`: partition → the first offset that is compared, for every partition.",
+        "field": "`event_time`: the field that holds an event's time.",
+        "from": "`event_time`: what is earlier is before the start; 2026-01-01T00:00:00Z, or a number.",
+        "warm_up": "`event_time`: how long after `from` events still lie before the start.",
+    },
     "Duplicates": {
         "policy": "`strict`: an event like any other. `replays`: what a retry has written again is left out.",
         "horizon": "`replays`: how many batches of a query are remembered.",

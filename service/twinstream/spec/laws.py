@@ -18,7 +18,7 @@ from twinstream.core.events import Side
 from twinstream.spec.equality_laws import equality_laws, equality_paths
 from twinstream.spec.model import Spec
 from twinstream.spec.order_laws import order_laws
-from twinstream.spec.orders import EVERY, nodes, reads
+from twinstream.spec.orders import EVERY, Barrier, nodes, reads
 from twinstream.spec.paths import nested, parse_path, repeated
 from twinstream.spec.values import Breach, Location, breach, dotted, nearest
 
@@ -27,7 +27,17 @@ _PARTS = "$key, $timestamp, $partition and $headers.NAME"
 
 def breaches(spec: Spec) -> Iterator[Breach]:
     """Every breach of a law, the most telling first."""
-    laws = (_topics, _kinds, order_laws, _parts, _fields_of_values, _lists, equality_laws, _known_differences)
+    laws = (
+        _topics,
+        _kinds,
+        order_laws,
+        _start,
+        _parts,
+        _fields_of_values,
+        _lists,
+        equality_laws,
+        _known_differences,
+    )
     return chain.from_iterable(law(spec) for law in laws)
 
 
@@ -55,6 +65,16 @@ def _kinds(spec: Spec) -> Iterator[Breach]:
         if name in spec.kinds and spec.kinds[name].ignore:
             problem = f"`{name}` is left out of the comparison by `kinds.{name}.ignore`; keep one of them"
             yield breach(("equality", "per_kind", name), problem)
+
+
+def _start(spec: Spec) -> Iterator[Breach]:
+    """A barrier is a cut only where everything depends on it."""
+    if spec.start.at == "barrier" and not isinstance(spec.order, Barrier):
+        problem = (
+            "`barrier` is a start only where the outermost form of `order` is a barrier: elsewhere events "
+            "may move over one, and would be before it on one side only"
+        )
+        yield breach(("start", "at"), problem)
 
 
 def _parts(spec: Spec) -> Iterator[Breach]:

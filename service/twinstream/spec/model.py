@@ -39,6 +39,7 @@ from twinstream.spec.orders import (
     text_of,
 )
 from twinstream.spec.paths import Path, parse_path
+from twinstream.spec.start import Start
 from twinstream.spec.values import (
     Bytes,
     Duration,
@@ -132,12 +133,6 @@ class EventKind(Strict):
     ignore: Flag = False
 
 
-class Start(Strict):
-    """The cut at which the comparison begins."""
-
-    at: Literal["earliest"] = "earliest"
-
-
 class Duplicates(Strict):
     """What a second copy of an event is: an event like any other, or possibly a replay, told by its marks."""
 
@@ -197,7 +192,7 @@ class Decision(NamedTuple):
     field: str
     at: Location
     kinds: tuple[str, ...]
-    what: Literal["kind", "order", "identity"]
+    what: Literal["kind", "order", "identity", "start"]
 
     @property
     def place(self) -> str:
@@ -271,7 +266,7 @@ class Spec(Strict):
 
     @property
     def decisions(self) -> Iterator[Decision]:
-        """Every field that kinds, order or identity read, in that order."""
+        """Every field that kinds, order, identity or start read, in that order."""
         names = self.kind_names
         for place, (name, kind) in enumerate(self.kinds.items()):
             for field in kind.where:
@@ -280,6 +275,8 @@ class Spec(Strict):
             yield from (Decision(*read, "order") for read in reads(node))
         for index, field in enumerate(self.identity or ()):
             yield Decision(field, ("identity", index), self.compared_kinds, "identity")
+        if self.start.field is not None:
+            yield Decision(self.start.field, ("start", "field"), self.compared_kinds, "start")
 
     @property
     def deciding_fields(self) -> Iterator[tuple[str, Location, str]]:

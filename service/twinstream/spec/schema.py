@@ -85,7 +85,8 @@ def _add_short_forms(spec: Schema, definitions: Schema) -> None:
     barrier = definitions["Barrier"]["properties"]["barrier"]
     definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
     start = spec["properties"]["start"]
-    spec["properties"]["start"] = _either(start, definitions["Start"]["properties"]["at"])
+    by_name = {"enum": ["earliest", "barrier"], "type": "string"}
+    spec["properties"]["start"] = _either(start, by_name)
     same = definitions["PairRule"]["properties"]["same"]
     same["items"]["oneOf"].append(
         {

@@ -38,7 +38,7 @@ Location = tuple[str | int, ...]
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 100 * 365 * 86400
 _NAME = r"(?:[^.\\]|\\.)+"
-_SPAN = r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)"
+SPAN = r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)"
 _DECIMAL = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?$"
 
 
@@ -83,15 +83,16 @@ def nearest(name: Any, known: Iterable[str]) -> str | None:
 class Strict(BaseModel):
     """A mapping of the file: frozen, and unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
-        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [key for key in data if key not in known] if isinstance(data, dict) else []
         if unknown:
-            near = nearest(unknown[0], cls.model_fields)
-            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(cls.model_fields))}"
+            near = nearest(unknown[0], known)
+            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
             raise problem(f"is not a key of this mapping; {hint}", unknown[0])
         return data
 
@@ -104,19 +105,19 @@ def _field_path(text: str) -> str:
     return text
 
 
-def _duration(value: Any) -> Any:
+def duration(value: Any) -> Any:
     """A duration as a number of seconds, or with a unit: 500ms, 60s, 5m, 2h, 1d."""
     if isinstance(value, timedelta):
         return value
     text = f"{value}s" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    match = re.fullmatch(_SPAN, text) if isinstance(text, str) else None
+    match = re.fullmatch(SPAN, text) if isinstance(text, str) else None
     seconds = float(match[1]) * _UNITS[match[2]] if match else inf
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{value!r} is not a duration; write it like 500ms, 60s, 5m, 2h or 1d")
     return timedelta(seconds=seconds)
 
 
-def _exact(value: Any) -> Any:
+def exact(value: Any) -> Any:
     """The decimal as it is written (0.01 is a hundredth), with one spelling for each number."""
     text = "" if isinstance(value, bool) else str(value)
     if not re.fullmatch(_DECIMAL, text):
@@ -168,11 +169,9 @@ _NUMBER_TEXT = {"type": "string", "pattern": _DECIMAL}
 
 Duration = Annotated[
     timedelta,
-    BeforeValidator(_duration),
+    BeforeValidator(duration),
     PlainSerializer(duration_text, when_used="json"),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_SPAN}$"}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
 ]
 Bytes = Annotated[
     ByteSize,
@@ -199,13 +198,13 @@ Flag = Annotated[bool, Field(strict=True)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Above0 = Annotated[
     Decimal,
-    BeforeValidator(_exact),
+    BeforeValidator(exact),
     Field(gt=0),
     WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _NUMBER_TEXT]}),
 ]
 AtLeast0 = Annotated[
     Decimal,
-    BeforeValidator(_exact),
+    BeforeValidator(exact),
     Field(ge=0),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, _NUMBER_TEXT]}),
 ]

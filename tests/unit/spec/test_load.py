@@ -48,7 +48,35 @@ from twinstream.spec.load import digest, load, loads
         ),
         (
             "order: total\nstart: latest",
-            "ads.yaml:6: `start.at`: must be 'earliest', but \"latest\" was given",
+            "ads.yaml:6: `start.at`: must be 'earliest', 'offsets', 'event_time' or 'barrier', but",
+        ),
+        (
+            "order: total\nstart: {at: event_time, field: ts}",
+            "ads.yaml:6: `start`: `at: event_time` needs `from`: the time of the first event",
+        ),
+        (
+            "order: total\nstart: {at: event_time, field: ts, from: soon}",
+            '`start.from`: "soon" is no time; write it like 2026-01-01T00:00:00Z, or a number',
+        ),
+        (
+            "order: total\nstart: {at: event_time, field: ts, from: 5, warm_up: 10m}",
+            "`start.warm_up`: must be a number in the unit of the field, since `from` is one",
+        ),
+        (
+            "order: total\nstart: {at: offsets, reference: {0: 1}, candidate: {0: 1}, field: ts}",
+            "`start.field`: is for `at: event_time`, and means nothing with `at: offsets`",
+        ),
+        (
+            "order: total\nstart: {at: offsets, reference: {0: -1}, candidate: {0: 1}}",
+            "`start.reference.0`: must be 0 or more, but -1 was given",
+        ),
+        (
+            "order: total\nstart: barrier",
+            "`start.at`: `barrier` is a start only where the outermost form of `order` is a barrier",
+        ),
+        (
+            "order: total\nstart: {at: event_time, field: ts, from: 5}\nequality: {ignore: [ts]}",
+            "`equality.ignore`: may not name `ts`: `ts` decides the start (`start.field`)",
         ),
         (
             "order: total\non_divergence: stop",

@@ -83,6 +83,10 @@ FORMATS = [
 ]
 SHORT = [
     "start: earliest",
+    "kinds: {a: {where: {x: 1}}, b: {}}\norder: {barrier: a, inner: total}\nstart: barrier",
+    "start: {at: event_time, field: ts, from: 2026-01-01T00:00:00Z, warm_up: 10m}",
+    "start: {at: event_time, field: ts, from: 1.5, warm_up: 3}",
+    "start: {at: offsets, reference: {'0': 5, '1': 0}, candidate: {'0': 2}}",
     "kinds: {a: {where: {x: 1}}, b: {}}\norder: {dependent: [{pair: [a, b], same: [{user: user_id}]}]}",
     "kinds: {a: {where: {x: 1}}, b: {}}\norder: {dependent: [{pair: [a, b], same: [{first: x, second: y}]}]}",
     "order: {callable: 'a.b:c'}",

@@ -1,0 +1,259 @@
+"""Where a comparison begins: a cut that is the same on both sides, found in the events themselves.
+
+The reference has run for months, the candidate since today. What came before the cut is settled as *before
+start* and takes no part in matching; what comes from it on is compared. A cut is only a cut if equal events
+are on the same side of it: their times are equal, and they stand on the same side of equal barriers.
+
+Forms are read by their places, since the quick readers make plain tuples of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from twinstream.core.events import Canonical, Form, Side
+from twinstream.core.orders import BARRIER
+from twinstream.errors import DecodeError
+
+Run = Any
+"""Columns of consecutive records of one partition: `twinstream.core.comparison.Run`."""
+Place = tuple[Side, int]
+"""A partition of a side."""
+
+
+class Passed(NamedTuple):
+    """What became of a run: what can be compared, how many events of each side are before it.
+
+    `held` is by how many events more are held of each side. `refused` are events of the run of which it
+    cannot be told, by their place in it.
+    """
+
+    runs: list[tuple[Side, Run]]
+    before: tuple[int, int] = (0, 0)
+    held: tuple[int, int] = (0, 0)
+    refused: tuple[tuple[int, str], ...] = ()
+
+
+class Cut(Protocol):
+    """Sorts what comes into before and behind the start.
+
+    `found`: the cut is known, and nothing is held any more. `refused` says in a sentence why nothing can ever
+    be compared: what is behind the cut may be gone on one side.
+    """
+
+    found: bool
+    refused: str | None
+
+    @property
+    def waiting(self) -> str | None:
+        """Why nothing is compared yet."""
+        ...
+
+    def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
+        """Name the partitions, and where reading begins in each."""
+        ...
+
+    def take(self, side: Side, run: Run) -> Passed:
+        """Sort a run of a side."""
+        ...
+
+    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:
+        """Records were lost: None where that is a hole, else how many held events that puts before it."""
+        ...
+
+
+class EventTimeCut:
+    """Everything from a moment on, by the events' own time: it may come in any order.
+
+    A partition of which the beginning is gone must show that the cut lies behind that: its first event is
+    from before `start`.
+
+    Complexity: one reading of the time an event.
+    """
+
+    def __init__(self, time_of: Callable[[bytes], Any], start: Any, start_text: str) -> None:
+        self._time_of, self._start, self._start_text = time_of, start, start_text
+        self._cut_off: dict[Place, int] = {}
+        self.found = True
+        self.refused: str | None = None
+
+    @property
+    def waiting(self) -> str | None:
+        """It is known from the beginning."""
+        return None
+
+    def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
+        """Remember the partitions that are not read from their very first record on."""
+        self._cut_off = {
+            (side, partition): offset
+            for side, offsets in positions.items()
+            for partition, offset in offsets.items()
+            if offset > 0
+        }
+
+    def take(self, side: Side, run: Run) -> Passed:
+        """Keep what is from the start or later."""
+        kept: list[int] = []
+        refused: list[tuple[int, str]] = []
+        for place, form in enumerate(run.forms):
+            try:
+                behind = self._time_of(form[3]) >= self._start
+            except DecodeError as error:
+                refused.append((place, str(error)))
+                continue
+            if self._cut_off and (offset := self._cut_off.pop((side, run.partition), None)) and behind:
+                self.refused = self._unsafe(side, run.partition, offset)
+            if behind:
+                kept.append(place)
+        before = [0, 0]
+        before[side] = len(run.forms) - len(kept) - len(refused)
+        if len(kept) == len(run.forms):
+            return Passed([(side, run)])
+        runs = [(side, run.only(kept))] if kept else []
+        return Passed(runs, (before[0], before[1]), refused=tuple(refused))
+
+    def _unsafe(self, side: Side, partition: int, offset: int) -> str:
+        name = ("reference", "candidate")[side]
+        return (
+            f"no safe start: the {name} is read from offset {offset} in partition {partition} on, and the "
+            f"first event there is not from before {self._start_text}, so events behind the start may be "
+            "missing"
+        )
+
+    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:  # noqa: ARG002
+        """What was lost may lie behind the start."""
+        return None
+
+
+@dataclass
+class _Epoch:
+    """What came of one partition since a barrier, that barrier first."""
+
+    barrier: bytes
+    runs: list[Run] = field(default_factory=list)
+    size: int = 0
+
+
+class BarrierCut:
+    """Everything from the first barrier on that is equal in all partitions of both sides.
+
+    What lies before all barriers of its partition is before the start at once; the rest is held until the cut
+    is found. A barrier that came twice in a partition is no cut, since it cannot be told which of the two is
+    meant. Beyond `limit` held events of a side its oldest epochs are given up, which moves the start to a
+    later barrier.
+
+    Complexity: O(1) an event, O(p) in the partitions for each barrier.
+    """
+
+    def __init__(self, canonical: Canonical, limit: int) -> None:
+        self._canonical, self._limit = canonical, limit
+        self._epochs: dict[Place, deque[_Epoch]] = {}
+        self._times: dict[Place, Counter[bytes]] = {}
+        self._held = [0, 0]
+        self.found = False
+        self.refused: str | None = None
+
+    @property
+    def waiting(self) -> str | None:
+        """Why nothing is compared yet."""
+        if self.found:
+            return None
+        return (
+            "no safe start yet: no barrier has come that is equal in all partitions of both sides and came "
+            "once in each"
+        )
+
+    def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
+        """Name the partitions."""
+        self._epochs = {(side, p): deque() for side, offsets in positions.items() for p in offsets}
+        self._times = {place: Counter() for place in self._epochs}
+
+    def take(self, side: Side, run: Run) -> Passed:
+        """Hold a run, or let it pass once the cut is found."""
+        if self.found:
+            return Passed([(side, run)])
+        held = list(self._held)
+        before = [0, 0]
+        place = (side, run.partition)
+        new = self._keep(place, run, before)
+        cut = next(filter(self._is_cut, new), None)
+        if cut is None:
+            self._give_up(side, before)
+            runs: list[tuple[Side, Run]] = []
+        else:
+            runs = self._release(cut, before)
+        more = (self._held[0] - held[0], self._held[1] - held[1])
+        return Passed(runs, (before[0], before[1]), more)
+
+    def _keep(self, place: Place, run: Run, before: list[int]) -> list[bytes]:
+        """Put a run into epochs; the barriers in it."""
+        epochs = self._epochs.setdefault(place, deque())
+        times = self._times.setdefault(place, Counter())
+        size = len(run.forms)
+        starts = [n for n, form in enumerate(run.forms) if _is_barrier(form)]
+        new = []
+        if starts[:1] != [0]:
+            self._add(place, run, range(starts[0] if starts else size), before)
+        for begin, end in pairwise([*starts, size]):
+            barrier = self._canonical(run.forms[begin][1])
+            epochs.append(_Epoch(barrier))
+            times[barrier] += 1
+            new.append(barrier)
+            self._add(place, run, range(begin, end), before)
+        return new
+
+    def _add(self, place: Place, run: Run, places: range, before: list[int]) -> None:
+        """Put a part of a run into the open epoch; before all barriers it lies before the start."""
+        epochs = self._epochs[place]
+        if not epochs:
+            before[place[0]] += len(places)
+            return
+        epochs[-1].runs.append(run.only(places))
+        epochs[-1].size += len(places)
+        self._held[place[0]] += len(places)
+
+    def _is_cut(self, barrier: bytes) -> bool:
+        return all(times[barrier] == 1 for times in self._times.values()) and all(
+            any(epoch.barrier == barrier for epoch in epochs) for epochs in self._epochs.values()
+        )
+
+    def _release(self, barrier: bytes, before: list[int]) -> list[tuple[Side, Run]]:
+        self.found = True
+        runs: list[tuple[Side, Run]] = []
+        for (side, _), epochs in sorted(self._epochs.items()):
+            while epochs[0].barrier != barrier:
+                before[side] += epochs.popleft().size
+            runs += ((side, run) for epoch in epochs for run in epoch.runs)
+        self._epochs, self._times, self._held = {}, {}, [0, 0]
+        return runs
+
+    def _give_up(self, side: Side, before: list[int]) -> None:
+        while self._held[side] > self._limit:
+            queues = (epochs for (of, _), epochs in self._epochs.items() if of is side and epochs)
+            self._drop(side, max(queues, key=_size).popleft(), before)
+
+    def _drop(self, side: Side, epoch: _Epoch, before: list[int]) -> None:
+        self._held[side] -= epoch.size
+        before[side] += epoch.size
+
+    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:
+        """What was lost lies before the start: it will be behind the gap."""
+        if self.found:
+            return None
+        before = [0, 0]
+        epochs = self._epochs[side, partition]
+        while epochs:
+            self._drop(side, epochs.popleft(), before)
+        return before[0], before[1]
+
+
+def _size(epochs: Iterable[_Epoch]) -> int:
+    return sum(epoch.size for epoch in epochs)
+
+
+def _is_barrier(form: Form) -> bool:
+    return form[0] is BARRIER

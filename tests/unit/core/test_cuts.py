@@ -1,0 +1,143 @@
+"""Where a comparison begins: what lies before the cut is the same on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from twinstream.core.comparison import Run
+from twinstream.core.cuts import BarrierCut, EventTimeCut, Passed
+from twinstream.core.events import Form, Side
+from twinstream.core.orders import BARRIER
+from twinstream.errors import DecodeError
+
+WHOLE = {side: {0: 0} for side in Side}
+
+
+def _run(texts: str, partition: int = 0, offset: int = 0) -> Run:
+    """Events by word; one in capitals is a barrier."""
+    forms = [
+        Form(BARRIER if word.isupper() else "lane", word.encode(), "event", word.encode())
+        for word in texts.split()
+    ]
+    places = range(offset, offset + len(forms))
+    return Run(forms, partition, places, [0] * len(forms), 0.0)
+
+
+def _texts(passed: Passed, side: Side) -> str:
+    return " ".join(form.content.decode() for of, run in passed.runs for form in run.forms if of is side)
+
+
+def _number(record: bytes) -> int:
+    if not record.isdigit():
+        raise DecodeError("no time")
+    return int(record)
+
+
+def _event_time(positions: dict[Side, dict[int, int]] | None = None) -> EventTimeCut:
+    cut = EventTimeCut(_number, 10, "10")
+    cut.begin(positions or WHOLE)
+    return cut
+
+
+def test_events_from_before_the_start_are_left_out_wherever_they_come() -> None:
+    passed = _event_time().take(Side.LEFT, _run("9 10 3 11 9"))
+    assert _texts(passed, Side.LEFT) == "10 11"
+    assert (passed.before, passed.held, passed.refused) == ((3, 0), (0, 0), ())
+
+
+def test_an_event_without_a_time_is_refused_by_its_place() -> None:
+    passed = _event_time().take(Side.RIGHT, _run("9 x 12"))
+    assert _texts(passed, Side.RIGHT) == "12"
+    assert (passed.before, passed.refused) == ((0, 1), ((1, "no time"),))
+
+
+def test_a_partition_without_its_beginning_must_begin_before_the_start() -> None:
+    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
+    cut.take(Side.LEFT, _run("10 11"))
+    assert cut.refused is not None
+    assert "the reference is read from offset 5 in partition 0 on" in cut.refused
+    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
+    cut.take(Side.LEFT, _run("9 11"))
+    cut.take(Side.LEFT, _run("12"))
+    cut.take(Side.RIGHT, _run("12"))
+    assert cut.refused is None
+
+
+def _barrier(partitions: int = 1, limit: int = 100) -> BarrierCut:
+    cut = BarrierCut(bytes, limit)
+    cut.begin({side: dict.fromkeys(range(partitions), 0) for side in Side})
+    return cut
+
+
+def _fed(cut: BarrierCut, *runs: tuple[Side, Run]) -> tuple[list[str], list[int], list[int]]:
+    """What passes of each side, how much of it lies before the start, how much is held."""
+    passed, before, held = ["", ""], [0, 0], [0, 0]
+    for side, run in runs:
+        result = cut.take(side, run)
+        for of in Side:
+            passed[of] = f"{passed[of]} {_texts(result, of)}".strip()
+            before[of] += result.before[of]
+            held[of] += result.held[of]
+    return passed, before, held
+
+
+def test_comparison_begins_at_the_first_barrier_that_is_equal_on_both_sides() -> None:
+    cut = _barrier()
+    assert cut.waiting is not None
+    assert _fed(
+        cut, (Side.LEFT, _run("a A b B c C d")), (Side.RIGHT, _run("x B c C")), (Side.RIGHT, _run("d"))
+    ) == (["B c C d", "B c C d"], [3, 1], [0, 0])
+    assert (cut.found, cut.waiting) == (True, None)
+
+
+def test_events_after_a_barrier_are_held_until_the_cut_is_found() -> None:
+    assert _fed(_barrier(), (Side.LEFT, _run("a A b")), (Side.RIGHT, _run("B c"))) == (
+        ["", ""],
+        [1, 0],
+        [2, 2],
+    )
+
+
+def test_a_barrier_that_came_twice_is_no_cut() -> None:
+    cut = _barrier()
+    passed, before, _ = _fed(cut, (Side.LEFT, _run("A b A c D e")), (Side.RIGHT, _run("A c D e")))
+    assert passed == ["D e", "D e"]
+    assert before == [4, 2]
+
+
+def test_each_partition_is_cut_at_its_own_copy() -> None:
+    cut = _barrier(partitions=2)
+    passed, before, held = _fed(
+        cut,
+        (Side.LEFT, _run("a B c", 0)),
+        (Side.LEFT, _run("b b B d", 1)),
+        (Side.RIGHT, _run("x B c", 0)),
+        (Side.RIGHT, _run("y A z", 1)),
+        (Side.RIGHT, _run("B d", 1)),
+    )
+    assert (passed, before, held) == (["B c B d", "B c B d"], [3, 4], [0, 0])
+
+
+def test_beyond_its_limit_the_oldest_epochs_are_given_up_and_the_start_is_later() -> None:
+    cut = _barrier(limit=4)
+    passed, before, held = _fed(cut, (Side.LEFT, _run("A b B c C d")), (Side.RIGHT, _run("A b B c C d")))
+    assert (passed, before, held) == (["B c C d", "B c C d"], [2, 2], [0, 0])
+
+
+def test_a_gap_before_the_start_is_no_hole_and_what_was_held_lies_before_it() -> None:
+    cut = _barrier()
+    _fed(cut, (Side.LEFT, _run("A b c")))
+    assert cut.gap(Side.LEFT, 0) == (3, 0)
+    passed, _, _ = _fed(cut, (Side.RIGHT, _run("A b B c")), (Side.LEFT, _run("x B c")))
+    assert passed == ["B c", "B c"]
+    assert cut.gap(Side.LEFT, 0) is None
+
+
+@pytest.mark.parametrize("texts", [["a", "A", "b", "C", "c"], ["a A", "b C c"], ["a A b C c"]])
+def test_it_does_not_matter_how_the_events_are_divided_into_runs(texts: Sequence[str]) -> None:
+    cut = _barrier()
+    runs = [(Side.LEFT, _run(text)) for text in texts]
+    passed, before, _ = _fed(cut, *runs, (Side.RIGHT, _run("z C c")))
+    assert (passed, before) == (["C c", "C c"], [3, 1])
