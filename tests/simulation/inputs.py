@@ -32,9 +32,15 @@ KEYED: tuple[Order, ...] = (
     {"by_key": ["k"], "inner": {"barrier": "e", "inner": "unordered"}},
 )
 """Only events of one key are dependent, so that keys may stand in partitions of their own."""
+COPIED: tuple[Order, ...] = (
+    {"barrier": "e", "copies": "per_partition", "inner": {"per_key": ["k"]}},
+    {"barrier": "e", "copies": "per_partition", "inner": "unordered"},
+)
+"""A barrier stands in every partition."""
+SPREAD: tuple[Order, ...] = (*KEYED, *COPIED, "unordered")
+"""Orders whose events may stand in several partitions."""
 ORDERS: tuple[Order, ...] = (
-    *KEYED,
-    "unordered",
+    *SPREAD,
     "total",
     {"barrier": "e", "inner": {"per_key": ["k"]}},
     {"barrier": "e", "inner": "unordered"},
@@ -57,6 +63,20 @@ ORDERS: tuple[Order, ...] = (
 FAULTS = ("drop", "duplicate", "field", "reorder", "garbage")
 
 
+KNOWN = {
+    "known_differences": [
+        {
+            "id": "known",
+            "when": {"divergences": ["changed"]},
+            "owner": "somebody",
+            "expires": "2999-01-01",
+            "ceiling": {"count": 10},
+        }
+    ]
+}
+PROVES = {"overdue": {"after": "60s", "proves": True}}
+
+
 class Row(NamedTuple):
     """A record of a topic; `letter` numbers what is compared of it, None where it is no event."""
 
@@ -69,7 +89,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Input:
-    """One comparison and both topics, by side in the order in which they are written."""
+    """One comparison and both topics, by side in the order in which they are written.
+
+    `only_by_order`: nothing but the order proves a difference. `all_count`: no difference is a known one.
+    Where barriers have copies neither is said, since `truth` knows nothing of them.
+    """
 
     order: Order
     spec: Spec
@@ -77,6 +101,8 @@ class Input:
     partitions: tuple[int, int]
     faults: tuple[str, ...]
     truth: Truth
+    only_by_order: bool
+    all_count: bool
 
 
 def draw_input(scheduler: Scheduler) -> Input:
@@ -94,24 +120,35 @@ def draw_input(scheduler: Scheduler) -> Input:
         tail = _tail(len(events), {event["k"] for event in events})
         events += tail
         other += tail
-    most = 3 if order in KEYED or order == "unordered" else 1
+    most = 3 if order in SPREAD else 1
     partitions = scheduler.number(1, most), scheduler.number(1, most)
-    step_ms = scheduler.one_of((1, 20, 20, 700, 4000))
+    more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
+    step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 700, 4000))
     letters: dict[bytes, int] = {}
     left, right = (
-        _rows(scheduler, stream, letters, Shape(count, step_ms, order in KEYED))
+        _rows(scheduler, stream, letters, Shape(count, step_ms, order))
         for stream, count in zip((events, other), partitions, strict=True)
     )
     sides = left, right
     truth = Truth(order, [orjson.loads(record) for record in letters], sides)
-    found = Input(order, _spec(order), sides, partitions, tuple(faults), truth)
     scheduler.note(
-        f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each"
+        f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each, "
+        f"{more or 'nothing more'}"
     )
-    return found
+    exact = order not in COPIED
+    return Input(
+        order,
+        _spec(order, more),
+        sides,
+        partitions,
+        tuple(faults),
+        truth,
+        only_by_order=exact and more is not PROVES,
+        all_count=exact and more is not KNOWN,
+    )
 
 
-def _spec(order: Order) -> Spec:
+def _spec(order: Order, more: dict[str, Any]) -> Spec:
     return spec_of(
         order,
         identity=["n"],
@@ -119,6 +156,7 @@ def _spec(order: Order) -> Spec:
         limits={"lead": "1d"},
         evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},
         undecodable={"budget": 5},
+        **more,
     )
 
 
@@ -183,16 +221,22 @@ def _swap(order: Order, events: list[Any], place: int) -> list[str]:
 
 
 class Shape(NamedTuple):
-    """How a stream lies in its topic; `keyed`: each key has its partition."""
+    """How a stream lies in its topic."""
 
     partitions: int
     step_ms: int
-    keyed: bool
+    order: Order
+
+    def places(self, event: Event, home: int) -> Sequence[int]:
+        """The partitions in which an event stands, by its key, by chance, or, as a barrier, in each."""
+        if self.order in COPIED and event["type"] == "e":
+            return range(self.partitions)
+        keyed = self.order in KEYED or self.order == COPIED[0]
+        return (event["k"] % self.partitions if keyed else home,)
 
 
 def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:
-    count, step_ms, keyed = shape
-    following = dict.fromkeys(range(count), 0)
+    following = dict.fromkeys(range(shape.partitions), 0)
     homes: dict[int | None, int] = {}
     gaps = scheduler.one_of((0.0, 0.0, 0.1))
     rows = []
@@ -200,11 +244,11 @@ def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int]
         garbage = isinstance(event, bytes)
         record = event if garbage else orjson.dumps(event)
         letter = None if garbage else letters.setdefault(record, len(letters))
-        home = homes.setdefault(letter, scheduler.number(0, count - 1))
-        partition = event["k"] % count if keyed and not garbage else home
-        offset = following[partition] + scheduler.chance(gaps)
-        following[partition] = offset + 1
-        rows.append(Row(partition, offset, record, START_MS + number * step_ms, letter))
+        home = homes.setdefault(letter, scheduler.number(0, shape.partitions - 1))
+        for partition in (home,) if garbage else shape.places(event, home):
+            offset = following[partition] + scheduler.chance(gaps)
+            following[partition] = offset + 1
+            rows.append(Row(partition, offset, record, START_MS + number * shape.step_ms, letter))
     return rows
 
 

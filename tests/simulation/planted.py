@@ -9,6 +9,7 @@ from tests.simulation.run import Failure, simulate
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
+from twinstream.ports import Checkpoint
 from twinstream.runtime.worker import Worker
 
 
@@ -74,6 +75,33 @@ class FencesItself(MemoryStore):
         super().save(*what)
 
 
+class AppliesAnyDelta(MemoryStore):
+    """A delta is put on top of whatever there is, also when it comes again or late."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        stored = self._storage.stored
+        if checkpoint.after is not None and stored.bodies:
+            self._storage.stored = stored._replace(sequence=checkpoint.after)
+        super().save(checkpoint)
+
+
+class TakesLateWrites(MemoryStore):
+    """A write replaces whatever there is, also what is newer than it."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.after is None:
+            self._storage.stored = self._storage.stored._replace(sequence=None)
+        super().save(checkpoint)
+
+
+class SaysItBeforeItIsSaved(Worker):
+    """A difference is announced at once."""
+
+    def _publish_status(self) -> None:
+        self._saved_diverged = self.comparison.diverged
+        super()._publish_status()
+
+
 def commits_apart(seed: int) -> Failure | None:
     return simulate(seed, make=partial(CommitsApart, {}))
 
@@ -86,4 +114,23 @@ def fences_itself(seed: int) -> Failure | None:
     return simulate(seed, open_store=FencesItself)
 
 
-ALL = (commits_apart, reads_twice, fences_itself)
+def applies_any_delta(seed: int) -> Failure | None:
+    return simulate(seed, open_store=AppliesAnyDelta)
+
+
+def takes_late_writes(seed: int) -> Failure | None:
+    return simulate(seed, open_store=TakesLateWrites)
+
+
+def says_it_before_it_is_saved(seed: int) -> Failure | None:
+    return simulate(seed, make=SaysItBeforeItIsSaved)
+
+
+ALL = (
+    commits_apart,
+    reads_twice,
+    fences_itself,
+    applies_any_delta,
+    takes_late_writes,
+    says_it_before_it_is_saved,
+)

@@ -185,6 +185,10 @@ class Process:
         self._yield()
 
 
+_SHARES = {"save": 3.0, "poll": 0.25, "seen": 0.25, "ends": 0.25, "trouble": 0.25}
+"""A save is disturbed more often than other calls, and calls that are many less."""
+
+
 def _fates(weather: Weather, port: str, method: str) -> dict[str, float]:
     """What may become of a call, each with its chance; the rest goes through."""
     fates = {
@@ -198,12 +202,11 @@ def _fates(weather: Weather, port: str, method: str) -> dict[str, float]:
         return {}
     if port == "store" or method == "topics":
         fates |= {"call lost": weather.call_lost, "answer lost": weather.answer_lost}
-    if port == "store":
+    if port == "store" and method != "load":
         late = weather.arrives_late / 2
         fates |= {"arrives late": late, "arrives again": late, "repeated": weather.repeated}
-    if method in ("poll", "seen", "ends", "trouble"):
-        fates = {name: chance / 4 for name, chance in fates.items()}
-    return fates
+    share = _SHARES.get(method, 1.0)
+    return {name: chance * share for name, chance in fates.items()}
 
 
 def _drawn(scheduler: Scheduler, fates: dict[str, float]) -> str | None:

@@ -30,8 +30,11 @@ Open = Callable[[MemoryStorage, str], Store]
 class Watcher(Protocol):
     """Who is told what took effect on the server."""
 
-    def wrote(self, token: str, owner: str | None) -> None:
-        """Something was written by `token`, while `owner` was the last to take ownership."""
+    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
+        """Something was written by `token`, while `owner` was the last to take ownership.
+
+        `older`: what was there it had written later than what is there now.
+        """
 
     def loaded(self, token: str) -> None:
         """A process has read what was saved."""
@@ -55,7 +58,7 @@ class Server:
         self.storage = MemoryStorage()
         self.owner: str | None = None
         self.away = False
-        self.version = 0
+        self._writer: str | None = None
         self._ends_at = 0.0
         self._past: list[_Moment] = []
 
@@ -108,7 +111,7 @@ class Server:
         return _saved(vars(self.storage)) != _saved(vars(MemoryStorage()))
 
     def _changed(self, what: str) -> None:
-        self.version += 1
+        self._writer = None
         self._scheduler.note(f"store: {what}")
         self._watcher.lost(what)
 
@@ -125,12 +128,18 @@ class Server:
         self._past.append(before)
         del self._past[:-KEPT]
         if _saved(now.storage) != _saved(before.storage):
-            self.version += 1
-            self._watcher.wrote(token, self.owner)
+            own = token == self._writer
+            self._watcher.wrote(token, self.owner, older=own and _older(now.storage, before.storage))
+            self._writer = token
             self.owner = self.owner or token
 
     def _moment(self) -> _Moment:
         return _Moment(deepcopy(vars(self.storage)), self.owner, self._ends_at)
+
+
+def _older(now: dict[str, Any], before: dict[str, Any]) -> bool:
+    one, other = now["stored"].sequence, before["stored"].sequence
+    return one is not None and other is not None and bool(one < other)
 
 
 def _saved(storage: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from tests.simulation import planted
 from tests.simulation.run import Failure, first_failure, logged, simulate
 
 SEEDS = 2_000
-FOUND_WITHIN = 100
+FOUND_WITHIN = 300
 REGRESSIONS: tuple[tuple[int, str], ...] = (
-    (6, "a pause inside a save put off the next look for minutes"),
+    (171, "a pause inside a save put off the next look for minutes"),
+    (176, "a base that arrived late took the place of a newer checkpoint"),
 )
-"""Seeds that once broke something, and what it was."""
+"""Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 
 
 @pytest.mark.timeout(900)
