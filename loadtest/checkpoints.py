@@ -120,7 +120,7 @@ def measured(events: int) -> dict[str, Any]:
         base, delta = steps.cpu("decode", lambda: [decode(part) for part in stored.bodies])
         whole = steps.cpu("merge", lambda: snapshot.merged(base, [delta]))
         fresh = Comparison(rules_of(spec, codec))
-        steps.cpu("restore", lambda: snapshot.restore(fresh, whole, codec.form, 0.0))
+        steps.cpu("restore", lambda: snapshot.restore(fresh, whole, codec.form_again, 0.0))
         return {
             "events": events,
             **steps.row,

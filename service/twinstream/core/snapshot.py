@@ -54,6 +54,8 @@ def delta(comparison: Comparison) -> dict[str, Any]:
 def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them."""
     deltas = list(deltas)
+    if not deltas:
+        return whole
     held = [_rows(columns) for columns in whole["held"]]
     last = whole
     for last in deltas:

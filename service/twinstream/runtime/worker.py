@@ -535,7 +535,7 @@ class Worker:
 
     def _restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter
-        snapshot.restore(self.comparison, comparison, self._codec.form, self._clock.monotonic())
+        snapshot.restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
         for side in Side:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])

@@ -116,6 +116,10 @@ class Codec:
             found = list(map(read, held))
         return found, self._refused(held, found) if IGNORED in found else []
 
+    def form_again(self, record: bytes) -> Form:
+        """The form of a record as a form holds it, which had one before; about 1 µs for a plain one."""
+        return self._read(record)
+
     def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
         """Why each record without a form has none: they are few, and read again for it."""
         return [
