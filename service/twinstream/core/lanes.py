@@ -230,8 +230,11 @@ class LanesIndex(Index):
         ours = self.held[side].get(lane)
         if type(ours) is Queue:
             ours.append(event)
-        elif ours is not None or since_ms != event[3]:
-            self.held[side][lane] = queue_of((*waiting(ours), event), since_ms)
+        elif ours is not None:
+            alone = cast("Event", ours)
+            self.held[side][lane] = queue_of((alone, event), alone[3])
+        elif since_ms != event[3]:
+            self.held[side][lane] = queue_of((event,), since_ms)
         else:
             self.held[side][lane] = event
 

@@ -86,6 +86,13 @@ def test_a_restored_lane_remembers_it_too_even_with_one_event() -> None:
     assert [(waiting[3], since) for waiting, since in lanes.unmatched(LEFT)] == [(60, 10)]
 
 
+def test_a_lane_that_is_restored_copy_by_copy_waits_since_its_first() -> None:
+    lanes = empty_lanes()
+    for at_ms in (10, 50, 60):
+        lanes.restore(LEFT, event("a", at_ms=at_ms), "a", at_ms)
+    assert {since for _, since in lanes.unmatched(LEFT)} == {10}
+
+
 def test_an_emptied_lane_begins_anew() -> None:
     lanes = empty_lanes()
     lanes.feed(LEFT, [event("a", at_ms=10)])
