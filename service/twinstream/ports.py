@@ -75,11 +75,30 @@ class Topic(NamedTuple):
     cleanup_policy: str | None
 
 
+class Mark(NamedTuple):
+    """What a consumer group remembers of a partition: the next offset to read, and a note."""
+
+    offset: int
+    note: str
+
+
+Marks = Mapping[Side, Mapping[int, Mark]]
+"""By side and partition."""
+
+
 class Source(Protocol):
     """Both topics. It is called by one thread and never blocks longer than asked."""
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError."""
+        ...
+
+    def remember(self, marks: Marks) -> None:
+        """Have the consumer group remember these; best effort, it neither waits nor fails."""
+        ...
+
+    def remembered(self) -> Marks:
+        """What the consumer group remembers. Raises SourceError."""
         ...
 
     def bound(self) -> Positions | None:

@@ -15,7 +15,7 @@ from twinstream.adapters.kafka import KafkaSource
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Source, Topic
+from twinstream.ports import Batch, Gap, Mark, Source, Topic
 
 
 class Opened(NamedTuple):
@@ -123,3 +123,27 @@ def test_a_topic_created_anew_and_shorter_is_a_gap_with_both_offsets(opened: Ope
 
     eventually(read_on, what="records of the new topic", seconds=40)
     assert found[0] == Gap(Side.RIGHT, 0, 5, 0)
+
+
+def test_what_the_group_is_given_it_remembers_by_partition(opened: Opened) -> None:
+    _begun(opened)
+    assert opened.source.remembered() == {side: {} for side in Side}
+    opened.source.remember({Side.LEFT: {0: Mark(7, "a note")}, Side.RIGHT: {0: Mark(3, "another")}})
+    wanted = {Side.LEFT: {0: Mark(7, "a note")}, Side.RIGHT: {0: Mark(3, "another")}}
+
+    def remembered() -> bool:
+        opened.source.poll(Side.LEFT, 0.1)
+        return opened.source.remembered() == wanted
+
+    eventually(remembered, what="both are remembered")
+
+
+def test_reading_may_be_bounded_by_time(opened: Opened) -> None:
+    for number in range(5):
+        opened.topics.append(Side.LEFT, 0, b"x", 1000 + number)
+    assert opened.source.bound() is None
+    if isinstance(opened.source, MemorySource):
+        opened.source.read_from_ms = 1003
+    else:
+        opened.source._read_from = 1003  # type: ignore[attr-defined]
+    assert opened.source.bound() == {Side.LEFT: {0: 3}, Side.RIGHT: {0: 0}}

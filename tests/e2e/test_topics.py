@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import redis
 
 from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess, Writer, spec_file
@@ -125,3 +126,75 @@ def test_a_topic_that_becomes_compacted_is_a_hole_and_one_that_is_compacted_is_r
     )
     assert (other.get("")["verdict"], other.gate()) == ("PENDING", "undecided")
     other.stop()
+
+
+def test_an_empty_store_after_a_verdict_is_no_first_start(passing: Case, redis_url: str) -> None:
+    service, writer, _ = passing
+    write = writer()
+    write.reference(3, -1)
+    write.both(range(100, 200))
+    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
+    (found,) = service.get("/divergences")["items"]
+    service.stop()
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+    service.start()
+    assert service.gate() in {"undecided", "fail"}
+    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails again")
+    assert [each["id"] for each in service.get("/divergences")["items"]] == [found["id"]]
+
+
+def test_an_empty_store_of_which_the_records_are_gone_is_a_hole_with_the_gap(
+    passing: Case, redis_url: str
+) -> None:
+    service, _, topics = passing
+    service.stop()
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+    for side in Side:
+        topics.retain(side, 0, 40)
+    service.start()
+    hole = _hole(service, "does not have offsets 0 to 39 of partition 0 any more")
+    assert hole["reason"].startswith("the state in the store was lost")
+
+
+@pytest.mark.parametrize(
+    ("start", "matched"),
+    [
+        ("{at: event_time, field: n, from: 500}", 500),
+        ("{at: offsets, reference: {0: 400}, candidate: {0: 0}}", 600),
+    ],
+)
+def test_a_reference_that_ran_long_and_a_candidate_of_today_agree_behind_a_cut(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, start: str, matched: int
+) -> None:
+    names = {side: topic() for side in Side}
+    spec = spec_file(tmp_path, "late", names[Side.LEFT], names[Side.RIGHT], f"start: {start}\n")
+    write = Writer(kafka.brokers, names[Side.LEFT], names[Side.RIGHT])
+    for number in range(400):
+        write.reference(number % 10, number)
+    write.both(range(400, 1000))
+    write.flush()
+    service = ServiceProcess(spec, kafka.brokers, redis_url)
+    service.start()
+    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
+    status = service.get("")
+    assert (status["matched"], status["divergences"]["total"]) == (matched, 0)
+    accounts = status["accounts"]["reference"]
+    assert accounts.pop("consumed") == sum(accounts.values())
+    service.stop()
+
+
+def test_a_candidate_that_started_long_after_the_reference_is_no_safe_start(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    names = {side: topic() for side in Side}
+    topics = KafkaTopics(kafka.brokers, names)
+    topics.append(Side.LEFT, 0, b'{"k": 1, "n": 1}', 1_000_000_000_000)
+    topics.append(Side.RIGHT, 0, b'{"k": 1, "n": 2}', 1_700_000_000_000)
+    spec = spec_file(tmp_path, "apart", names[Side.LEFT], names[Side.RIGHT])
+    service = ServiceProcess(spec, kafka.brokers, redis_url)
+    service.start()
+    eventually(lambda: "further apart than limits.lead" in service.get("")["reason"], what="it says so")
+    assert (service.get("")["verdict"], service.gate()) == ("PENDING", "undecided")
+    service.stop()

@@ -8,7 +8,7 @@ from tests.simulation.inputs import Input, Row
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Positions, Topic
+from twinstream.ports import Batch, Gap, Marks, Positions, Topic
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
@@ -86,6 +86,13 @@ class SimulatedSource:
             self._scheduler.now += AWAY_SECONDS
             raise SourceError("the broker does not answer")
         return {side: self._broker.described(side) for side in Side}
+
+    def remember(self, marks: Marks) -> None:
+        """A memory of its own would outlive what is simulated to be lost."""
+
+    def remembered(self) -> Marks:
+        """Nothing."""
+        return {side: {} for side in Side}
 
     def bound(self) -> Positions | None:
         """Everything may be read."""

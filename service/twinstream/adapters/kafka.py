@@ -4,7 +4,7 @@ Choices, each for a reason:
 
 - Two consumers, so that the side that is behind can be read first, and the other left alone.
 - `assign`, never a shared group: the matcher's positions are those of its checkpoint, and it must not disturb
-  the pipelines' consumers. The group id only names the client.
+  the pipelines' consumers. The group only remembers, beside the checkpoint, how far it has come.
 - `auto.offset.reset=error`: a range that Kafka has lost must be heard of, not skipped.
 - `isolation.level=read_committed`: what a pipeline aborted was never put out.
 - `fetch.queue.backoff.ms=10`: its default of a second stalls catching up.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, cast
@@ -26,12 +27,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Positions, Topic
+from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
 BATCH_RECORDS = 1000
 LATEST = -1
+GROUP_TIMEOUT_SECONDS = 10.0
+_NO_GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED}
+"""Without the right to read the group there is no second witness."""
 METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
 """A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s does not answer."""
@@ -108,6 +112,17 @@ class KafkaSource:
             found[side] = topic
         return found
 
+    def remember(self, marks: Marks) -> None:
+        """Commit offsets to the group, asynchronously; what fails is left, since the next one says more."""
+        for side, reader in self._readers.items():
+            reader.commit(marks[side])
+
+    def remembered(self) -> Marks:
+        """What the group has for the partitions of both topics. Raises SourceError."""
+        return {
+            side: self._readers[side].committed(list(topic.first)) for side, topic in self.topics().items()
+        }
+
     def bound(self) -> Positions | None:
         """Where `read_from` lies: at the ends for `LATEST`, else at that time. Raises SourceError."""
         if self._read_from is None:
@@ -155,6 +170,7 @@ class _TopicReader:
 
     def __init__(self, side: Side, topic: str, config: Mapping[str, str | int | bool], take: Take) -> None:
         self._side, self._topic, self._take = side, topic, take
+        self._group = config["group.id"]
         self._link = _Link(str(config["bootstrap.servers"]))
         try:
             callbacks = {"error_cb": self._link.failed, "stats_cb": self._link.measured}
@@ -173,6 +189,28 @@ class _TopicReader:
     def assign(self, positions: Mapping[int, int]) -> None:
         self._partitions = list(positions)
         self._consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in positions.items()])
+
+    def commit(self, marks: Mapping[int, Mark]) -> None:
+        offsets = [TopicPartition(self._topic, p, mark.offset, mark.note) for p, mark in marks.items()]
+        with suppress(KafkaException, RuntimeError):
+            if offsets:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def committed(self, partitions: list[int]) -> dict[int, Mark]:
+        places = [TopicPartition(self._topic, partition) for partition in partitions]
+        try:
+            found = self._consumer.committed(places, timeout=GROUP_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() in _NO_GROUP:
+                return {}
+            raise SourceError(
+                f"kafka does not answer for group {self._group}: {error.args[0].str()}"
+            ) from error
+        return {
+            place.partition: Mark(place.offset, place.metadata or "")
+            for place in found
+            if place.error is None and place.offset >= 0
+        }
 
     def extend(self, partition: int, offset: int) -> None:
         self._partitions.append(partition)

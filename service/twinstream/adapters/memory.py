@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Gap, Positions, Stored, Topic
+from twinstream.ports import Batch, Checkpoint, Gap, Marks, Positions, Stored, Topic
 from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
@@ -31,6 +31,7 @@ class MemorySource:
         self._looking = False
         self.down: str | None = None
         self.read_from_ms: int | None = None
+        self._marks: Marks = {side: {} for side in Side}
 
     # -- what is done to the topics ------------------------------------------------------------------------
 
@@ -63,6 +64,7 @@ class MemorySource:
     def create_anew(self, side: Side, partitions: int = 1) -> None:
         """Delete the topic, if it is there, and create it: empty, and another."""
         self._deleted.discard(side)
+        self._marks = {**self._marks, side: {}}
         self._topics[side] = _MemoryTopic(f"{self._topics[side].id}1", partitions)
 
     def add_partition(self, side: Side) -> None:
@@ -83,6 +85,15 @@ class MemorySource:
         for side in self._deleted:
             raise SourceError(f"topic {side.name}: there is no such topic")
         return {side: topic.described() for side, topic in self._topics.items()}
+
+    def remember(self, marks: Marks) -> None:
+        """Remember them with the topic: they go with it."""
+        if not self.down:
+            self._marks = {side: {**self._marks[side], **marks[side]} for side in Side}
+
+    def remembered(self) -> Marks:
+        """What was remembered last."""
+        return self._marks
 
     def bound(self) -> Positions | None:
         """The first records from `read_from_ms` on; else the ends."""

@@ -30,6 +30,7 @@ T = TypeVar("T")
 class Situation:
     """What the worker knows beside the comparison itself.
 
+    `rereading`: the state was lost, and how far reading again has come.
     `unsaved_divergence`: a difference was found and is in no checkpoint yet.
     `verified_through`: the smallest Kafka time of an unsettled event, or the last look that found all read.
     """
@@ -39,6 +40,7 @@ class Situation:
     unreachable: list[Dependency] = field(default_factory=list)
     standby: bool = False
     waiting_for: str | None = None
+    rereading: str | None = None
     unsaved_divergence: bool = False
     verified_through: datetime | None = None
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
@@ -110,15 +112,17 @@ class Reporter:
     def _judge(self, situation: Situation) -> tuple[Verdict, str]:
         comparison = self._comparison
         doubts = self._doubts(situation)
-        waiting = situation.waiting_for or self._intake.waiting
+        waiting = situation.waiting_for or self._intake.waiting or situation.rereading
         lacking = [waiting] if waiting else self.coverage().missing
-        diverged = comparison.diverged and not situation.unsaved_divergence
+        diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)
 
     def _doubts(self, situation: Situation) -> list[str]:
         comparison = self._comparison
         doubts = [hole.reason for hole in comparison.holes]
+        if situation.rereading and comparison.diverged:
+            doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
             doubts.insert(0, "a difference was found, and is announced as soon as it is saved")
         if comparison.in_dispute:

@@ -94,6 +94,10 @@ class TopicBook:
         first, end = topic.first[partition], topic.ends[partition]
         return f"{reason} was next, and the new topic begins there at {first} and ends at {end}"
 
+    def ids(self) -> dict[Side, str]:
+        """The ids of the topics."""
+        return {side: known.id for side, known in self._known.items()}
+
     def state(self) -> list[Any]:
         """What is remembered, as JSON values."""
         return [

@@ -23,6 +23,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
+from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError
 from twinstream.ports import Batch, Checkpoint, Clock, Gap, Positions, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
@@ -33,6 +34,7 @@ from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
+from twinstream.runtime.witness import Account, Rereading, marks_of, past_of, resumed
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.cut import cut_of
@@ -113,6 +115,8 @@ class Worker:
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
         self._topics = TopicBook(self._spec)
+        self._starts: Positions = {side: {} for side in Side}
+        self._rereading: Rereading | None = None
         self._seen: Mapping[Side, Topic | None] = {}
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -293,6 +297,7 @@ class Worker:
         started = self._clock.monotonic()
         self._look()
         self._collect_closed()
+        self._read_again()
         if not self._begun():
             self._renewed()
         elif self._dirty or self._unsaved or not self._renewed():
@@ -362,6 +367,7 @@ class Worker:
         self._sequence = self._attempt
         self._unsaved, self._dirty = {}, False
         self._saved_diverged = self.comparison.diverged
+        self._remember()
         self._situation.checkpoint = status.CheckpointInfo(
             sequence=self._sequence,
             written_at=self._clock.now(),
@@ -402,6 +408,26 @@ class Worker:
         if self._store_trouble is None:
             self._store_trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
             log.warning("checkpoint failed", comparison=self._spec.name, reason=reason)
+
+    def _remember(self) -> None:
+        """Have Kafka remember what was saved; while it is read again, the earlier memory says more."""
+        if self._rereading is not None:
+            return
+        verdict = Verdict.DIVERGED if self.comparison.diverged else self._reporter.verdict
+        holes = len(self.comparison.holes)
+        account = Account(self._digest, self._situation.started_at, self._sequence, verdict, holes)
+        self._source.remember(marks_of(self._starts, self.intake.positions, self._topics.ids(), account))
+
+    def _read_again(self) -> None:
+        """Tell how far a comparison of which the state was lost has come, and what it has not found again."""
+        if self._rereading is None:
+            return
+        self._situation.rereading = self._rereading.sentence(self.intake.positions)
+        if self._situation.rereading is None:
+            missing = self._rereading.missing(diverged=self.comparison.diverged)
+            if missing is not None:
+                self.comparison.hole(missing)
+            self._rereading, self._dirty = None, True
 
     def _publish_status(self) -> None:
         situation = self._situation
@@ -463,6 +489,8 @@ class Worker:
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
             "topics": self._topics.state(),
+            "starts": [_pairs(self._starts[side]) for side in Side],
+            "rereading": None if self._rereading is None else self._rereading.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
@@ -475,6 +503,7 @@ class Worker:
         topics = self._source.topics()
         self._begin(topics)
         if stored.sequence is None:
+            self._recall(topics)
             return
         self._sequence = self._attempt = stored.sequence
         head = checkpoint.decode(stored.head)
@@ -493,6 +522,22 @@ class Worker:
         for report in stored.divergences.values():
             self._publisher.publish(status.DivergenceReport.model_validate_json(report))
 
+    def _recall(self, topics: Mapping[Side, Topic]) -> None:
+        """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
+        past = past_of(self._source.remembered(), self._digest)
+        if past is None:
+            return
+        self._refusal = self._topics.refusal(topics)
+        self._starts, holes = resumed(past, topics)
+        self.intake.begin(self._starts)
+        self._same_beginning = True
+        self._situation.started_at = past.account.started_at
+        self._rereading = Rereading(past.reached, past.account.verdict)
+        self._situation.rereading = self._rereading.sentence(self.intake.positions)
+        log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
+        for hole in holes:
+            self.comparison.hole(hole)
+
     def _begin(self, topics: Mapping[Side, Topic]) -> None:
         """Begin where the comparison file says, or know why that cannot be."""
         positions: Positions = {side: topic.first for side, topic in topics.items()}
@@ -501,6 +546,7 @@ class Worker:
             positions = positions_of(self._spec, topics, self._source.bound())
         except Unsafe as reason:
             self._refusal = self._refusal or str(reason)
+        self._starts = positions
         self.intake.begin(positions)
         self._topics.begin(topics)
 
@@ -541,6 +587,11 @@ class Worker:
             intake.newest_ms[side] = dict(state["newest_ms"][side])
         intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
         self._topics.restore(state.get("topics", []))
+        if "starts" in state:
+            self._starts = {side: dict(state["starts"][side]) for side in Side}
+        if state.get("rereading"):
+            self._rereading = Rereading.of(state["rereading"])
+            self._situation.rereading = self._rereading.sentence(intake.positions)
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

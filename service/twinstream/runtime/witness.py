@@ -1,0 +1,171 @@
+"""A second witness beside the store: what Kafka remembers of a comparison in its consumer group.
+
+Next to each checkpoint the offsets that it holds are committed to the group `twinstream.NAME`, with a note.
+So a store that came back empty is told from a first start: the comparison is read again from where it once
+began, and says so until it has come as far as before. The checkpoint alone decides; the group is never needed
+to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from twinstream.core.accounts import Hole
+from twinstream.core.events import Side
+from twinstream.core.verdicts import Verdict
+from twinstream.ports import Mark, Marks, Positions, Topic
+from twinstream.spec.explain import NAMES
+
+VERSION = 1
+LOST = "the state in the store was lost"
+
+
+class Account(NamedTuple):
+    """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes."""
+
+    digest: str
+    started_at: datetime
+    sequence: int
+    verdict: Verdict
+    holes: int
+
+
+class Past(NamedTuple):
+    """What the group remembers: where reading began, how far it had come, and what was known by then."""
+
+    starts: Positions
+    reached: Positions
+    topics: Mapping[Side, str]
+    account: Account
+
+
+def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Account) -> Marks:
+    """What to commit: by partition the next offset, and the note."""
+    return {
+        side: {
+            partition: Mark(offset, _note(starts[side].get(partition, offset), topics[side], account))
+            for partition, offset in reached[side].items()
+        }
+        for side in Side
+    }
+
+
+def _note(start: int, topic: str, account: Account) -> str:
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "digest": account.digest,
+            "run": account.started_at.isoformat(),
+            "sequence": account.sequence,
+            "verdict": account.verdict.value,
+            "holes": account.holes,
+            "start": start,
+            "topic": topic,
+        }
+    ).decode()
+
+
+def past_of(marks: Marks, digest: str) -> Past | None:
+    """What the group remembers of this comparison; None where that is nothing, or of another file."""
+    notes = {side: {p: _read(mark.note) for p, mark in marks[side].items()} for side in Side}
+    ours = {
+        side: {p: note for p, note in notes[side].items() if note and note["digest"] == digest}
+        for side in Side
+    }
+    newest = max((note for side in Side for note in ours[side].values()), key=_sequence, default=None)
+    if newest is None:
+        return None
+    return Past(
+        {side: {p: note["start"] for p, note in ours[side].items()} for side in Side},
+        {side: {p: marks[side][p].offset for p in ours[side]} for side in Side},
+        {side: next((note["topic"] for note in ours[side].values()), "") for side in Side},
+        Account(
+            digest,
+            datetime.fromisoformat(newest["run"]),
+            newest["sequence"],
+            Verdict(newest["verdict"]),
+            newest["holes"],
+        ),
+    )
+
+
+def _read(note: str) -> dict[str, Any] | None:
+    """The members of a note; None for one that is not ours."""
+    try:
+        found = orjson.loads(note)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def _sequence(note: dict[str, Any]) -> int:
+    return int(note["sequence"])
+
+
+class Rereading:
+    """The way back to where a comparison had come before its state was lost."""
+
+    def __init__(self, reached: Positions, verdict: Verdict) -> None:
+        self._reached, self._verdict = reached, verdict
+
+    def sentence(self, positions: Positions) -> str | None:
+        """How far it is; None when everything was read again."""
+        for side in Side:
+            for partition, target in self._reached[side].items():
+                position = positions[side].get(partition)
+                if position is not None and position < target:
+                    return (
+                        f"{LOST}, and everything is read again: the {NAMES[side]} has come to offset "
+                        f"{position} of {target} in partition {partition}"
+                    )
+        return None
+
+    def missing(self, *, diverged: bool) -> Hole | None:
+        """What had been announced and was not found again."""
+        if self._verdict is not Verdict.DIVERGED or diverged:
+            return None
+        return Hole(f"a difference had been found before {LOST}, and reading again has not found it")
+
+    def state(self) -> list[Any]:
+        """All of it, as JSON values."""
+        return [[list(map(list, self._reached[side].items())) for side in Side], self._verdict.value]
+
+    @classmethod
+    def of(cls, state: list[Any]) -> Rereading:
+        """What `state` was of."""
+        reached, verdict = state
+        return cls({side: dict(reached[side]) for side in Side}, Verdict(verdict))
+
+
+def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[Hole]]:
+    """Where to read again from, and what cannot be read again."""
+    positions: dict[Side, dict[int, int]] = {}
+    holes: list[Hole] = []
+    for side, topic in topics.items():
+        positions[side] = {}
+        anew = bool(past.topics[side]) and past.topics[side] != topic.id
+        for partition, first in topic.first.items():
+            start = past.starts[side].get(partition, first)
+            positions[side][partition] = first if anew else max(start, first)
+            if anew:
+                wanted = past.reached[side].get(partition, first)
+                reason = (
+                    f"the {NAMES[side]}'s topic was deleted and created anew: offset {wanted} of partition "
+                    f"{partition} was next, and the new topic begins there at {first}"
+                )
+                holes.append(Hole(reason, side, partition, wanted))
+            elif first > start:
+                reason = (
+                    f"{LOST}, and Kafka does not have offsets {start} to {first - 1} of partition "
+                    f"{partition} any more, from which it would be read again"
+                )
+                holes.append(Hole(reason, side, partition, start))
+    if past.account.holes:
+        holes.append(
+            Hole(f"before {LOST}, {past.account.holes} stretches that were not checked had been noted")
+        )
+    return positions, holes
