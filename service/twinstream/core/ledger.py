@@ -17,7 +17,7 @@ from twinstream.core.findings import Finding, Kind
 from twinstream.core.held import Held
 from twinstream.core.index import Pairs
 from twinstream.core.known import Known
-from twinstream.core.orders import ordered_class
+from twinstream.core.orders import Epochs, ordered_class
 from twinstream.core.recent import RecentMatches
 from twinstream.core.replays import Retries
 from twinstream.core.rules import Rules
@@ -162,9 +162,13 @@ class Ledger:
             self._found_while_held.append(divergence)
         alone = finding.left is None or finding.right is None
         if alone:
-            ordered = ordered_class(self._rules.order, finding.event[0][0]) is not None
-            strays = self.strays if ordered else self.lone
+            strays = self.strays if self._depends(finding.event) else self.lone
             strays.note(finding.side, self._rules.letter(finding.event), divergence)
+
+    def _depends(self, event: Event) -> bool:
+        """Whether an event depends on anything; on barriers all do, also on those with copies."""
+        order = self._rules.order
+        return isinstance(order, Epochs) or ordered_class(order, event[0][0]) is not None
 
     def _complete(self, finding: Finding) -> bool:
         """Whether a leftover of one side is the other half of an event that changed places, or came late."""

@@ -118,3 +118,23 @@ def test_what_waits_for_another_partition_survives_a_restart(driver: Driver) -> 
     feed(driver, LEFT, (1, day(1)), (1, day(2)))
     feed(driver, RIGHT, (0, day(1)), (1, day(1)), (0, ride(1)), (0, day(2)), (1, day(2)))
     assert (driver.comparison.matched, driver.comparison.diverged) == (3, False)
+
+
+def test_an_event_of_a_bag_that_crosses_copied_barriers_changed_places_however_late_that_shows() -> None:
+    driver = Driver(spec(ORDER.replace("{per_key: [k]}", "unordered"), KINDS))
+
+    def go_on(number: int) -> None:
+        for side in Side:
+            feed(driver, side, (0, ride(2, number)), (0, day(number)))
+        driver.comparison.review()
+
+    for side in Side:
+        driver.comparison.expect_partitions(side, (0,))
+    feed(driver, LEFT, (0, ride(1)))
+    for number in range(4):
+        go_on(number)
+    assert driver.kinds() == ["missing"]
+    feed(driver, RIGHT, (0, ride(1)))
+    for number in range(4, 8):
+        go_on(number)
+    assert driver.kinds() == ["reordered"]
