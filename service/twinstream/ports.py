@@ -143,7 +143,8 @@ class Checkpoint(NamedTuple):
 
     Each attempt to save has a `sequence` of its own, higher than all before. `after` is the sequence of the
     checkpoint that a delta builds on; without it `body` is a whole base. `head` is small, to be read without
-    the bodies; each save replaces it. `divergences`, by id, are new or replace others.
+    the bodies; each save replaces it. `divergences`, by id, are new or replace others. With a delta, so many
+    of the oldest bodies as `dropped` says go out.
     """
 
     sequence: int
@@ -151,6 +152,7 @@ class Checkpoint(NamedTuple):
     head: bytes
     body: bytes
     divergences: Mapping[str, bytes]
+    dropped: int = 0
 
 
 class Stored(NamedTuple):

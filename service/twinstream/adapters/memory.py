@@ -215,7 +215,7 @@ class MemoryStore:
         late = storage.writer == self._token and checkpoint.sequence < (stored.sequence or 0)
         if late or checkpoint.after not in (None, stored.sequence):
             raise Outdated(f"the store holds checkpoint {stored.sequence}, on which this one does not follow")
-        bodies = () if checkpoint.after is None else stored.bodies
+        bodies = () if checkpoint.after is None else stored.bodies[checkpoint.dropped :]
         storage.writer = self._token
         storage.stored = Stored(
             checkpoint.sequence,

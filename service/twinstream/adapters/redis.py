@@ -149,7 +149,8 @@ class RedisStore:
         for chunk in _chunks(checkpoint.body):
             chunks.append(f"{self._prefix}:chunk:{next(numbers)}")
             self._step(redis_scripts.STAGE_CHUNK, checkpoint.sequence, chunks[-1:], [chunk])
-        bodies, reports, divergences = manifest.bodies, manifest.reports, checkpoint.divergences
+        bodies, reports = manifest.bodies[checkpoint.dropped :], manifest.reports
+        divergences = checkpoint.divergences
         if checkpoint.after is None:
             bodies, reports = [], self._present(reports)
             if len(reports) > REPORTS_KEYS:

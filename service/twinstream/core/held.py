@@ -103,6 +103,7 @@ class OneSide:
         self._times: Counter[int] = Counter()
         self._added: dict[int, Event] = {}
         self._removed: list[Place] = []
+        self._unswept: list[Event] = []
         self.size_bytes = 0
 
     def change(self, came: list[Event], gone: Mapping[int, Event]) -> None:
@@ -179,6 +180,24 @@ class OneSide:
         changes = Changes(list(self._added.values()), self._removed)
         self._added, self._removed = {}, []
         return changes
+
+    def begin_sweep(self) -> None:
+        """Begin to go once more over all that is held now. Complexity: O(n), about 10 ns each."""
+        self._unswept = list(reversed(self._events.values()))
+
+    def sweep(self, most: int) -> list[Event]:
+        """The next events of the sweep that are still held, in the order in which they came."""
+        swept: list[Event] = []
+        while self._unswept and len(swept) < most:
+            event = self._unswept.pop()
+            if id(event) in self._events:
+                swept.append(event)
+        return swept
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether a sweep has not come to its end."""
+        return bool(self._unswept)
 
     def __len__(self) -> int:
         return len(self._events)

@@ -9,6 +9,9 @@ Almost all of a snapshot is the unsettled events. So there are two kinds: a whol
 ``held``; a *delta* has those that came and stayed since the snapshot before it, and the places of those that
 left. `merged` makes a whole one of a whole one and the deltas behind it. Everything else is small, stands in
 each of them, and speaks of events by their place among the unsettled ones.
+
+A whole snapshot of many events takes long. So there need be but one: a *sweep* lets the deltas have some of
+the events each that were held when it began; when they have had all, what is before the sweep is not needed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from twinstream.core import replays
 from twinstream.core.accounts import Hole
@@ -28,6 +31,14 @@ from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
 from twinstream.core.strays import Strays
+
+
+class Sweep(NamedTuple):
+    """What a delta has of a sweep: at most so many events of each side; whether it is the first of it."""
+
+    most: int
+    first: bool
+
 
 FormOf = Callable[[bytes], Form]
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
@@ -42,31 +53,68 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
     return {**_rest(comparison, whole=True), "held": [_columns(one) for one in held]}
 
 
-def delta(comparison: Comparison) -> dict[str, Any]:
-    """What changed since the last snapshot of either kind. Complexity: O(n) in the changes."""
+def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
+    """What changed since the last snapshot of either kind, and of a sweep the next events.
+
+    Complexity: O(n) in the changes and in the events of the sweep.
+    """
     comparison.settle()
-    changes = [comparison.ledger.held.of(side).take_changes() for side in Side]
-    added = [_columns(change.added) for change in changes]
-    removed = [list(map(list, change.removed)) for change in changes]
-    return {**_rest(comparison, whole=False), "added": added, "removed": removed}
+    held = [comparison.ledger.held.of(side) for side in Side]
+    changes = [one.take_changes() for one in held]
+    again = [_columns(one.sweep(sweep.most)) for one in held] if sweep is not None else []
+    return {
+        **_rest(comparison, whole=sweep is not None and sweep.first),
+        "added": [_columns(change.added) for change in changes],
+        "removed": [list(map(list, change.removed)) for change in changes],
+        "again": again,
+    }
+
+
+def begin_sweep(comparison: Comparison) -> None:
+    """Let the deltas from here on have, bit by bit, all that is held now: then none before them is needed.
+
+    Call it right after a `delta`.
+    """
+    for side in Side:
+        comparison.ledger.held.of(side).begin_sweep()
+
+
+def sweeping(comparison: Comparison) -> bool:
+    """Whether some of what was held when the sweep began is not in a delta since."""
+    return any(comparison.ledger.held.of(side).sweeping for side in Side)
 
 
 def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them."""
-    deltas = list(deltas)
-    if not deltas:
+    """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them.
+
+    The deltas of a whole sweep stand for a whole snapshot, too.
+    """
+    states = [whole, *deltas]
+    if len(states) == 1 and "held" in whole:
         return whole
-    held = [_rows(columns) for columns in whole["held"]]
-    last = whole
-    for last in deltas:
-        for side in Side:
-            for partition, offset in last["removed"][side]:
-                held[side].pop((partition, offset), None)  # a topic that was created anew has places twice
-            held[side].update(_rows(last["added"][side]))
-    rest = {name: value for name, value in last.items() if name not in ("added", "removed")}
+    held = [_merged(states, side) for side in Side]
+    rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest.get("replays"):
-        rest["replays"] = replays.merged([whole["replays"], *(one["replays"] for one in deltas)])
-    return {**rest, "held": [_columns_of(rows.values()) for rows in held]}
+        rest["replays"] = replays.merged([state["replays"] for state in states])
+    return {**rest, "held": held}
+
+
+def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
+    """The events of one side: those that only a sweep has came before all others, in its order."""
+    swept: dict[Place, tuple[Any, ...]] = {}
+    rows: dict[Place, tuple[Any, ...]] = {}
+    for state in states:
+        if "held" in state:
+            rows = _rows(state["held"][side])
+            continue
+        for partition, offset in state["removed"][side]:  # a topic that was created anew has places twice
+            rows.pop((partition, offset), None)
+            swept.pop((partition, offset), None)
+        if state["again"]:
+            again = _rows(state["again"][side])
+            swept.update({place: row for place, row in again.items() if place not in rows})
+        rows.update(_rows(state["added"][side]))
+    return _columns_of([*swept.values(), *rows.values()])
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, St
 from twinstream.ports import Batch, Checkpoint, Clock, Gap, Positions, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake, Undecodable
-from twinstream.runtime.journal import Journal
+from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Reporter, Situation
@@ -375,28 +375,38 @@ class Worker:
             size_bytes=size,
         )
 
-    def _write(self, after: int | None) -> int:
+    def _write(self, plan: Plan) -> int:
         """Save what changed since a checkpoint, or everything; the bytes that were written."""
-        if after is None:
+        if plan.after is None:
             return self._write_base()
         try:
-            return self._put(after, snapshot.delta(self.comparison))
+            return self._write_delta(plan)
         except Outdated as error:
             log.warning("the store is behind: all is saved", comparison=self._spec.name, reason=str(error))
         self._journal.begin_base()
         return self._write_base()
+
+    def _write_delta(self, plan: Plan) -> int:
+        sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
+        state = snapshot.delta(self.comparison, sweep)
+        swept = plan.sweeping and not snapshot.sweeping(self.comparison)
+        size = self._put(plan.after, state, self._journal.dropping(swept=swept))
+        if self._journal.grown():
+            snapshot.begin_sweep(self.comparison)
+            self._journal.begin_sweep()
+        return size
 
     def _write_base(self) -> int:
         if self._sequence and not self._store.renew(self._sequence):
             self._unsaved = dict(self._found)  # What an older state of the store does not know of.
         return self._put(None, snapshot.snapshot(self.comparison))
 
-    def _put(self, after: int | None, state: dict[str, Any]) -> int:
+    def _put(self, after: int | None, state: dict[str, Any], dropped: int = 0) -> int:
         # Each attempt has a number of its own: one whose answer was lost may have taken effect.
         self._attempt += 1
         head, body = checkpoint.encode(self._head()), checkpoint.encode(state)
-        self._store.save(Checkpoint(self._attempt, after, head, body, self._unsaved))
-        self._journal.saved(self._attempt, len(body))
+        self._store.save(Checkpoint(self._attempt, after, head, body, self._unsaved, dropped))
+        self._journal.saved(self._attempt, len(body), dropped)
         return len(head) + len(body)
 
     def _note_store_back(self) -> None:
