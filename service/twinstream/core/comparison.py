@@ -184,7 +184,7 @@ class Comparison:
             self.settle()
         partners = pairs.partners
         if partners:
-            self.ledger.advance(side, min(run.timestamps_ms))
+            self.ledger.advance(side, max(map(_TIMESTAMP, pairs.events)))
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         self._close_finished()
         if self.ended[side.other] and self._unanswered(side):

@@ -1,0 +1,91 @@
+"""A chain of checkpoints, whole, deltas and sweeps, always stands for what the comparison holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.streams import Driver, record, spec
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
+from twinstream.runtime.checkpoint import decode, encode
+from twinstream.runtime.journal import Journal
+
+MOST_DELTAS, SWEPT = 2, 3
+ORDERS = {
+    "unordered": "unordered",
+    "keys": "{per_key: [k]}",
+    "rules": "{dependent: [{pair: [ride, ride], same: [k]}]}",
+    "days": "{barrier: day, inner: {per_key: [k]}}",
+    "days in each partition": "{barrier: day, inner: unordered, copies: per_partition}",
+}
+KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
+
+keys = st.sampled_from([0, 1, 2, "day"])
+events = st.tuples(st.sampled_from(list(Side)), st.integers(0, 1), keys, st.integers(0, 3))
+steps = st.lists(st.one_of(events, st.just("save")), max_size=60)
+
+
+class Chain:
+    """Checkpoints of a comparison as its worker writes them, with a sweep every few deltas."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver, self.bodies = driver, list[bytes]()
+        self._journal, self._sequence = Journal(MOST_DELTAS), 0
+
+    def save(self) -> None:
+        comparison, plan = self.driver.comparison, self._journal.begin()
+        sweep = Sweep(SWEPT, plan.first) if plan.sweeping else None
+        state = snapshot(comparison) if plan.after is None else delta(comparison, sweep)
+        dropped = self._journal.dropping(swept=plan.sweeping and not sweeping(comparison))
+        self._sequence += 1
+        body = encode(state)
+        self.bodies = [*self.bodies[dropped:], body]
+        self._journal.saved(self._sequence, len(body), dropped)
+        if self._journal.grown():
+            begin_sweep(comparison)
+            self._journal.begin_sweep()
+
+    def state(self) -> dict[str, Any]:
+        whole, *deltas = map(decode, self.bodies)
+        return merged(whole, deltas)
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@given(taken=steps)
+def test_after_every_save_the_chain_has_all_that_is_held_in_its_order(order: str, taken: list[Any]) -> None:
+    driver = Driver(spec(order, KINDS))
+    chain = Chain(driver)
+    for step in [*taken, "save"]:
+        if step != "save":
+            side, partition, key, number = step
+            driver.feed(side, [record({"k": key, "v": number})], partition=partition)
+            continue
+        driver.comparison.review()
+        chain.save()
+        state = chain.state()
+        for side in Side:
+            held = [(event[1], event[2]) for event in driver.comparison.ledger.held.of(side)]
+            columns = state["held"][side]
+            assert list(zip(columns["partitions"], columns["offsets"], strict=True)) == held
+    restored = Comparison(driver.comparison.rules)
+    restore(restored, chain.state(), driver.codec.form, 0.0)
+    again, state = snapshot(restored), snapshot(driver.comparison)
+    assert set(again.pop("recent")) == set(state.pop("recent"))
+    assert again == state
+
+
+def test_many_saves_leave_few_bodies_and_little_of_what_is_settled() -> None:
+    driver = Driver(spec("unordered"))
+    chain = Chain(driver)
+    for number in range(100):
+        driver.feed(Side.LEFT, [record({"k": 0, "v": number})])
+        if number >= 5:
+            driver.feed(Side.RIGHT, [record({"k": 0, "v": number - 5})])
+        chain.save()
+        assert len(chain.bodies) <= 8
+    assert len(driver.held(Side.LEFT)) == 5
