@@ -89,11 +89,15 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) ->
 
 
 def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
-    topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
-    read, first = whole_record if spec.whole else Message.value, _read_from(settings)
-    marked = spec.duplicates.policy == "replays"
     return KafkaSource(
-        settings.brokers, spec.name, topics, settings.kafka, read, headers=marked, read_from=first
+        settings.brokers,
+        spec.name,
+        {side: spec.version_of(side).topic for side in Side},
+        settings.kafka,
+        whole_record if spec.whole else Message.value,
+        headers=spec.reads_marks,
+        control=spec.followed,
+        read_from=_read_from(settings),
     )
 
 

@@ -33,6 +33,13 @@ class Batch(NamedTuple):
     headers: Sequence[Headers] | None = None
 
 
+class Said(NamedTuple):
+    """A record of the control topic, None for a tombstone, and its offset."""
+
+    offset: int
+    record: bytes | None
+
+
 class Line(NamedTuple):
     """One line that counts: an event of a side, or the end of it (`record` is None, and no `tombstone`).
 
@@ -87,7 +94,11 @@ Marks = Mapping[Side, Mapping[int, Mark]]
 
 
 class Source(Protocol):
-    """Both topics. It is called by one thread and never blocks longer than asked."""
+    """Both topics, and that of control records. One thread calls it, and it never blocks longer than asked.
+
+    A control topic has one partition. One that is not there yet is read when it is there. Control records are
+    cumulative, so those that are gone are no gap: reading goes on at the first that is there.
+    """
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError."""
@@ -123,6 +134,14 @@ class Source(Protocol):
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
         """What has come for a side within `timeout` seconds; nothing is no error."""
+        ...
+
+    def follow(self, position: int | None) -> None:
+        """Read the control topic, too: from this offset on, or from its first record. Called once."""
+        ...
+
+    def said(self) -> Sequence[Said]:
+        """What has come on the control topic, in order; it waits for nothing, and nothing is no error."""
         ...
 
     def ends(self) -> Positions:

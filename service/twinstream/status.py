@@ -112,6 +112,16 @@ class Coverage(Frozen):
     missing: list[str]
 
 
+class Frontier(Frozen):
+    """How far a side has come on the clock that makes events of the other side overdue.
+
+    `at` is a time, or offsets of the input; None before there is one. `held_back_by` says what it waits for.
+    """
+
+    at: str | None = None
+    held_back_by: str | None = None
+
+
 class PartitionProgress(Frozen):
     """How far one partition is read. `position` is the next offset to read; `lag` is in records."""
 
@@ -170,6 +180,7 @@ class ComparisonStatus(Frozen):
     verified_up_to: Sides[dict[str, int]]
     verified_through: datetime | None
     progress: Sides[list[PartitionProgress]]
+    frontier: Sides[Frontier] = Sides[Frontier](reference=Frontier(), candidate=Frontier())
     match_latency: Histogram
     processing: Histogram
     checkpoint: CheckpointInfo

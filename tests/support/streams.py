@@ -11,6 +11,7 @@ from twinstream.core.comparison import Comparison, Run
 from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Divergence
 from twinstream.core.snapshot import delta, merged, restore, snapshot
+from twinstream.core.surveys import Survey
 from twinstream.runtime import checkpoint
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -71,13 +72,21 @@ class Driver:
         records: Sequence[bytes],
         timestamps_ms: Sequence[int] | None = None,
         partition: int = 0,
+        marks: Sequence[Any] | None = None,
     ) -> None:
         forms, refused = self.codec.forms(records)
         assert not refused, "every record is an event"
         first = self.offsets[side]
         self.offsets[side] += len(records)
         times = timestamps_ms or [0] * len(records)
-        self.comparison.feed(side, Run(forms, partition, range(first, self.offsets[side]), times, 0.0))
+        self.comparison.feed(side, Run(forms, partition, range(first, self.offsets[side]), times, 0.0, marks))
+
+    def look(self, now: float = 0.0) -> Survey:
+        """Look at everything that waits, with both sides read to their ends."""
+        for side in Side:
+            here = {0: self.offsets[side]}
+            self.comparison.look(side, here, here, now)
+        return self.comparison.survey((True, True))
 
     def take(self, batches: Iterable[Batch], *, review: bool = False) -> None:
         for batch in batches:

@@ -22,12 +22,12 @@ from operator import itemgetter
 from typing import NamedTuple, cast
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Topic
+from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Said, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
@@ -82,6 +82,7 @@ class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
     `read` makes a record of a message: its value, or `whole_record`. `headers`: batches carry them, too.
+    `control` is the topic of control records, if it is to be read.
     `read_from`: a time in milliseconds, or `LATEST`, below which nothing is read on a first start.
     """
 
@@ -94,11 +95,13 @@ class KafkaSource:
         read: Read = Message.value,
         *,
         headers: bool = False,
+        control: str | None = None,
         look_seconds: float = LOOK_SECONDS,
         read_from: int | None = None,
     ) -> None:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
         self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
+        self._control = None if control is None else _ControlReader(control, config)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties)
         self._watch = Watch(self._admin.look, look_seconds)
@@ -150,6 +153,15 @@ class KafkaSource:
         """What has come for a side within `timeout` seconds."""
         return self._readers[side].poll(timeout)
 
+    def follow(self, position: int | None) -> None:
+        """Read the control topic, too, from this offset on or from its first record."""
+        if self._control is not None:
+            self._control.follow(position)
+
+    def said(self) -> Sequence[Said]:
+        """What has come on the control topic."""
+        return () if self._control is None else self._control.said()
+
     def ends(self) -> Positions:
         """The ends of the partitions as of the latest fetch; it asks nobody."""
         return {side: reader.ends() for side, reader in self._readers.items()}
@@ -159,8 +171,10 @@ class KafkaSource:
         return next((trouble for reader in self._readers.values() if (trouble := reader.trouble())), None)
 
     def close(self) -> None:
-        """Close both consumers."""
+        """Close all consumers."""
         self._watch.stop()
+        if self._control is not None:
+            self._control.close()
         for reader in self._readers.values():
             reader.close()
 
@@ -279,6 +293,36 @@ class _TopicReader:
         if not self._closed:
             self._closed = True
             self._consumer.close()
+
+
+class _ControlReader:
+    """The control topic: a consumer of its one partition, which connects when it is told to follow.
+
+    A lost range is skipped, since control records are cumulative.
+    """
+
+    def __init__(self, topic: str, config: Mapping[str, str | int | bool]) -> None:
+        self._topic = topic
+        self._config = {
+            **config,
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": 10_000,
+        }
+        self._consumer: Consumer | None = None
+
+    def follow(self, position: int | None) -> None:
+        self._consumer = Consumer({**self._config, "logger": _quiet_logger()})
+        place = TopicPartition(self._topic, 0, OFFSET_BEGINNING if position is None else position)
+        self._consumer.assign([place])
+
+    def said(self) -> Sequence[Said]:
+        messages = [] if self._consumer is None else self._consumer.consume(BATCH_RECORDS, 0.0)
+        return [Said(_offset(one), one.value()) for one in messages if one.error() is None]
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
 
 
 class _Link:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Gap, Marks, Positions, Stored, Topic
+from twinstream.ports import Batch, Checkpoint, Gap, Marks, Positions, Said, Stored, Topic
 from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
@@ -29,6 +29,8 @@ class MemorySource:
         self._batch = batch
         self._deleted: set[Side] = set()
         self._looking = False
+        self._control: list[bytes | None] = []
+        self._next_said: int | None = None
         self.down: str | None = None
         self.read_from_ms: int | None = None
         self._marks: Marks = {side: {} for side in Side}
@@ -45,6 +47,10 @@ class MemorySource:
     ) -> None:
         """Write a record to the end of a partition."""
         self._topics[side].rows[partition].append((record, timestamp_ms, headers))
+
+    def say(self, record: bytes | None) -> None:
+        """Write a record to the control topic."""
+        self._control.append(record)
 
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Drop the records below an offset, as retention does."""
@@ -134,6 +140,19 @@ class MemorySource:
                 offsets = range(start, start + len(rows))
                 return (Batch(side, partition, records, offsets, timestamps, headers),)
         return ()
+
+    def follow(self, position: int | None) -> None:
+        """Read the control topic from this offset on."""
+        self._next_said = position or 0
+
+    def said(self) -> Sequence[Said]:
+        """The next records of the control topic."""
+        if self.down or self._next_said is None:
+            return ()
+        first = self._next_said
+        said = [Said(first + n, record) for n, record in enumerate(self._control[first:][: self._batch])]
+        self._next_said += len(said)
+        return said
 
     def ends(self) -> Positions:
         """The end of each partition."""

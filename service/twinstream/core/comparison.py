@@ -9,7 +9,7 @@ of it over a crash.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,6 +24,8 @@ from twinstream.core.indexes import index_of
 from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.orders import Epochs, Order, Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
+from twinstream.core.passing import Passing
+from twinstream.core.progress import Finished
 from twinstream.core.replays import Attempt
 from twinstream.core.rules import Rules
 from twinstream.core.scopes import Explanation, Scope
@@ -103,6 +105,7 @@ class Comparison:
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
         self.clock = ArrivalClock(rules.overdue_after_ms)
+        self.passing = None if rules.passing is None else Passing(rules.passing, self.ledger.held)
         self.ended = [False, False]
         self.moment = 0
         self.disputed_at: int | None = None
@@ -141,6 +144,11 @@ class Comparison:
         return self.disputed_at is not None or any(scope.disputed for scope in self.scopes)
 
     @property
+    def reads_input_marks(self) -> bool:
+        """Whether the marks of events are read: those that name the input record that an event comes from."""
+        return self.passing is not None and self.passing.progress is not None
+
+    @property
     def is_held(self) -> bool:
         """Whether a difference waits for batches that may still be written again."""
         return self.retries is not None and self.retries.held_at is not None
@@ -177,6 +185,8 @@ class Comparison:
             return []
         self._watch_partition(side, run)
         self.clock.saw(side, run.timestamps_ms)
+        if self.passing is not None:
+            self.passing.saw(side, run.partition, run.forms, run.timestamps_ms)
         events = list(run.events())
         pairs = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
         self.ledger.came(side, events, pairs)
@@ -200,6 +210,8 @@ class Comparison:
             self.copies[side].expect(known)
         if self.retries is not None:
             self.retries.sides[side].expect(known)
+        if self.passing is not None:
+            self.passing.expect(side, known)
 
     def _without_replays(self, side: Side, run: Run) -> Run:
         """The run without what a retry has written again, which is settled."""
@@ -226,6 +238,18 @@ class Comparison:
         if self.retries is not None:
             self.retries.sides[side].finish(query, batch)
             self._settle_batches(side)
+
+    def note_finished(self, side: Side, fact: Finished) -> None:
+        """A version says that it has finished a batch; that holds once its output is fed, as of a look."""
+        reason = None if self.passing is None else self.passing.note(side, fact)
+        if reason is not None:
+            self.hole(Hole(reason, side))
+
+    def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
+        """Note how far a side was fed and where it ended, by partition; `now` never goes back."""
+        if self.passing is not None:
+            for query, batch in self.passing.looked(side, positions, ends, now):
+                self.finish_batch(side, query, batch)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
         """Note a look at the ends of the topics.
@@ -491,8 +515,8 @@ class Comparison:
     def survey(self, at_end: tuple[bool, bool]) -> Survey:
         """Look at everything that waits: what is overdue, and how far each partition is settled.
 
-        `at_end` tells by side whether it is read to its end; nothing is overdue otherwise. Where the clock
-        proves, overdue events are settled as differences.
+        `at_end` tells by side whether it is read to its end; but on the clock of the input nothing is overdue
+        otherwise. Where the clock proves, overdue events are settled as differences.
 
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
@@ -503,8 +527,8 @@ class Comparison:
             min((oldest for one in held if (oldest := one.oldest_ms()) is not None), default=None),
             held_bytes=[one.size_bytes for one in held],
         )
-        if all(at_end) and not self.halted:
-            proven = self._judge(Side.LEFT), self._judge(Side.RIGHT)
+        if not self.halted:
+            proven = self._judge(Side.LEFT, at_end), self._judge(Side.RIGHT, at_end)
             if any(proven):
                 self._settle_proven(proven)
                 return self.survey(at_end)
@@ -524,29 +548,64 @@ class Comparison:
             self._give_up(side, scope.dropped[side])
             scope.dropped[side].clear()
 
-    def _judge(self, side: Side) -> list[Event]:
+    def _judge(self, side: Side, at_end: tuple[bool, bool]) -> list[Event]:
         """Count the overdue events of a side that are only suspected; return those proven to have no partner.
 
         Suspected are also copies of a form that has not been unmatched-free for long: a lost one could hide
-        behind fresh ones.
+        behind fresh ones. That is told from Kafka's timestamps, whatever the clock is.
         """
-        limit, newest = self.rules.overdue_after_ms, self.ledger.newest_matched_ms[side]
-        overdue_until = self.clock.stalls(side).reached_before(limit)
-        if overdue_until is None:
-            return []
-        apart = sum(1 for event in self._held_apart(side) if event[3] <= overdue_until)
-        hidden = sum(
-            sum(1 for event in copies if event[3] > overdue_until)
+        passed = self._passed(side, at_end)
+        overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+        if overdue_until is None or not all(at_end):
+            hidden = overdue = 0
+        else:
+            hidden = self._hidden(side, overdue_until, passed)
+            overdue = 0 if self.passing is not None else self._overdue(side, overdue_until)
+        if self.passing is None:
+            proven = self._proven(side, overdue_until) if overdue and overdue_until is not None else []
+        else:
+            overdue, proven = len(passed), list(passed.values()) if self.rules.proves else []
+        proven = self._without_partners_apart(side, proven)
+        self.surveyed.suspicions += overdue + hidden - len(proven)
+        return proven
+
+    def _passed(self, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+        """The events in matching that the other side has passed, on a clock of how far each has come."""
+        if self.passing is None:
+            return {}
+        passed = self.passing.passed(side)
+        if not passed or (self.passing.needs_ends and not all(at_end)):
+            return {}
+        apart = set(map(id, self._held_apart(side)))
+        return {key: event for key, event in passed.items() if key not in apart}
+
+    def _hidden(self, side: Side, overdue_until: int, passed: Mapping[int, Event]) -> int:
+        """The copies of a form that wait without a break for long, and are not overdue themselves."""
+        return sum(
+            sum(1 for event in copies if event[3] > overdue_until and id(event) not in passed)
             for since_ms, copies in self.index.chains(side)
             if since_ms <= overdue_until
         )
-        overdue = self.ledger.held.of(side).until(overdue_until) - apart
-        proven: list[Event] = []
-        if overdue and self.rules.proves and newest is not None:
-            proven_until = min(overdue_until, newest - limit)
-            proven = [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
-        self.surveyed.suspicions += overdue + hidden - len(proven)
-        return proven
+
+    def _overdue(self, side: Side, overdue_until: int) -> int:
+        """How many events in matching have waited for too long on Kafka's clock."""
+        apart = sum(1 for event in self._held_apart(side) if event[3] <= overdue_until)
+        return self.ledger.held.of(side).until(overdue_until) - apart
+
+    def _proven(self, side: Side, overdue_until: int) -> list[Event]:
+        """The overdue events of which Kafka's clock proves that no partner comes, if it may."""
+        newest = self.ledger.newest_matched_ms[side]
+        if newest is None or not self.rules.proves:
+            return []
+        proven_until = min(overdue_until, newest - self.rules.overdue_after_ms)
+        return [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
+
+    def _without_partners_apart(self, side: Side, events: list[Event]) -> list[Event]:
+        """Those of some events of which no equal one waits for another partition of the other side."""
+        if not events or not self.copies or not len(self.copies[side.other]):
+            return events
+        apart = set(map(self.rules.letter, self.copies[side.other]))
+        return [event for event in events if self.rules.letter(event) not in apart]
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
         """Settle events without a partner, each with an unmatched one of its identity on the other side.

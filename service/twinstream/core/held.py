@@ -104,7 +104,21 @@ class OneSide:
         self._added: dict[int, Event] = {}
         self._removed: list[Place] = []
         self._unswept: list[Event] = []
+        self._news: list[Event] | None = None
         self.size_bytes = 0
+
+    def watch(self) -> None:
+        """Keep the events that come and stay for `take_news`."""
+        self._news = list(self._events.values())
+
+    def take_news(self) -> list[Event]:
+        """The events that came and stayed since the last call; some may have left in the meantime."""
+        news, self._news = self._news or [], []
+        return news
+
+    def holds(self, event: Event) -> bool:
+        """Whether this very event is held."""
+        return self._events.get(id(event)) is event
 
     def change(self, came: list[Event], gone: Mapping[int, Event]) -> None:
         """Take in the events that came and are not gone, and drop those held that are."""
@@ -144,6 +158,8 @@ class OneSide:
         self._times.update(event[3] for event in events)
         self.size_bytes += sum(len(event[0][3]) for event in events)
         self._enqueue(events)
+        if self._news is not None:
+            self._news += events
 
     def _enqueue(self, events: Iterable[Event]) -> None:
         queues = self._queues

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from twinstream.core.event_time import EventTime
 from twinstream.core.events import Canonical, Event
 from twinstream.core.findings import Identity
 from twinstream.core.known import KnownDifference
 from twinstream.core.orders import Order, dependent
+from twinstream.core.passing import Input
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,9 @@ class Rules:
 
     `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
     records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
-    about. Limits are in events but for `unmatched_bytes`. `replay_horizon` is in batches; without it
-    every copy is an event.
+    about. `passing` is the clock that says how far each side has come, None for Kafka's timestamps; `proves`
+    tells whether the clock proves anything. Limits are in events but for `unmatched_bytes`. `replay_horizon`
+    is in batches; without it every copy is an event.
     """
 
     canonical: Canonical
@@ -29,6 +32,7 @@ class Rules:
     halt: bool = False
     proves: bool = False
     overdue_after_ms: int = 60_000
+    passing: EventTime | Input | None = None
     unmatched_limit: int = 5_000_000
     unmatched_bytes: int = 2 << 30
     scope_limit: int = 10_000

@@ -136,6 +136,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
+        "passing": comparison.passing.snapshot() if comparison.passing is not None else {},
         "recent": comparison.ledger.recent.snapshot(),
         "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
@@ -166,7 +167,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         dict(state["first_unverifiable"][1]),
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
-    comparison.clock.restore(state["clock"])
+    _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
     if comparison.retries is not None and state.get("replays"):
         comparison.retries.restore(state["replays"])
@@ -190,6 +191,12 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     for name, strays in (("strays", ledger.strays), ("lone", ledger.lone)):
         for side, columns in zip(Side, state.get(name, ()), strict=False):
             _restore_strays(comparison, strays, side, columns, form_of, read_at)
+
+
+def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
+    comparison.clock.restore(state["clock"])
+    if comparison.passing is not None:
+        comparison.passing.restore(state.get("passing", {}))
 
 
 def _restore_waiting(

@@ -19,6 +19,7 @@ from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.poison import Poison
 from twinstream.spec.codec import Codec, Refused
+from twinstream.spec.marks import input_mark
 
 UNDECODABLE_KEPT = 20
 _read_at = itemgetter(4)
@@ -78,6 +79,8 @@ class Intake:
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
+        if item.headers is not None and self._comparison.reads_input_marks:
+            run = run._replace(marks=list(map(input_mark, item.headers)))
         if refused:
             self._feed_without(refused, run, item.side)
         else:

@@ -16,6 +16,7 @@ from twinstream.core.findings import KINDS, Kind
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, unmarked
+from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -93,6 +94,7 @@ class Reporter:
             verified_up_to=_sides(self._verified_up_to),
             verified_through=situation.verified_through,
             progress=_sides(lambda side: self._progress(side, situation.ends[side])),
+            frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
             match_latency=self._intake.match_latency.published(),
             processing=self._intake.processing.published(),
             checkpoint=situation.checkpoint,
@@ -130,10 +132,11 @@ class Reporter:
         if comparison.is_held:
             doubts.append(HELD)
         if suspicions := comparison.surveyed.suspicions:
-            doubts.append(
-                f"{suspicions} unmatched events are overdue: the other side went on for "
-                f"{self._spec.overdue.after.total_seconds():g} s without their partners"
-            )
+            after = f"{self._spec.overdue.after.total_seconds():g} s"
+            gone_on = f"the other side went on for {after} without their partners"
+            if self._spec.overdue.clock == "event_time":
+                gone_on = f"the other side's event times are {after} further than they, or more"
+            doubts.append(f"{suspicions} unmatched events are overdue: {gone_on}")
         return doubts
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
@@ -215,6 +218,9 @@ class Reporter:
             )
             for partition, position in sorted(self._intake.positions[side].items())
         ]
+
+    def _frontier(self, side: Side, ends: Mapping[int, int]) -> status.Frontier:
+        return frontier_of(self._spec, self._comparison, side, self._intake.positions[side], ends)
 
     def _holes(self, now: datetime) -> list[status.Hole]:
         holes = self._comparison.holes

@@ -27,6 +27,7 @@ from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError
 from twinstream.ports import Batch, Checkpoint, Clock, Gap, Positions, Publisher, Source, Store, Stored, Topic
 from twinstream.runtime import checkpoint
+from twinstream.runtime.control import ControlDesk
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.memory import resident_bytes
@@ -117,6 +118,7 @@ class Worker:
         self._topics = TopicBook(self._spec)
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
+        self._control = ControlDesk(self._spec, self.comparison)
         self._seen: Mapping[Side, Topic | None] = {}
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -149,6 +151,8 @@ class Worker:
             return self._wait_for(reason)
         self._situation.waiting_for, self._situation.standby = None, False
         self._source.assign(self.intake.positions)
+        if self._spec.followed is not None:
+            self._source.follow(self._control.position)
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
         return True
 
@@ -258,6 +262,7 @@ class Worker:
         """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._look_at_topics()
+        self._hear()
         urgent = self._newly_diverged() and not self._store_trouble
         if urgent or self._clock.monotonic() >= self._next_save:
             self._save()
@@ -275,6 +280,12 @@ class Worker:
         for change in self._topics.changes(seen, self.intake.positions):
             self._note_change(change)
             self._read_added(change)
+
+    def _hear(self) -> None:
+        """Hear what the versions say of themselves."""
+        while said := self._source.said() if self._spec.followed is not None else ():
+            self._control.take(said)
+            self._dirty = True
 
     def _note_change(self, change: Hole) -> None:
         self.comparison.hole(change)
@@ -316,6 +327,10 @@ class Worker:
         self._watch_memory()
         ends = self._source.ends()
         self._at_end = at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
+        for side in Side:
+            self.comparison.look(
+                side, self.intake.positions[side], self._ends_before[side], self._clock.monotonic()
+            )
         self._ends_before = {side: dict(ends[side]) for side in Side}
         self._situation.ends = self._ends_before
         self.intake.survey(at_end)
@@ -447,7 +462,8 @@ class Worker:
                 "redis": self._store_trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
-            troubles = (*away.values(), self._registry_trouble, *self._topics.missing)
+            said = (self._control.trouble, self._registry_trouble)
+            troubles = (*away.values(), *said, *self._topics.missing)
             situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
@@ -478,11 +494,17 @@ class Worker:
 
     def _report(self, divergence: Divergence, *, provisional: bool) -> status.DivergenceReport:
         plain = self._explainer.report(divergence)
-        first_seen = self._first_seen.setdefault(plain["id"], self._clock.now())
+        first_seen = self._first_seen_of(plain["id"])
         if not provisional:
             self._first_seen.pop(plain["id"], None)
         more = {"comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
         return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
+
+    def _first_seen_of(self, key: str) -> datetime:
+        """When a divergence was seen first; one that is told anew was seen before."""
+        if key in self._found:
+            return status.DivergenceReport.model_validate_json(self._found[key]).first_seen
+        return self._first_seen.setdefault(key, self._clock.now())
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -501,6 +523,7 @@ class Worker:
             "topics": self._topics.state(),
             "starts": [_pairs(self._starts[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
+            "control": self._control.position,
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
@@ -602,6 +625,7 @@ class Worker:
         if state.get("rereading"):
             self._rereading = Rereading.of(state["rereading"])
             self._situation.rereading = self._rereading.sentence(intake.positions)
+        self._control.position = state.get("control")
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

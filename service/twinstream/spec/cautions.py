@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from twinstream.spec.marks import ATTEMPT, BATCH, QUERY
+from twinstream.spec.marks import ATTEMPT, BATCH, INPUT, QUERY
 from twinstream.spec.model import (
     EVERY,
     Barrier,
@@ -35,7 +35,7 @@ class Note(NamedTuple):
 def cautions(spec: Spec, today: date) -> Iterator[Note]:
     """Every caution about a file, those about what is compared first."""
     yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
-    yield from _telling(spec)
+    yield from chain(_clock(spec), _telling(spec))
     yield from _expired(spec, today)
 
 
@@ -189,7 +189,9 @@ def _proofs(spec: Spec) -> Iterator[Note]:
         if all(when(spec.order, kind, other) == "never" for other in spec.compared_kinds)
     ]
     seconds = f"{spec.overdue.after.total_seconds():g} s"
-    if spec.overdue.proves:
+    if spec.overdue.clock == "input":
+        yield from _unmarked(spec)
+    elif spec.overdue.proves:
         text = f"an event that is {seconds} overdue counts as lost: true only where both pipelines keep up"
         yield Note("overdue.proves", text)
     elif alone:
@@ -199,6 +201,31 @@ def _proofs(spec: Spec) -> Iterator[Note]:
             f"after {seconds} it makes the verdict INCONCLUSIVE, not DIVERGED"
         )
         yield Note("overdue.proves", text)
+
+
+def _unmarked(spec: Spec) -> Iterator[Note]:
+    """What the clock of the input cannot judge."""
+    window_end = spec.overdue.window_end
+    if window_end is None:
+        text = (
+            f"an event without the header {INPUT} is never overdue; where events are aggregates, name the "
+            "field with the end of their window"
+        )
+        yield Note("overdue.window_end", text)
+    else:
+        text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
+        yield Note("overdue.window_end", text)
+
+
+def _clock(spec: Spec) -> Iterator[Note]:
+    """Keys of another clock."""
+    if spec.control is not None and spec.followed is None:
+        text = "is read for `overdue: {clock: input}` only, so nothing on it has a meaning"
+        yield Note("control", text)
+    for key in ("max_jump", "idle_after"):
+        if key in spec.overdue.model_fields_set and spec.overdue.clock != "event_time":
+            text = f"is for `clock: event_time`; `clock: {spec.overdue.clock}` does not use it"
+            yield Note(f"overdue.{key}", text)
 
 
 def _telling(spec: Spec) -> Iterator[Note]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from twinstream.core.rules import Rules
+from twinstream.spec.clocks import clock_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.known import known_differences
 from twinstream.spec.model import Spec
@@ -22,7 +23,8 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         canonical=codec.canonical,
         identity=codec.identity,
         halt=spec.on_divergence == "halt",
-        proves=spec.overdue.proves,
+        proves=spec.overdue.proves or spec.overdue.clock == "input",
+        passing=clock_of(spec, codec) if running_at is None else None,
         overdue_after_ms=spec.overdue.after // timedelta(milliseconds=1),
         unmatched_limit=spec.limits.unmatched_events,
         unmatched_bytes=int(spec.limits.unmatched_bytes),

@@ -21,6 +21,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "name": "The name of the comparison, a DNS label.",
         "reference": "The trusted version and its topic.",
         "candidate": "The new version and its topic.",
+        "control": "The topic on which both versions say how far they have come, by their `version`.",
         "decode": "How the values of records are read; a side may have its own.",
         "kinds": "Named classes of events; the first that fits wins. Without it all are of kind `event`.",
         "emits": "Each result is written once; the only mode that can be compared.",
@@ -102,9 +103,15 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "horizon": "`replays`: how many batches of a query are remembered.",
     },
     "Overdue": {
-        "clock": "`arrival`: Kafka's timestamps.",
+        "clock": "`arrival`: Kafka's timestamps. `event_time`: a field of the events. `input`: what the two "
+        "versions say on the `control` topic.",
         "after": "The age from which an unmatched event is overdue; at least 1s.",
         "proves": "Whether an overdue event is a difference, or only a suspicion.",
+        "field": "`event_time`: the field with an event's time, a number or an ISO 8601 text.",
+        "window_end": "`input`: the field with the end of the window that an event stands for.",
+        "unit": "What a number in `field` or `window_end` counts since 1970.",
+        "max_jump": "`event_time`: a time further ahead than this does not count.",
+        "idle_after": "`event_time`: a partition without events for so long does not hold its side back.",
     },
     "Evidence": {
         "matched": "Pairs wanted before EQUIVALENT.",

@@ -29,11 +29,13 @@ def breaches(spec: Spec) -> Iterator[Breach]:
     """Every breach of a law, the most telling first."""
     laws = (
         _topics,
+        _control,
         _kinds,
         order_laws,
         _start,
         _parts,
         _fields_of_values,
+        _times,
         _lists,
         equality_laws,
         _known_differences,
@@ -45,6 +47,37 @@ def _topics(spec: Spec) -> Iterator[Breach]:
     if spec.reference.topic == spec.candidate.topic:
         problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
         yield breach(("candidate", "topic"), problem)
+
+
+def _control(spec: Spec) -> Iterator[Breach]:
+    """Control records are told apart by version, and the clock of the input is made of them."""
+    if spec.control is None:
+        if spec.overdue.clock == "input":
+            problem = "needs `control`, the topic on which both versions say how far they have come"
+            yield breach(("overdue", "clock"), f"`input` {problem}")
+        return
+    if spec.control in {spec.reference.topic, spec.candidate.topic}:
+        yield breach(("control",), f"`{spec.control}` is read for events; control records need a topic")
+    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+        if version.version is None:
+            problem = f"`{name}.version` is missing: control records of `{spec.control}` are told by it"
+            yield breach(("control",), problem)
+    if spec.reference.version is not None and spec.reference.version == spec.candidate.version:
+        problem = f"is that of the reference, too: control records of `{spec.control}` are told by it"
+        yield breach(("candidate", "version"), problem)
+
+
+def _times(spec: Spec) -> Iterator[Breach]:
+    """The field of a clock is in the value, of both sides."""
+    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
+    for name in ("field", "window_end"):
+        field = getattr(spec.overdue, name)
+        if field is not None and field.startswith("$"):
+            problem = f"`{field}` is not in the value, and only a field of the value can be named here"
+            yield breach(("overdue", name), f"{problem}; {_escape(field)}")
+        elif field is not None and plain:
+            problem = f"`{field}` cannot be there: a value in the format {min(plain)} has no fields"
+            yield breach(("overdue", name), problem)
 
 
 def _kinds(spec: Spec) -> Iterator[Breach]:

@@ -53,10 +53,21 @@ def digest(spec: Spec) -> str:
     meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
     if spec.duplicates.policy == "strict":
         del meaning["duplicates"]["horizon"]
+    for key in _unused(spec):
+        del meaning["overdue"][key]
+    if spec.control is None:
+        del meaning["control"]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _unused(spec: Spec) -> list[str]:
+    """The keys of `overdue` that say nothing for the clock that is declared."""
+    used = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
+    keys = {"field", "window_end", "unit", "max_jump", "idle_after"}
+    return sorted(keys - used.get(spec.overdue.clock, set()))
 
 
 def _content_of(schema_file: str) -> str:

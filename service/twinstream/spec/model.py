@@ -143,9 +143,14 @@ class Duplicates(Strict):
 class Overdue(Strict):
     """When an unmatched event is overdue, and whether that proves a difference."""
 
-    clock: Literal["arrival"] = "arrival"
+    clock: Literal["arrival", "event_time", "input"] = "arrival"
     after: Duration = timedelta(seconds=60)
     proves: Flag = False
+    field: FieldPath | None = None
+    window_end: FieldPath | None = None
+    unit: Literal["s", "ms", "us"] = "ms"
+    max_jump: Duration = timedelta(hours=1)
+    idle_after: Duration = timedelta(seconds=30)
 
     @field_validator("after")
     @classmethod
@@ -153,6 +158,16 @@ class Overdue(Strict):
         if after < timedelta(seconds=1):
             raise ValueError("must be at least 1s, since Kafka's clocks are no finer between hosts")
         return after
+
+    @model_validator(mode="after")
+    def _of_its_clock(self) -> Overdue:
+        if (self.field is not None) != (self.clock == "event_time"):
+            raise ValueError("`field` names the event time of an event: it belongs to `clock: event_time`")
+        if self.window_end is not None and self.clock != "input":
+            raise ValueError("`window_end` belongs to `clock: input`")
+        if self.proves and self.clock == "input":
+            raise ValueError("`proves` has no meaning for `clock: input`, which always proves; leave it out")
+        return self
 
 
 class Evidence(Strict):
@@ -208,6 +223,7 @@ class Spec(Strict):
     name: Name
     reference: Version
     candidate: Version
+    control: Topic | None = None
     decode: Decode = Decode()
     kinds: dict[KindName, EventKind] = {}
     emits: Literal["append"] = "append"
@@ -251,6 +267,20 @@ class Spec(Strict):
     def equality_of(self, kind: str) -> Equality:
         """What is compared of the events of a kind."""
         return self.equality.per_kind.get(kind, self.equality)
+
+    @property
+    def reads_marks(self) -> bool:
+        """Whether the headers of records are asked for, in which a pipeline says what it wrote."""
+        return self.duplicates.policy == "replays" or self.overdue.clock == "input"
+
+    @property
+    def followed(self) -> str | None:
+        """The control topic, where anything depends on it."""
+        return self.control if self.overdue.clock == "input" else None
+
+    def version_of(self, side: Side) -> Version:
+        """What the file says of a side."""
+        return self.reference if side is Side.LEFT else self.candidate
 
     @property
     def kind_names(self) -> tuple[str, ...]:

@@ -135,6 +135,34 @@ def test_where_only_time_can_tell_a_loss_the_verdict_it_leads_to_is_told() -> No
     assert "overdue.proves" not in notes(kinds=KINDS, order=order)
 
 
+VERSIONS = {
+    "reference": {"topic": "r", "version": "1"},
+    "candidate": {"topic": "c", "version": "2"},
+    "control": "said",
+}
+
+
+def test_what_the_clock_of_the_input_cannot_judge_is_told() -> None:
+    found = notes(**VERSIONS, order="unordered", overdue={"clock": "input"})
+    assert set(found) == {"overdue.window_end"}
+    assert found["overdue.window_end"].startswith(
+        "an event without the header twinstream-input is never overdue; where events are aggregates, name"
+    )
+    found = notes(**VERSIONS, overdue={"clock": "input", "window_end": "end"})
+    assert found["overdue.window_end"] == (
+        "an event with neither the header twinstream-input nor a time in `end` is never overdue"
+    )
+
+
+def test_a_key_of_another_clock_and_a_control_topic_that_nobody_reads_are_told() -> None:
+    found = notes(**VERSIONS, overdue={"clock": "arrival", "max_jump": "1h", "idle_after": "5s"})
+    assert found == {
+        "control": "is read for `overdue: {clock: input}` only, so nothing on it has a meaning",
+        "overdue.max_jump": "is for `clock: event_time`; `clock: arrival` does not use it",
+        "overdue.idle_after": "is for `clock: event_time`; `clock: arrival` does not use it",
+    }
+
+
 def test_what_cannot_be_told_to_people_is_named() -> None:
     assert notes(identity=None, show=[]) == {
         "identity": "without it a changed event is told as one that is missing and one that is extra",

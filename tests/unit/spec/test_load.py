@@ -117,6 +117,28 @@ def test_a_wrong_key_is_named_with_what_was_meant(more: str, message: str) -> No
             "overdue: {after: soon}",
             "`overdue.after`: 'soon' is not a duration; write it like 500ms, 60s, 5m, 2h or 1d",
         ),
+        (
+            "overdue: {clock: event_time}",
+            "`overdue`: `field` names the event time of an event: it belongs to",
+        ),
+        ("overdue: {field: ts}", "`overdue`: `field` names the event time of an event: it belongs to"),
+        ("overdue: {window_end: ts}", "`overdue`: `window_end` belongs to `clock: input`"),
+        (
+            "overdue: {clock: input, proves: true}",
+            "`overdue`: `proves` has no meaning for `clock: input`, which always proves; leave it out",
+        ),
+        ("overdue: {clock: input}", "`overdue.clock`: `input` needs `control`, the topic on which both"),
+        ("control: ads.reference", "`control`: `ads.reference` is read for events; control records need a"),
+        ("control: said", "`control`: `reference.version` is missing: control records of `said` are told by"),
+        (
+            "overdue: {clock: event_time, field: $timestamp}",
+            "`overdue.field`: `$timestamp` is not in the value, and only a field of the value can be named",
+        ),
+        (
+            "overdue: {clock: event_time, field: ts}\ndecode: {format: utf8}",
+            "`overdue.field`: `ts` cannot be there: a value in the format utf8 has no fields",
+        ),
+        ("overdue: {clock: event_time, field: ts, unit: h}", "`overdue.unit`: must be 's', 'ms' or 'us'"),
         ("overdue: {after: .inf}", "`overdue.after`: inf is not a duration"),
         ("overdue: {after: .nan}", "`overdue.after`: nan is not a duration"),
         ("overdue: {after: true}", "`overdue.after`: True is not a duration"),

@@ -1,0 +1,182 @@
+"""How far a side has come on the clock of event time: the times that its events carry themselves.
+
+The *frontier* of a side is the smallest over its partitions of the largest event time seen there, less
+`after`: what is older should have come. Three things would make that wrong, or useless:
+
+- One record with a time in the future would carry the frontier away. So a time that is more than `max_jump`
+  beyond the largest of its partition does not count, unless Kafka's clock has gone on that much since: a
+  topic that rested over night goes on. The first time of a partition counts once a second one is near it.
+- A partition without events would hold the frontier back for ever. So one that was read to its end and
+  brought nothing for `idle_after` does not, as long as another partition of the side goes on.
+- A side that is silent as a whole is stopped, and says nothing about what it will bring: its frontier stays.
+
+The frontier never goes back. Of a run at most `SAMPLE` records are looked at, which can only make it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from twinstream.core.events import Form, Side
+
+SAMPLE = 64
+
+TimeOf = Callable[[bytes], int | None]
+"""The event time of a record in milliseconds; None where it has none that can be read."""
+
+
+class EventTime(NamedTuple):
+    """What the comparison file says of this clock."""
+
+    time_of: TimeOf
+    after_ms: int
+    max_jump_ms: int
+    idle_after_s: float
+
+
+class Front(NamedTuple):
+    """The frontier of a side, None before there is one.
+
+    `slowest` is the partition that holds it back, None where no other is further; `resting` tells that all
+    partitions are idle. `jumps` are by partition the times that were left out and are still ahead.
+    """
+
+    reached_ms: int | None
+    slowest: int | None
+    resting: bool
+    jumps: Mapping[int, int]
+
+
+class EventTimes:
+    """The event times of both sides. Times are in milliseconds since the epoch, `now` in seconds."""
+
+    def __init__(self, clock: EventTime) -> None:
+        self._clock = clock
+        self._sides: tuple[dict[int, _Partition], dict[int, _Partition]] = ({}, {})
+        self._reached: list[int | None] = [None, None]
+
+    def expect(self, side: Side, partitions: Iterable[int]) -> None:
+        """Name partitions of a side: one that brings nothing holds its frontier back until it is idle."""
+        for partition in partitions:
+            self._sides[side].setdefault(partition, _Partition())
+
+    def saw(self, side: Side, partition: int, forms: Sequence[Form], timestamps_ms: Sequence[int]) -> None:
+        """Note events of a partition. Complexity: O(1), `SAMPLE` records are read at most."""
+        seen = self._sides[side].setdefault(partition, _Partition())
+        last = len(forms) - 1
+        for place in (*range(0, last, max(1, -(-last // (SAMPLE - 1)))), last):
+            time_ms = self._clock.time_of(forms[place][3])
+            if time_ms is not None:
+                seen.note(time_ms, timestamps_ms[place], self._clock.max_jump_ms)
+
+    def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
+        """Note how far each partition is read, and where it ended."""
+        for partition, position in positions.items():
+            seen = self._sides[side].setdefault(partition, _Partition())
+            seen.look(position, at_end=partition in ends and position >= ends[partition], now=now)
+        self._advance(side)
+
+    def front(self, side: Side) -> Front:
+        """How far a side has come, as of the last look. Complexity: O(p) in its partitions."""
+        parts = self._sides[side]
+        holding = self._holding(side)
+        slowest = min(holding, key=lambda p: -1 if (t := parts[p].counted_ms) is None else t, default=None)
+        times = {parts[partition].counted_ms for partition in holding}
+        jumps = {p: part.jump_ms for p, part in parts.items() if part.jump_ms is not None}
+        resting = bool(parts) and all(map(self._idle, parts.values()))
+        behind = slowest if len(times) > 1 or None in times else None
+        return Front(self._reached[side], behind, resting, jumps)
+
+    def reached(self, side: Side) -> int | None:
+        """The frontier of a side: an event with a smaller time should have come."""
+        return self._reached[side]
+
+    def newest_ms(self, side: Side, partition: int) -> int | None:
+        """The largest event time of a partition that counts."""
+        return self._sides[side][partition].counted_ms
+
+    def _advance(self, side: Side) -> None:
+        times = [self._sides[side][partition].counted_ms for partition in self._holding(side)]
+        known = [time for time in times if time is not None]
+        if known and len(known) == len(times):
+            reached, before = min(known) - self._clock.after_ms, self._reached[side]
+            self._reached[side] = reached if before is None else max(before, reached)
+
+    def _holding(self, side: Side) -> list[int]:
+        """The partitions that count: those that go on, or all where none does."""
+        parts = self._sides[side]
+        return [partition for partition, part in parts.items() if not self._idle(part)] or list(parts)
+
+    def _idle(self, part: _Partition) -> bool:
+        return part.quiet_s >= self._clock.idle_after_s
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain data, but for how long partitions have been idle."""
+        rows = [[[partition, *part.row()] for partition, part in side.items()] for side in self._sides]
+        return {"partitions": rows, "reached_ms": list(self._reached)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of `snapshot`."""
+        for side, rows in zip(self._sides, state["partitions"], strict=True):
+            side.update({row[0]: _Partition(*row[1:]) for row in rows})
+        self._reached = list(state["reached_ms"])
+
+
+class _Partition:
+    """The largest event time of one partition, and since when it has brought nothing.
+
+    `at_ms` is Kafka's time of the record with the largest. `sure`: a second record was near it.
+    """
+
+    __slots__ = ("_jump_ms", "_position", "_since", "at_ms", "largest_ms", "quiet_s", "sure")
+
+    def __init__(
+        self,
+        largest_ms: int | None = None,
+        at_ms: int = 0,
+        sure: bool = False,
+        jump_ms: int | None = None,
+    ) -> None:
+        self.largest_ms, self.at_ms, self.sure, self._jump_ms = largest_ms, at_ms, sure, jump_ms
+        self._position: int | None = None
+        self._since = 0.0
+        self.quiet_s = 0.0
+
+    @property
+    def counted_ms(self) -> int | None:
+        """The largest time, once it counts."""
+        return self.largest_ms if self.sure else None
+
+    @property
+    def jump_ms(self) -> int | None:
+        """The largest time that was left out, while it is ahead."""
+        ahead = self._jump_ms is not None and (self.largest_ms is None or self._jump_ms > self.largest_ms)
+        return self._jump_ms if ahead else None
+
+    def note(self, time_ms: int, at_ms: int, max_jump_ms: int) -> None:
+        """See the time of a record that Kafka took at a moment."""
+        if self.largest_ms is None:
+            self.largest_ms, self.at_ms = time_ms, at_ms
+            return
+        ahead = time_ms - self.largest_ms
+        if ahead > max_jump_ms + max(0, at_ms - self.at_ms) or (not self.sure and ahead < -max_jump_ms):
+            if self.sure:
+                self._jump_ms = time_ms if self._jump_ms is None else max(self._jump_ms, time_ms)
+            else:
+                self.largest_ms, self.at_ms = time_ms, at_ms
+            return
+        self.sure = True
+        if ahead > 0:
+            self.largest_ms, self.at_ms = time_ms, at_ms
+
+    def look(self, position: int, *, at_end: bool, now: float) -> None:
+        """See how far it is read now."""
+        if not at_end or position != self._position:
+            self._since = now
+        self._position = position
+        self.quiet_s = now - self._since
+
+    def row(self) -> tuple[int | None, int, bool, int | None]:
+        """What is kept of it."""
+        return self.largest_ms, self.at_ms, self.sure, self._jump_ms

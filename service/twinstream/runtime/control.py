@@ -1,0 +1,58 @@
+"""What the versions say on the control topic, handed to the comparison.
+
+Records of other versions are passed over: several comparisons may share a topic. One that cannot be read is
+no hole, since the next of its version says all that it said. So it is a trouble as long as it is the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.progress import Finished
+from twinstream.errors import DecodeError
+from twinstream.ports import Said
+from twinstream.spec.control import ControlRecord, control_record
+from twinstream.spec.model import Spec
+
+
+class ControlDesk:
+    """Reads control records. `position` is the offset of the next one, None before the first.
+
+    `trouble` is a sentence while the newest record is none.
+    """
+
+    def __init__(self, spec: Spec, comparison: Comparison) -> None:
+        self._topic, self._comparison = spec.control, comparison
+        self._side_of = {spec.version_of(side).version: side for side in Side}
+        self._topics = {side: spec.version_of(side).topic for side in Side}
+        self.position: int | None = None
+        self.trouble: str | None = None
+
+    def take(self, said: Sequence[Said]) -> None:
+        """Take what came on the control topic."""
+        for offset, raw in said:
+            self.position = offset + 1
+            try:
+                record = control_record(raw)
+            except DecodeError as error:
+                self.trouble = (
+                    f"the newest record of {self._topic}, at offset {offset}, cannot be used: {error}"
+                )
+                continue
+            self.trouble = None
+            side = self._side_of.get(record.version)
+            if side is not None:
+                self._comparison.note_finished(side, finished(record, self._topics[side]))
+
+
+def finished(record: ControlRecord, topic: str) -> Finished:
+    """What a control record says about a topic."""
+    consumed = {
+        (name, partition): offset
+        for name, offsets in record.consumed.items()
+        for partition, offset in offsets.items()
+    }
+    written = record.written.get(topic)
+    return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written)

@@ -1,0 +1,113 @@
+"""The laws of a source that also reads control records, for real Kafka and the shipped one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.ports import Said, Source
+
+Saying = tuple[Source, Callable[[bytes | None], None]]
+"""A source with a control topic, and who writes to that."""
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.requires_kafka)])
+def saying(request: pytest.FixtureRequest) -> Iterator[Saying]:
+    if request.param == "memory":
+        memory = MemorySource()
+        yield memory, memory.say
+        return
+    kafka: Kafka = request.getfixturevalue("kafka")
+    make: MakeTopic = request.getfixturevalue("topic")
+    control = make()
+    source = _source(kafka, make, control)
+    yield source, lambda record: _say(kafka, control, record)
+    source.close()
+
+
+def _source(kafka: Kafka, make: MakeTopic, control: str | None) -> KafkaSource:
+    return KafkaSource(kafka.brokers, "contract", {side: make() for side in Side}, {}, control=control)
+
+
+def _say(kafka: Kafka, control: str, record: bytes | None) -> None:
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    producer.produce(control, record)
+    producer.flush()
+
+
+def _heard(source: Source, count: int) -> list[Said]:
+    said: list[Said] = []
+
+    def enough() -> bool:
+        said.extend(source.said())
+        return len(said) >= count
+
+    eventually(enough, what=f"{count} control records")
+    return said
+
+
+def test_control_records_come_from_the_first_one_on(saying: Saying) -> None:
+    source, say = saying
+    say(b"0")
+    source.follow(None)
+    say(None)
+    say(b"2")
+    assert _heard(source, 3) == [Said(0, b"0"), Said(1, None), Said(2, b"2")]
+    assert list(source.said()) == []
+
+
+def test_control_records_come_from_where_reading_goes_on(saying: Saying) -> None:
+    source, say = saying
+    for record in (b"0", b"1", b"2"):
+        say(record)
+    source.follow(2)
+    assert _heard(source, 1) == [Said(2, b"2")]
+
+
+def test_before_a_source_follows_nothing_is_said(saying: Saying) -> None:
+    source, say = saying
+    say(b"0")
+    assert list(source.said()) == []
+
+
+@pytest.mark.requires_kafka
+def test_a_source_without_a_control_topic_says_nothing(kafka: Kafka, topic: MakeTopic) -> None:
+    source = _source(kafka, topic, None)
+    source.follow(None)
+    assert list(source.said()) == []
+    source.close()
+
+
+@pytest.mark.requires_kafka
+def test_a_control_topic_that_comes_later_is_read(kafka: Kafka, topic: MakeTopic) -> None:
+    control = f"{topic()}.control"
+    source = _source(kafka, topic, control)
+    source.follow(None)
+    assert list(source.said()) == []
+    kafka.create_topic(control, partitions=1)
+    _say(kafka, control, b"0")
+    assert _heard(source, 1) == [Said(0, b"0")]
+    source.close()
+
+
+@pytest.mark.requires_kafka
+def test_control_records_that_are_gone_are_passed_over(kafka: Kafka, topic: MakeTopic) -> None:
+    control = topic()
+    for number in range(4):
+        _say(kafka, control, b"%d" % number)
+    admin = AdminClient({"bootstrap.servers": kafka.brokers})
+    for deleted in admin.delete_records([TopicPartition(control, 0, 3)]).values():
+        deleted.result(timeout=10)
+    source = _source(kafka, topic, control)
+    source.follow(1)
+    assert _heard(source, 1) == [Said(3, b"3")]
+    source.close()

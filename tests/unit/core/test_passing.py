@@ -1,0 +1,357 @@
+"""What is overdue on the clocks that say how far each side has come: event time, and the input."""
+
+from __future__ import annotations
+
+from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.events import Event, Form, Side
+from twinstream.core.held import Held
+from twinstream.core.passing import SLACK, Waiting
+from twinstream.core.progress import Finished
+from twinstream.spec.load import loads
+
+VERSIONS = """\
+version: 1
+name: test
+reference: {{topic: r, version: "1"}}
+candidate: {{topic: c, version: "2"}}
+control: said
+order: {order}
+"""
+IN = ("in", 0)
+
+
+# -- event time --------------------------------------------------------------------------------------------
+
+
+def timed(more: str = "", order: str = "unordered", clock: str = "") -> Driver:
+    """A comparison on the clock of the field `t`, in seconds; 10 s may be late."""
+    return Driver(
+        spec(order, f"overdue: {{clock: event_time, field: t, unit: s, after: 10s{clock}}}\n{more}")
+    )
+
+
+def at(driver: Driver, side: Side, *seconds: float, name: str = "tick") -> None:
+    driver.feed(side, [record({"k": name, "t": second}) for second in seconds])
+
+
+def both(driver: Driver, start: int, stop: int) -> None:
+    for side in Side:
+        at(driver, side, *range(start, stop))
+
+
+def test_an_event_before_the_other_sides_frontier_is_suspected() -> None:
+    driver = timed()
+    at(driver, LEFT, 5, name="a")
+    both(driver, 0, 16)
+    assert driver.look().suspicions == 0
+    both(driver, 16, 17)
+    assert driver.look().suspicions == 1
+    assert not driver.comparison.diverged
+
+
+def test_the_suspicion_is_withdrawn_when_the_partner_comes() -> None:
+    driver = timed()
+    at(driver, LEFT, 5, name="a")
+    both(driver, 0, 30)
+    assert driver.look().suspicions == 1
+    at(driver, RIGHT, 5, name="a")
+    assert driver.look().suspicions == 0
+
+
+def test_both_sides_must_be_read_to_their_ends() -> None:
+    driver = timed()
+    at(driver, LEFT, 5, name="a")
+    both(driver, 0, 30)
+    driver.look()
+    for at_end in ((True, False), (False, True), (False, False)):
+        assert driver.comparison.survey(at_end).suspicions == 0
+
+
+def test_where_it_proves_an_overdue_event_is_missing() -> None:
+    driver = timed(clock=", proves: true")
+    at(driver, LEFT, 5, name="a")
+    at(driver, RIGHT, 6, name="b")
+    both(driver, 0, 30)
+    driver.look()
+    assert driver.kinds() == ["extra", "missing"]
+    assert driver.look().suspicions == 0
+    assert driver.comparison.diverged
+
+
+def test_a_side_that_stands_still_makes_nothing_overdue() -> None:
+    driver = timed(clock=", proves: true")
+    both(driver, 0, 30)
+    at(driver, LEFT, *range(30, 100))
+    for now in (0, 1000):
+        assert driver.look(now).suspicions == 0
+    assert not driver.comparison.diverged
+
+
+def test_an_event_without_a_readable_time_is_never_overdue() -> None:
+    driver = timed(clock=", proves: true")
+    driver.feed(LEFT, [record({"k": "a"}), record({"k": "b", "t": "soon"}), record({"k": "c", "t": True})])
+    both(driver, 0, 30)
+    assert driver.look().suspicions == 0
+    assert not driver.comparison.diverged
+
+
+def test_times_may_be_texts() -> None:
+    driver = timed(clock=", proves: true")
+    for side, names in ((LEFT, "axbc"), (RIGHT, "xbc")):
+        seconds = {"a": 0, "x": 1, "b": 2, "c": 30}
+        texts = [record({"k": name, "t": f"2026-03-01T12:00:{seconds[name]:02}Z"}) for name in names]
+        driver.feed(side, texts)
+    driver.look()
+    assert driver.kinds() == ["missing"]
+
+
+def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_on_every_clock() -> None:
+    driver = timed()
+    driver.feed(LEFT, [record({"k": "a"})], [0])
+    for second in range(1, 100):
+        for side in Side:
+            driver.feed(side, [record({"k": "a"})], [second * 1000])
+    assert driver.look().suspicions == 1
+
+
+def test_what_is_set_aside_is_not_judged() -> None:
+    driver = timed(order="{by_key: [k], inner: total}", clock=", proves: true")
+    at(driver, LEFT, 1, 2, name="a")
+    at(driver, RIGHT, 3, 2, name="a")
+    both(driver, 0, 60)
+    assert driver.look().suspicions == 0
+    assert driver.kinds() == []
+
+
+def test_a_restart_changes_nothing() -> None:
+    driver = timed(clock=", proves: true")
+    at(driver, LEFT, 5, name="a")
+    both(driver, 0, 16)
+    driver.look()
+    for second in range(16, 20):
+        driver.restart()
+        both(driver, second, second + 1)
+    driver.look()
+    assert driver.kinds() == ["missing"]
+
+
+# -- the input ---------------------------------------------------------------------------------------------
+
+
+def marked(more: str = "", order: str = "unordered", window_end: str = "") -> Driver:
+    """A comparison on the clock of the input."""
+    clock = f"overdue: {{clock: input{window_end}}}\n"
+    text = VERSIONS.format(order=order) + clock + more
+    return Driver(loads(text))
+
+
+def put_out(driver: Driver, side: Side, *offsets: int | None, name: str = "v") -> None:
+    """Events that come from these records of the input."""
+    values = [record({"k": name, "v": -1 if offset is None else offset}) for offset in offsets]
+    marks = [None if offset is None else f"in:0:{offset}" for offset in offsets]
+    driver.feed(side, values, marks=marks)
+
+
+def say(driver: Driver, side: Side, batch: int, consumed: int, watermark: int | None = None) -> None:
+    """A version has finished a batch, and written all that was put out so far."""
+    fact = Finished("q", "r", batch, {IN: consumed}, watermark, {0: driver.offsets[side]})
+    driver.comparison.note_finished(side, fact)
+
+
+def test_an_event_is_missing_once_the_other_version_has_consumed_past_its_input() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0, 1, 2)
+    put_out(driver, RIGHT, 0, 2)
+    driver.look()
+    assert not driver.comparison.diverged
+    say(driver, RIGHT, 0, consumed=1)
+    driver.look()
+    assert driver.kinds() == []
+    say(driver, RIGHT, 1, consumed=3)
+    driver.look()
+    (found,) = driver.findings()
+    assert found.finding.kind == "missing"
+    assert found.finding.event[2] == 1
+
+
+def test_an_event_is_extra_once_the_reference_has_consumed_past_its_input() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0, 2)
+    put_out(driver, RIGHT, 0, 1, 2)
+    say(driver, LEFT, 0, consumed=3)
+    driver.look()
+    assert driver.kinds() == ["extra"]
+
+
+def test_it_proves_without_the_end_of_the_topics_or_any_match() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0)
+    say(driver, RIGHT, 0, consumed=3)
+    driver.comparison.look(RIGHT, {0: 0}, {}, 0.0)
+    driver.comparison.survey((False, False))
+    assert driver.kinds() == ["missing"]
+
+
+def test_what_a_version_has_written_must_be_read_first() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0, 1)
+    put_out(driver, RIGHT, 0)
+    fact = Finished("q", "r", 0, {IN: 2}, None, {0: 2})
+    driver.comparison.note_finished(RIGHT, fact)
+    driver.look()
+    assert not driver.comparison.diverged
+    put_out(driver, RIGHT, 1)
+    driver.look()
+    assert not driver.comparison.diverged
+    assert driver.comparison.matched == 2
+
+
+def test_an_event_without_a_mark_and_one_with_a_bad_mark_are_never_overdue() -> None:
+    driver = marked()
+    put_out(driver, LEFT, None)
+    driver.feed(LEFT, [record({"k": "bad"})], marks=["in:0"])
+    say(driver, RIGHT, 0, consumed=10**9, watermark=10**15)
+    say(driver, RIGHT, 1, consumed=10**9, watermark=10**15)
+    assert driver.look().suspicions == 0
+    assert not driver.comparison.diverged
+
+
+def window(driver: Driver, side: Side, *ends: int) -> None:
+    driver.feed(side, [record({"end": end}) for end in ends])
+
+
+def test_a_window_is_missing_once_a_later_batch_than_that_of_its_watermark_is_read() -> None:
+    driver = marked(window_end=", window_end: end")
+    window(driver, LEFT, 100, 200)
+    window(driver, RIGHT, 200)
+    say(driver, RIGHT, 0, consumed=0, watermark=100)
+    driver.look()
+    assert driver.kinds() == []
+    say(driver, RIGHT, 1, consumed=0, watermark=100)
+    driver.look()
+    assert driver.kinds() == ["missing"]
+
+
+def test_a_window_that_the_watermark_has_not_passed_is_not_overdue() -> None:
+    driver = marked(window_end=", window_end: end")
+    window(driver, LEFT, 100)
+    for batch in range(3):
+        say(driver, RIGHT, batch, consumed=0, watermark=99)
+    driver.look()
+    assert not driver.comparison.diverged
+
+
+def test_an_overdue_event_and_one_of_its_identity_are_one_change() -> None:
+    driver = marked("identity: [k]")
+    driver.feed(LEFT, [record({"k": "a", "v": 1})], marks=["in:0:0"])
+    driver.feed(RIGHT, [record({"k": "a", "v": 2})], marks=["in:0:0"])
+    say(driver, RIGHT, 0, consumed=1)
+    driver.look()
+    assert driver.kinds() == ["changed"]
+
+
+def test_a_version_that_says_nothing_makes_nothing_overdue() -> None:
+    driver = marked()
+    put_out(driver, LEFT, *range(50))
+    say(driver, LEFT, 0, consumed=50)
+    driver.look()
+    assert not driver.comparison.diverged
+
+
+def test_a_query_created_anew_is_a_hole_and_what_follows_is_tainted() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0)
+    say(driver, RIGHT, 7, consumed=0)
+    fact = Finished("new", "r", 0, {IN: 9}, None, {})
+    driver.comparison.note_finished(RIGHT, fact)
+    driver.look()
+    (hole,) = driver.comparison.holes
+    assert hole.side is RIGHT
+    assert "was created anew" in hole.reason
+    assert driver.kinds() == ["missing"]
+    assert not driver.comparison.diverged
+
+
+def test_a_late_partner_is_told_on_the_clock_of_the_input() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0)
+    say(driver, LEFT, 0, consumed=1)
+    say(driver, RIGHT, 0, consumed=1)
+    driver.look()
+    assert driver.kinds() == ["missing"]
+    driver.restart()
+    put_out(driver, RIGHT, 0)
+    driver.look()
+    (found,) = driver.findings()
+    assert (found.finding.kind, found.late) == ("missing", 0.0)
+
+
+def test_an_equal_event_that_waits_for_another_partition_is_no_missing_one() -> None:
+    kinds = "kinds: {day: {where: {k: day}}, v: {}}"
+    driver = marked(kinds, order="{barrier: day, inner: unordered, copies: per_partition}")
+    for side in Side:
+        driver.comparison.expect_partitions(side, {0, 1})
+    day = [record({"k": "day"})]
+    driver.feed(LEFT, day, partition=0)
+    driver.feed(LEFT, day, partition=1)
+    driver.feed(LEFT, [record({"k": "v", "v": 1})], marks=["in:0:0"])
+    driver.feed(RIGHT, day, partition=0)
+    driver.feed(RIGHT, [record({"k": "v", "v": 1})], marks=["in:0:0"])
+    say(driver, RIGHT, 0, consumed=1)
+    driver.look()
+    assert not driver.comparison.diverged
+    driver.feed(RIGHT, day, partition=1)
+    driver.look()
+    assert not driver.comparison.diverged
+    assert driver.comparison.matched == 2
+
+
+def test_the_progress_of_a_version_is_known_after_a_restart() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0, 1)
+    say(driver, RIGHT, 0, consumed=1)
+    driver.restart()
+    driver.look()
+    assert driver.kinds() == ["missing"]
+    assert driver.held(LEFT) == [1]
+    put_out(driver, RIGHT, 1)
+    assert driver.comparison.matched == 1
+
+
+def test_a_finished_batch_is_told_to_who_tells_replays() -> None:
+    driver = marked("duplicates: {policy: replays}")
+    told: list[tuple[Side, str, int]] = []
+    driver.comparison.finish_batch = lambda *batch: told.append(batch)  # type: ignore[method-assign]
+    say(driver, RIGHT, 3, consumed=0)
+    driver.look()
+    assert told == [(RIGHT, "q", 3)]
+
+
+# -- points ------------------------------------------------------------------------------------------------
+
+
+def _event(number: int) -> Event:
+    return Event(Form("", b"", "", b"%d" % number), 0, number, 0, 0.0)
+
+
+def test_what_left_is_forgotten_in_time() -> None:
+    held = Held()
+    waiting = Waiting(held.of(LEFT), lambda event: ("axis", event[2]))
+    events = [_event(number) for number in range(10 * SLACK)]
+    held.came(LEFT, events)
+    held.settle()
+    assert waiting.passed({"axis": 1}) == {id(events[0]): events[0]}
+    held.left(events[:-1])
+    held.settle()
+    assert waiting.passed({"axis": 1}) == {}
+    assert sum(map(len, waiting._heaps.values())) == 1
+    assert list(waiting.passed({"axis": 10 * SLACK}).values()) == events[-1:]
+
+
+def test_an_axis_that_nobody_has_reached_passes_nothing() -> None:
+    held = Held()
+    waiting = Waiting(held.of(LEFT), lambda event: (event[2] % 2, event[2]))
+    events = [_event(number) for number in range(4)]
+    held.came(LEFT, events)
+    held.settle()
+    assert list(waiting.passed({1: 9}).values()) == [events[1], events[3]]

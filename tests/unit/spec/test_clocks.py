@@ -1,0 +1,105 @@
+"""What `overdue` declares, compiled."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from twinstream.core.event_time import EventTime
+from twinstream.core.passing import Input
+from twinstream.errors import SpecError
+from twinstream.spec.clocks import clock_of, milliseconds
+from twinstream.spec.codec import Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.load import digest, loads
+
+HEAD = """\
+version: 1
+name: test
+reference: {topic: r, version: "1"}
+candidate: {topic: c, version: "2"}
+order: unordered
+"""
+MILLI = Decimal(1)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (5, "ms", 5),
+        (5, "s", 5000),
+        (1.0005, "s", 1001),
+        (1767225600.123, "s", 1767225600123),
+        (1, "us", 1),
+        (1000, "us", 1),
+        (-1.5, "ms", -1),
+        (Decimal("0.1"), "s", 100),
+        ("1970-01-01T00:00:01Z", "ms", 1000),
+        ("1970-01-01 00:00:01", "s", 1000),
+        ("1970-01-01T01:00:00.0005+01:00", "s", 1),
+        ("1969-12-31", "s", -86_400_000),
+        ("9999-12-31T23:59:59.999999Z", "ms", 253402300800000),
+        ("yesterday", "ms", None),
+        ("", "ms", None),
+        (True, "ms", None),
+        (None, "ms", None),
+        ([1], "ms", None),
+        (float("nan"), "ms", None),
+        (float("inf"), "ms", None),
+        (10**30, "ms", None),
+        (Decimal("1e400"), "ms", None),
+    ],
+)
+def test_a_time_is_a_number_of_units_or_a_text_and_is_rounded_up(
+    value: Any, unit: str, expected: int | None
+) -> None:
+    factor = {"s": Decimal(1000), "ms": MILLI, "us": Decimal("0.001")}[unit]
+    assert milliseconds(value, factor) == expected
+
+
+def test_the_clock_of_event_time_reads_its_field_also_inside_an_envelope() -> None:
+    more = "overdue: {clock: event_time, field: meta.at, unit: s, after: 7s, max_jump: 2m, idle_after: 9s}\n"
+    spec = loads(HEAD + more)
+    clock = clock_of(spec, Codec(spec))
+    assert isinstance(clock, EventTime)
+    assert clock[1:] == (7000, 120_000, 9.0)
+    assert clock.time_of(b'{"meta":{"at":3}}') == 3000
+    assert clock.time_of(b'{"meta":3}') is None
+
+
+def test_the_clock_of_the_input_reads_marks_and_ends_of_windows() -> None:
+    spec = loads(HEAD + "control: said\noverdue: {clock: input, window_end: end}\n")
+    clock = clock_of(spec, Codec(spec))
+    assert isinstance(clock, Input)
+    assert clock.place_of("a:b:0:17") == ("a:b", 0, 17)
+    assert clock.place_of("17") is None
+    assert clock.window_end_of is not None
+    assert clock.window_end_of(b'{"end":"1970-01-01T00:00:01Z"}') == 1000
+
+
+def test_on_kafkas_clock_and_offline_no_time_is_read() -> None:
+    for more in ("", "overdue: {clock: event_time, field: at}\n"):
+        spec = loads(HEAD + more)
+        assert rules_of(spec, Codec(spec), running_at=datetime.now(UTC)).passing is None
+    assert rules_of(loads(HEAD), Codec(loads(HEAD))).passing is None
+
+
+def test_the_digest_is_of_what_the_clock_uses() -> None:
+    plain = digest(loads(HEAD))
+    assert digest(loads(HEAD + "overdue: {max_jump: 5s, idle_after: 1s, unit: s}")) == plain
+    timed = HEAD + "overdue: {clock: event_time, field: at"
+    found = {
+        digest(loads(timed + more)) for more in ("}", ", unit: s}", ", max_jump: 5s}", ", idle_after: 1s}")
+    }
+    assert len(found | {plain}) == 5
+    said = HEAD + "control: said\noverdue: {clock: input"
+    found = {digest(loads(said + more)) for more in ("}", ", unit: s}", ", window_end: end}")}
+    assert len(found) == 3
+
+
+def test_control_records_need_two_names() -> None:
+    with pytest.raises(SpecError, match="is that of the reference, too: control records of `said` are told"):
+        loads(HEAD.replace('"2"', '"1"') + "control: said\n")
