@@ -3,8 +3,8 @@
     .venv/bin/python -m loadtest.checkpoints [--events 1000000]
 
 The events wait on one side: records of about 150 bytes of JSON, over four partitions. A delta of 10,000 more
-follows. The server is a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock
-where Redis takes part.
+follows, and one that takes part in a sweep. `survey` is the look at everything before each save. The server is
+a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock where Redis takes part.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from twinstream.core.events import Side
 from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode
 from twinstream.runtime.intake import Intake
+from twinstream.runtime.journal import SWEPT_EVENTS
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.load import loads
@@ -116,6 +117,12 @@ def measured(events: int) -> dict[str, Any]:
         delta = steps.cpu("delta_snapshot", lambda: snapshot.delta(comparison))
         change = steps.cpu("delta_encode", lambda: encode(delta))
         steps.clock("delta_save", lambda: store.save(Checkpoint(2, 1, b"", change, {})))
+        steps.cpu("sweep_begin", lambda: snapshot.begin_sweep(comparison))
+        _feed(intake, rng, events + DELTA, DELTA)
+        steps.cpu("survey", lambda: comparison.survey((True, True)))
+        sweep = snapshot.Sweep(SWEPT_EVENTS, first=True)
+        swept = steps.cpu("swept_delta_snapshot", lambda: snapshot.delta(comparison, sweep))
+        steps.cpu("swept_delta_encode", lambda: encode(swept))
         stored = steps.clock("load", store.load)
         base, delta = steps.cpu("decode", lambda: [decode(part) for part in stored.bodies])
         whole = steps.cpu("merge", lambda: snapshot.merged(base, [delta]))
