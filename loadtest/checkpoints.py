@@ -3,8 +3,9 @@
     .venv/bin/python -m loadtest.checkpoints [--events 1000000]
 
 The events wait on one side: records of about 150 bytes of JSON, over four partitions. A delta of 10,000 more
-follows, and one that takes part in a sweep. `survey` is the look at everything before each save. The server is
-a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock where Redis takes part.
+follows, and one that takes part in a sweep. `survey` is the look at everything before each save. The server
+is a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock where Redis takes
+part.
 """
 
 from __future__ import annotations
