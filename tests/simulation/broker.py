@@ -25,6 +25,7 @@ class Broker:
             side: [[] for _ in range(given.partitions[side])] for side in Side
         }
         self.first = {side: dict.fromkeys(range(given.partitions[side]), 0) for side in Side}
+        self.marks: Marks = {side: {} for side in Side}
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -88,11 +89,16 @@ class SimulatedSource:
         return {side: self._broker.described(side) for side in Side}
 
     def remember(self, marks: Marks) -> None:
-        """A memory of its own would outlive what is simulated to be lost."""
+        """Have the broker remember these, if it answers."""
+        if not self._broker.away and not (self.fickle and self._scheduler.chance(self._slow / 2)):
+            self._broker.marks = {side: {**self._broker.marks[side], **marks[side]} for side in Side}
 
     def remembered(self) -> Marks:
-        """Nothing."""
-        return {side: {} for side in Side}
+        """What the broker remembers."""
+        if self._broker.away and not self._steady:
+            self._scheduler.now += AWAY_SECONDS
+            raise SourceError("the broker does not answer")
+        return self._broker.marks
 
     def bound(self) -> Positions | None:
         """Everything may be read."""

@@ -75,22 +75,13 @@ class FencesItself(MemoryStore):
         super().save(*what)
 
 
-class AppliesAnyDelta(MemoryStore):
-    """A delta is put on top of whatever there is, also when it comes again or late."""
+class TakesWhateverComes(MemoryStore):
+    """A base replaces whatever there is, a delta is put on top of it, also when it comes again or late."""
 
     def save(self, checkpoint: Checkpoint) -> None:
         stored = self._storage.stored
-        if checkpoint.after is not None and stored.bodies:
+        if checkpoint.after is None or stored.bodies:
             self._storage.stored = stored._replace(sequence=checkpoint.after)
-        super().save(checkpoint)
-
-
-class TakesLateWrites(MemoryStore):
-    """A write replaces whatever there is, also what is newer than it."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        if checkpoint.after is None:
-            self._storage.stored = self._storage.stored._replace(sequence=None)
         super().save(checkpoint)
 
 
@@ -114,12 +105,8 @@ def fences_itself(seed: int) -> Failure | None:
     return simulate(seed, open_store=FencesItself)
 
 
-def applies_any_delta(seed: int) -> Failure | None:
-    return simulate(seed, open_store=AppliesAnyDelta)
-
-
-def takes_late_writes(seed: int) -> Failure | None:
-    return simulate(seed, open_store=TakesLateWrites)
+def takes_whatever_comes(seed: int) -> Failure | None:
+    return simulate(seed, open_store=TakesWhateverComes)
 
 
 def says_it_before_it_is_saved(seed: int) -> Failure | None:
@@ -130,7 +117,6 @@ ALL = (
     commits_apart,
     reads_twice,
     fences_itself,
-    applies_any_delta,
-    takes_late_writes,
+    takes_whatever_comes,
     says_it_before_it_is_saved,
 )

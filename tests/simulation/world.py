@@ -206,8 +206,6 @@ class World:
         for process in self._processes():
             process.wakes_at = 0.0
             process.told_to_stop = False
-        for service in self.services:
-            service.on = True
         self._wait(calm)
 
     def _wait(self, calm: Outcome) -> None:
@@ -226,6 +224,8 @@ class World:
         return self.oracle.unsettled(owners[0], calm)
 
     def _round(self) -> None:
+        for service in self.services:
+            service.on = True
         self._start()
         for process in list(self._processes()):
             if process.over is None and process.wakes_at <= self.scheduler.now:
