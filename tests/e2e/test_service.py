@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from playwright.sync_api import expect
 
 from deploy.embedded.kafka import Kafka
@@ -237,7 +238,11 @@ def _outcome(service: ServiceProcess, events: int) -> dict[str, Any]:
     def settled() -> dict[str, Any] | None:
         status: dict[str, Any] = service.get("")
         unmatched = status["unmatched"]["reference"] + status["unmatched"]["candidate"]
-        return status if sum(status["events"].values()) >= events and not unmatched else None
+        reported = [
+            each for each in service.get("/divergences?limit=100")["items"] if not each["provisional"]
+        ]
+        all_read = sum(status["events"].values()) >= events and not unmatched
+        return status if all_read and len(reported) == status["divergences"]["total"] else None
 
     status = eventually(
         settled, seconds=60, what=f"{events} events, all settled; log: {service.log()[-500:]}"
@@ -246,6 +251,13 @@ def _outcome(service: ServiceProcess, events: int) -> dict[str, Any]:
     reports = service.get("/divergences?limit=100")["items"]
     found = sorted((report["id"], report["kind"], str(report["positions"])) for report in reports)
     return {**{member: status[member] for member in members}, "found": found}
+
+
+def _forget(kafka: Kafka, group: str) -> None:
+    """Delete what Kafka remembers of a comparison, so that the next start is a first one."""
+    admin = AdminClient({"bootstrap.servers": kafka.brokers, "log_level": 0})
+    for deleted in admin.delete_consumer_groups([group]).values():
+        deleted.result(timeout=20)
 
 
 def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
@@ -269,6 +281,7 @@ def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
     events = 3 * (2 * (rounds + 1) * 1000 + rounds)
     shaken = _outcome(service, events)
     service.stop()
+    _forget(kafka, f"twinstream.killed-{seed}")
 
     calm = ServiceProcess(spec, kafka.brokers, f"{redis_server.url[:-1]}2")
     calm.start()
