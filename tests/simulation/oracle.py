@@ -246,9 +246,10 @@ class Oracle:
         return gone and "no safe start" in status.reason and not self._world.server.holds_something()
 
     def _forgotten(self, reason: str) -> bool:
-        """Whether something was known before the store lost it, and cannot be read again."""
+        """Whether something was known before the store lost it, and may not be found by reading again."""
         gone = any(first for firsts in self._world.broker.first.values() for first in firsts.values())
-        return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and gone
+        by_time = not self._world.given.only_by_order
+        return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and (gone or by_time)
 
     def _unjustified(self, status: ComparisonStatus, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
