@@ -554,30 +554,39 @@ class Comparison:
         Suspected are also copies of a form that has not been unmatched-free for long: a lost one could hide
         behind fresh ones. That is told from Kafka's timestamps, whatever the clock is.
         """
-        passed = self._passed(side, at_end)
-        overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
-        if overdue_until is None or not all(at_end):
-            hidden = overdue = 0
+        passed = None if self.passing is None else self._passed(self.passing, side, at_end)
+        overdue_until = None
+        if all(at_end):
+            overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+        if overdue_until is not None:
+            self.surveyed.suspicions += self._hidden(side, overdue_until, passed or {})
+        if passed is not None:
+            overdue = len(passed)
+            proven = sorted(passed.values(), key=_PLACE) if self.rules.proves else []
+        elif overdue_until is not None:
+            overdue = self._overdue(side, overdue_until)
+            proven = self._proven(side, overdue_until) if overdue else []
         else:
-            hidden = self._hidden(side, overdue_until, passed)
-            overdue = 0 if self.passing is not None else self._overdue(side, overdue_until)
-        if self.passing is None:
-            proven = self._proven(side, overdue_until) if overdue and overdue_until is not None else []
-        else:
-            overdue, proven = len(passed), list(passed.values()) if self.rules.proves else []
-        proven = self._without_partners_apart(side, proven)
-        self.surveyed.suspicions += overdue + hidden - len(proven)
+            return []
+        self.surveyed.suspicions += overdue - len(proven)
         return proven
 
-    def _passed(self, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
-        """The events in matching that the other side has passed, on a clock of how far each has come."""
-        if self.passing is None:
-            return {}
-        passed = self.passing.passed(side)
-        if not passed or (self.passing.needs_ends and not all(at_end)):
+    def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+        """The events in matching that the other side has passed, on a clock of how far each has come.
+
+        An event of which an equal one waits for another partition of the other side is none of them, and
+        when not all that comes is compared, nobody knows.
+        """
+        passed = passing.passed(side)
+        if not passed or self.overflowing or (passing.needs_ends and not all(at_end)):
             return {}
         apart = set(map(id, self._held_apart(side)))
-        return {key: event for key, event in passed.items() if key not in apart}
+        waiting = set(map(self.rules.letter, self.copies[side.other])) if self.copies else set()
+        return {
+            key: event
+            for key, event in passed.items()
+            if key not in apart and not (waiting and self.rules.letter(event) in waiting)
+        }
 
     def _hidden(self, side: Side, overdue_until: int, passed: Mapping[int, Event]) -> int:
         """The copies of a form that wait without a break for long, and are not overdue themselves."""
@@ -599,13 +608,6 @@ class Comparison:
             return []
         proven_until = min(overdue_until, newest - self.rules.overdue_after_ms)
         return [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
-
-    def _without_partners_apart(self, side: Side, events: list[Event]) -> list[Event]:
-        """Those of some events of which no equal one waits for another partition of the other side."""
-        if not events or not self.copies or not len(self.copies[side.other]):
-            return events
-        apart = set(map(self.rules.letter, self.copies[side.other]))
-        return [event for event in events if self.rules.letter(event) not in apart]
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
         """Settle events without a partner, each with an unmatched one of its identity on the other side.
@@ -697,4 +699,5 @@ def _pairs(matched: Sequence[tuple[Event, Event]]) -> Pairs:
     return Pairs([right for _, right in matched], [left for left, _ in matched])
 
 
+_PLACE = itemgetter(1, 2)
 _TIMESTAMP = itemgetter(3)

@@ -81,6 +81,14 @@ def test_a_side_that_is_silent_as_a_whole_stays_where_it_is() -> None:
     assert (front.reached_ms, front.resting) == (41 * SECOND, True)
 
 
+def test_where_every_partition_is_idle_at_once_all_of_them_count() -> None:
+    clock = EventTimes(EventTime(int, AFTER, HOUR, 0.0))
+    clock.expect(LEFT, (0, 1))
+    saw(clock, 100, 130)
+    saw(clock, 100, 120, partition=1)
+    assert look(clock, ends={0: 5, 1: 5}).reached_ms == 110 * SECOND
+
+
 def test_the_frontier_never_goes_back() -> None:
     clock = times(0, 1)
     saw(clock, 100, 130)

@@ -101,8 +101,13 @@ def test_a_watermark_does_not_count_while_the_later_batch_is_not_read() -> None:
 
 
 def test_a_batch_that_is_done_again_is_no_later_one() -> None:
-    made = progress(finished(0, watermark=100), finished(0, watermark=100, run="s"))
+    made = progress(finished(0, watermark=100))
+    made.note(LEFT, finished(0, watermark=100, run="s"))
+    assert made.read(LEFT, {}) == [("q", 0)]
     assert made.watermark_ms(LEFT) is None
+    made.note(LEFT, finished(1, watermark=100, run="s"))
+    made.read(LEFT, {})
+    assert made.watermark_ms(LEFT) == 100
 
 
 def test_a_query_without_a_watermark_has_none_and_does_not_hold_others_back() -> None:
