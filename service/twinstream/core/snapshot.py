@@ -110,10 +110,10 @@ def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]
         for partition, offset in state["removed"][side]:  # a topic that was created anew has places twice
             rows.pop((partition, offset), None)
             swept.pop((partition, offset), None)
-        if state["again"]:
+        rows.update(_rows(state["added"][side]))
+        if state["again"]:  # what has only moved behind the others is among those added, too
             again = _rows(state["again"][side])
             swept.update({place: row for place, row in again.items() if place not in rows})
-        rows.update(_rows(state["added"][side]))
     return _columns_of([*swept.values(), *rows.values()])
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot
 
 ORDER = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}"
@@ -138,3 +138,16 @@ def test_an_event_of_a_bag_that_crosses_copied_barriers_changed_places_however_l
     for number in range(4, 8):
         go_on(number)
     assert driver.kinds() == ["reordered"]
+
+
+def test_an_event_that_moves_behind_the_others_while_a_sweep_has_it_is_in_the_checkpoint_once(
+    driver: Driver,
+) -> None:
+    feed(driver, LEFT, (1, day(1)), (1, ride(1)))
+    bodies = [snapshot(driver.comparison), delta(driver.comparison)]
+    begin_sweep(driver.comparison)
+    feed(driver, LEFT, (0, day(1)))
+    bodies.append(delta(driver.comparison, Sweep(100, first=True)))
+    held = [(event[1], event[2]) for event in driver.comparison.ledger.held.of(LEFT)]
+    kept = merged(bodies[0], bodies[1:])["held"][LEFT]
+    assert list(zip(kept["partitions"], kept["offsets"], strict=True)) == held
