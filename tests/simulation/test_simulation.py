@@ -17,6 +17,7 @@ FOUND_WITHIN = 300
 REGRESSIONS: tuple[tuple[int, str], ...] = (
     (26, "a pause inside a save put off the next look for minutes"),
     (58, "a save that arrived late took the place of a newer checkpoint"),
+    (60041, "an event that moved behind the others during a sweep came back twice"),
 )
 """Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 
