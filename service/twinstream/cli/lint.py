@@ -63,7 +63,7 @@ def _with_topics(report: Report, spec: Spec, brokers: str | None, config: str | 
     from twinstream.adapters.kafka_topics import describe
 
     settings = load_settings({"brokers": brokers}, config)
-    names = (spec.reference.topic, spec.candidate.topic)
+    names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
     try:
         topics = describe(settings.brokers, names, settings.kafka)
     except SourceError as error:

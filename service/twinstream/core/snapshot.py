@@ -96,6 +96,8 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest.get("replays"):
         rest["replays"] = replays.merged([state["replays"] for state in states])
+    for name in ("strays", "lone"):
+        rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
     return {**rest, "held": held}
 
 
@@ -118,7 +120,7 @@ def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
-    """All but the unsettled events; of replays the batches that have changed, unless `whole`."""
+    """All but the unsettled events; unless `whole`, of replays and strays what has changed."""
     return {
         "accounts": [dict(vars(account)) for account in comparison.ledger.accounts],
         "matched": comparison.ledger.matched,
@@ -131,8 +133,8 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "holes": [list(hole) for hole in comparison.holes],
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
-        "strays": [_strays(comparison.ledger.strays, side) for side in Side],
-        "lone": [_strays(comparison.ledger.lone, side) for side in Side],
+        "strays": _strays(comparison.ledger.strays, whole=whole),
+        "lone": _strays(comparison.ledger.lone, whole=whole),
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
@@ -256,8 +258,13 @@ def _restore_scope(
         scope.lose()
 
 
-def _strays(strays: Strays[Divergence], side: Side) -> dict[str, Any]:
-    found = list(strays.all(side))
+def _strays(strays: Strays[Divergence], *, whole: bool) -> list[dict[str, Any]] | None:
+    """What is remembered of both sides; None where it is what it was, unless `whole`."""
+    changed = strays.take_changed()
+    return [_strays_of(list(strays.all(side))) for side in Side] if whole or changed else None
+
+
+def _strays_of(found: Sequence[Divergence]) -> dict[str, Any]:
     return {
         **_columns(stray.finding.event for stray in found),
         "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in found],

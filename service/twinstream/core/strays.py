@@ -29,9 +29,11 @@ class Strays(Generic[T]):
         self._limit = limit
         self._waiting: tuple[dict[Hashable, deque[T]], dict[Hashable, deque[T]]] = ({}, {})
         self._order: tuple[deque[Hashable], deque[Hashable]] = (deque(), deque())
+        self._changed = False
 
     def note(self, side: Side, letter: Hashable, stray: T) -> None:
         """Remember a leftover of a side."""
+        self._changed = True
         self._waiting[side].setdefault(letter, deque()).append(stray)
         order = self._order[side]
         order.append(letter)
@@ -43,11 +45,17 @@ class Strays(Generic[T]):
         strays = self._waiting[side].get(letter)
         if not strays:
             return None
+        self._changed = True
         stray = strays.popleft()
         if not strays:
             del self._waiting[side][letter]
         self._order[side].remove(letter)
         return stray
+
+    def take_changed(self) -> bool:
+        """Whether anything was noted or claimed since the last call."""
+        changed, self._changed = self._changed, False
+        return changed
 
     def all(self, side: Side) -> Iterable[T]:
         """What is remembered of a side, oldest first."""

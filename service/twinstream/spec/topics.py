@@ -35,9 +35,17 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
             for place, why in one_partition(spec):
                 yield Note(place, f"{version.topic} has {topic.partitions} partitions: {why}")
 
+    control = topics.get(spec.followed) if spec.followed is not None else None
+    if control is not None and control.partitions > 1:
+        yield Note(
+            "control", f"{spec.followed} has {control.partitions} partitions, and only one would be read"
+        )
+
 
 def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
     """What topics allow or forbid, and no reason to refuse."""
+    if spec.followed is not None and topics.get(spec.followed) is None:
+        yield Note("control", f"there is no topic {spec.followed} yet; until there is, nothing is overdue")
     reference, candidate = (topics[version.topic] for version in (spec.reference, spec.candidate))
     if reference is None or candidate is None or reference.partitions == candidate.partitions:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.snapshot import delta, merged, snapshot
 
 SECOND = 1000
 AT_END = (True, True)
@@ -110,6 +111,18 @@ def test_a_partner_is_late_after_a_restart_too() -> None:
     survey(driver)
     (found,) = driver.findings()
     assert (found.finding.kind, found.late) == ("missing", 100.0)
+
+
+def test_what_may_come_late_is_saved_when_it_changes() -> None:
+    driver = missing()
+    whole = snapshot(driver.comparison)
+    unchanged = delta(driver.comparison)
+    assert (unchanged["lone"], unchanged["strays"]) == (None, None)
+    assert merged(whole, [unchanged])["lone"] == whole["lone"]
+    come_late(driver)
+    driver.end()
+    claimed = delta(driver.comparison)
+    assert merged(whole, [unchanged, claimed, delta(driver.comparison)])["lone"] == claimed["lone"]
 
 
 def test_an_event_whose_order_counts_has_changed_places_and_is_not_late() -> None:

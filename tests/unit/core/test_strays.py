@@ -36,6 +36,15 @@ def test_what_was_claimed_makes_room() -> None:
     assert list(strays.all(LEFT)) == [0, 2]
 
 
+def test_whether_something_has_changed_is_told_once() -> None:
+    strays = noted("a")
+    assert [strays.take_changed() for _ in range(2)] == [True, False]
+    strays.claim(LEFT, "b")
+    assert not strays.take_changed()
+    strays.claim(LEFT, "a")
+    assert strays.take_changed()
+
+
 def test_all_are_told_oldest_first_and_equal_ones_each() -> None:
     strays = noted("b", "a", "b", "a")
     assert list(strays.all(LEFT)) == [0, 1, 2, 3]

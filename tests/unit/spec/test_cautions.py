@@ -163,6 +163,17 @@ def test_a_key_of_another_clock_and_a_control_topic_that_nobody_reads_are_told()
     }
 
 
+def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
+    clocked = spec(**VERSIONS, overdue={"clock": "input"})
+    both = {"r": Topic(1, "delete"), "c": Topic(1, "delete")}
+    (note,) = refusals(clocked, {**both, "said": Topic(3, "delete")})
+    assert note == ("control", "said has 3 partitions, and only one would be read")
+    assert list(refusals(clocked, {**both, "said": None})) == []
+    (hint,) = hints(clocked, {**both, "said": None})
+    assert hint == ("control", "there is no topic said yet; until there is, nothing is overdue")
+    assert list(hints(clocked, {**both, "said": Topic(1, "delete")})) == []
+
+
 def test_what_cannot_be_told_to_people_is_named() -> None:
     assert notes(identity=None, show=[]) == {
         "identity": "without it a changed event is told as one that is missing and one that is extra",
