@@ -25,17 +25,23 @@ from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import StatusCollector, exposition
 from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.api.app import create_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
+from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
 from twinstream.runtime.poison import Caution, Trail
+from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, split_address, time_of
+from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
+from twinstream.spec.sharding import Part, refusal
 from twinstream.status import Version
 
 GC_THRESHOLD = 200_000
@@ -47,6 +53,7 @@ def configure_logging() -> None:
     """JSON lines on standard error."""
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,
@@ -66,6 +73,8 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
     ignore_terminal()
     configure_logging()
     gc.set_threshold(GC_THRESHOLD, 50, 100)
+    if not brief.shard.whole:
+        structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
     try:
         make_worker(settings, spec, publisher, brief).run(publisher.stopping)
@@ -83,15 +92,21 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
 
 def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
     """A worker on real Kafka and Redis."""
-    source, store = _make_source(settings, spec), RedisStore(settings.redis, spec.name, brief.token)
+    source, store = _make_source(settings, spec, brief.shard), _make_store(settings, spec, brief)
     caution = Caution(Trail(brief.trail), brief.suspicion, settings.memory_limit)
-    return Worker(spec, source, store, publisher, SystemClock(), caution)
+    part = Part(brief.shard, settings.shard_by)
+    return Worker(spec, source, store, publisher, SystemClock(), caution, part)
 
 
-def _make_source(settings: Settings, spec: Spec) -> KafkaSource:
+def _make_store(settings: Settings, spec: Spec, brief: Brief) -> ShardStore:
+    shelf = RedisShelf(settings.redis, spec.name, brief.token)
+    return ShardStore(shelf, spec.name, brief.shard, Redealing(spec, settings.shard_by).deal)
+
+
+def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaSource:
     return KafkaSource(
         settings.brokers,
-        spec.name,
+        spec.name if shard.whole else f"{spec.name}.{shard.number}-of-{shard.of}",
         {side: spec.version_of(side).topic for side in Side},
         settings.kafka,
         whole_record if spec.whole else Message.value,
@@ -114,12 +129,16 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _release(settings: Settings, name: str, token: str) -> None:
+def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
     """Hand the lease of a fallen matcher back; if that fails, it ends by itself."""
     with suppress(StoreError):
-        store = RedisStore(settings.redis, name, token)
-        store.release()
-        store.close()
+        shelf = RedisShelf(settings.redis, name, token)
+        layout = shelf.layout()
+        if layout.shards == shard.of:
+            store = shelf.store(layout, shard.number)
+            store.release()
+            store.close()
+        shelf.close()
 
 
 # -- the service -------------------------------------------------------------------------------------------
@@ -145,6 +164,8 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
                 f"--from {settings.read_from} leaves out the beginnings of both topics, which `start: "
                 f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time or barrier)"
             )
+        if reason := refusal(spec, settings.shards, settings.shard_by):
+            raise SettingsError(reason)
     _try_settings(settings, specs[0])
     listening = _bind(settings.bind)
     host, port = listening.getsockname()[:2]
@@ -179,16 +200,21 @@ def _bind(address: str) -> socket.socket:
 async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket) -> None:
     board = Board()
     for spec in specs:
-        board.expect(_expectation(spec))
+        board.expect(_expectation(spec, settings.shards))
     registry = CollectorRegistry()
     registry.register(StatusCollector(board.views, installed_version("twinstream")))
     app = create_app(board, exposition(registry))
     server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
     matchers = [
         MatcherProcess(
-            spec.name, partial(run_matcher, settings, spec), board, partial(_release, settings, spec.name)
+            spec.name,
+            partial(run_matcher, settings, spec),
+            board,
+            partial(_release, settings, spec.name, shard),
+            shard,
         )
         for spec in specs
+        for shard in (Shard(number, settings.shards) for number in range(settings.shards))
     ]
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -205,7 +231,7 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     await serving
 
 
-def _expectation(spec: Spec) -> Expectation:
+def _expectation(spec: Spec, shards: int) -> Expectation:
     return Expectation(
         name=spec.name,
         spec_digest=digest(spec),
@@ -216,4 +242,7 @@ def _expectation(spec: Spec) -> Expectation:
         matched_required=spec.evidence.matched,
         seconds_required=spec.evidence.seconds,
         max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
+        kinds_required=wanted(spec).kinds,
+        undecodable_budget=spec.undecodable.budget,
+        shards=shards,
     )

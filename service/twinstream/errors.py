@@ -63,6 +63,14 @@ class Fenced(StoreError):  # noqa: N818 - the field's word for it
     """Another owner holds the comparison; this one must stop."""
 
 
+class Unready(StoreError):  # noqa: N818 - it passes
+    """The state cannot be taken over yet; `standby` tells whether another process owns it."""
+
+    def __init__(self, reason: str, *, standby: bool = False) -> None:
+        super().__init__(reason)
+        self.standby = standby
+
+
 class Outdated(StoreError):  # noqa: N818 - a state of the store, which the owner mends by a whole base
     """The store does not hold the checkpoint that a delta builds on."""
 

@@ -236,6 +236,36 @@ class Store(Protocol):
         ...
 
 
+class Layout(NamedTuple):
+    """How many shards the state of a comparison is divided into; a generation is one division of it."""
+
+    generation: int = 0
+    shards: int = 1
+
+
+class Shelf(Protocol):
+    """All stores of one comparison, and which are in effect. Every method but `close` raises StoreError."""
+
+    def layout(self) -> Layout:
+        """What is in effect."""
+        ...
+
+    def replace(self, old: Layout, new: Layout) -> None:
+        """Put a layout into effect in the place of another, in one step.
+
+        Raises Fenced where the other is not in effect.
+        """
+        ...
+
+    def store(self, layout: Layout, number: int) -> Store:
+        """The store of a shard in a layout."""
+        ...
+
+    def close(self) -> None:
+        """Close connections."""
+        ...
+
+
 class Publisher(Protocol):
     """Where a matcher sends what the API shows."""
 

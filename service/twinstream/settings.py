@@ -7,10 +7,10 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ByteSize, ValidationError, field_validator
+from pydantic import ByteSize, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -28,7 +28,8 @@ class Settings(BaseSettings):
     """What the service needs to know beside its comparison files.
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
-    holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process.
+    holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
+    of which `shards` share the work of each comparison.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -39,6 +40,8 @@ class Settings(BaseSettings):
     read_from: str = "earliest"
     kafka: dict[str, str | int | bool] = {}
     memory_limit: ByteSize | None = None
+    shards: Annotated[int, Field(ge=1, le=64)] = 1
+    shard_by: Literal["auto", "partition", "key"] = "auto"
 
     @classmethod
     def settings_customise_sources(

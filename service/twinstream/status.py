@@ -189,6 +189,20 @@ class ComparisonStatus(Frozen):
     updated_at: datetime
 
 
+class ShardStatus(Frozen):
+    """What one of several matchers of a comparison says: its own status, and what merging needs beside it.
+
+    `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
+    Kafka time of its first record, `open_since` that of its oldest event that is not settled.
+    """
+
+    status: ComparisonStatus
+    waiting_for: str | None = None
+    doubts: list[str] = []
+    first_at: datetime | None = None
+    open_since: datetime | None = None
+
+
 class Witness(Frozen):
     """One of the events that prove a divergence."""
 
@@ -229,4 +243,4 @@ class Withdrawn(Frozen):
     comparison: str
 
 
-Publication = ComparisonStatus | DivergenceReport | Withdrawn
+Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn

@@ -39,10 +39,10 @@ def spec_file(
 class ServiceProcess:
     """`twinstream serve` on one comparison. Start it as often as needed: the comparison goes on."""
 
-    def __init__(self, spec: Path, brokers: str, redis: str) -> None:
+    def __init__(self, spec: Path, brokers: str, redis: str, *options: str) -> None:
         self._command = [
             *(sys.executable, "-m", "twinstream.cli.main", "serve", str(spec)),
-            *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0"),
+            *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0", *options),
         ]
         self._name = spec.stem
         self._log = spec.with_suffix(".log")

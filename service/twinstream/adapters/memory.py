@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Gap, Marks, Positions, Said, Stored, Topic
+from twinstream.ports import Batch, Checkpoint, Gap, Layout, Marks, Positions, Said, Stored, Topic
 from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
@@ -34,6 +34,12 @@ class MemorySource:
         self.down: str | None = None
         self.read_from_ms: int | None = None
         self._marks: Marks = {side: {} for side in Side}
+
+    def reader(self) -> MemorySource:
+        """One more source of the same topics, for another matcher."""
+        other = MemorySource(batch=self._batch)
+        other._topics, other._deleted = self._topics, self._deleted
+        return other
 
     # -- what is done to the topics ------------------------------------------------------------------------
 
@@ -277,6 +283,47 @@ class MemoryStore:
         if storage.owner not in (None, self._token):
             raise Fenced("another process has taken this comparison over")
         return storage
+
+
+class MemoryShelf:
+    """The stores of all matchers of a comparison: what they share, and a `layout` that says which hold."""
+
+    def __init__(self) -> None:
+        self.storages: dict[tuple[int, int], MemoryStorage] = {}
+        self.in_effect = Layout()
+
+    def owned_by(self, token: str) -> OwnedShelf:
+        """The same for one owner."""
+        return OwnedShelf(self, token)
+
+    def storage(self, layout: Layout, number: int) -> MemoryStorage:
+        """What the stores of a shard share."""
+        place = (0, 0) if layout.shards == 1 else (layout.generation, number)
+        return self.storages.setdefault(place, MemoryStorage())
+
+
+class OwnedShelf:
+    """A shelf over a `MemoryShelf`, for an owner."""
+
+    def __init__(self, shelf: MemoryShelf, token: str) -> None:
+        self._shelf, self._token = shelf, token
+
+    def layout(self) -> Layout:
+        """What is in effect."""
+        return self._shelf.in_effect
+
+    def replace(self, old: Layout, new: Layout) -> None:
+        """Put a layout into effect in the place of another."""
+        if self._shelf.in_effect != old:
+            raise Fenced("another process has divided this comparison anew")
+        self._shelf.in_effect = new
+
+    def store(self, layout: Layout, number: int) -> MemoryStore:
+        """The store of a shard."""
+        return MemoryStore(self._shelf.storage(layout, number), self._token)
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class MemoryPublisher:

@@ -4,6 +4,9 @@ Matchers publish, the board keeps the newest, requests read. It is used from one
 whoever receives publications elsewhere hands them over with
 ``loop.call_soon_threadsafe(board.accept, publication)``.
 
+A comparison may be shared by several matchers, its shards. What each said last is kept apart; they are shown
+as one (see `merging`), and no better than the worst of them.
+
 What it must never do is to show an old verdict as if it were live. So everything leaves the board as a
 `View`: the status together with its freshness, its health degraded unless it is fresh.
 """
@@ -23,6 +26,7 @@ from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
 from twinstream.api.gate import Answer, GateAnswer, gate
 from twinstream.api.mailbox import BoardEvent, Mailbox
+from twinstream.api.merging import merged
 from twinstream.api.notices import (
     divergence_event,
     gate_event,
@@ -32,7 +36,7 @@ from twinstream.api.notices import (
     withdrawn_event,
 )
 from twinstream.api.samples import Sample, Samples
-from twinstream.status import ComparisonStatus, DivergenceReport, Publication, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, Publication, ShardStatus, Withdrawn
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 """A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
@@ -80,18 +84,31 @@ class View:
 
 
 @dataclass(slots=True)
-class _Entry:
-    """What is known of one comparison. `heard_at` is on the monotonic clock, `age` what it was then."""
+class _Matcher:
+    """What is known of one matcher. `heard_at` is on the monotonic clock, `age` what it was then.
 
-    status: ComparisonStatus
+    `shown` are the divergences that it has put forward and not settled, by id.
+    """
+
     heard_at: float
+    said: ShardStatus | None = None
     age: float = 0.0
-    awaited: bool = True
     lost: str | None = None
-    told: str = "awaited"
     falls: int = 0
     fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
     fell_last: str = ""
+    shown: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of one comparison. `status` is that of all its matchers together."""
+
+    expected: Expectation | None
+    status: ComparisonStatus
+    matchers: list[_Matcher]
+    awaited_since: datetime
+    told: str = "awaited"
     samples: Samples = field(default_factory=Samples)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
 
@@ -127,10 +144,11 @@ class Board:
     def expect(self, expectation: Expectation) -> None:
         """List a comparison before its matcher has published: PENDING, and its gate undecided."""
         if expectation.name not in self._entries:
-            status = placeholder(expectation, self._now())
-            self._entries[expectation.name] = _Entry(status, self._monotonic())
+            status, now = placeholder(expectation, self._now()), self._monotonic()
+            matchers = [_Matcher(now) for _ in range(expectation.shards)]
+            self._entries[expectation.name] = _Entry(expectation, status, matchers, status.updated_at)
 
-    def accept(self, publication: Publication) -> None:
+    def accept(self, publication: Publication, shard: int = 0) -> None:
         """Take in what a matcher publishes.
 
         A status that was seen before (the same run and time of writing) says nothing new: reading it again
@@ -138,26 +156,32 @@ class Board:
         """
         match publication:
             case ComparisonStatus():
-                self._accept_status(publication)
+                self._accept_status(ShardStatus(status=publication), shard)
+            case ShardStatus():
+                self._accept_status(publication, shard)
             case DivergenceReport():
-                self._entry(publication.comparison).divergences.upsert(publication)
-                self._tell(lambda: divergence_event(publication))
+                self._accept_divergence(publication, shard)
             case Withdrawn():
-                if self._entry(publication.comparison).divergences.withdraw(publication.id):
+                entry = self._entry(publication.comparison)
+                entry.matchers[shard].shown.pop(publication.id, None)
+                if entry.divergences.withdraw(publication.id):
                     self._tell(lambda: withdrawn_event(publication))
 
-    def lost(self, name: str, reason: str) -> None:
-        """The matcher of a comparison is gone: nothing that it said counts until a new status comes.
+    def lost(self, name: str, reason: str, shard: int = 0) -> None:
+        """A matcher of a comparison is gone: nothing that it said counts until a new status comes.
 
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
         entry = self._entry(name)
-        entry.lost = entry.fell_last = reason
-        entry.falls += 1
-        entry.fell_at.append(self._monotonic())
+        matcher = entry.matchers[shard]
+        matcher.lost = matcher.fell_last = reason
+        matcher.falls += 1
+        matcher.fell_at.append(self._monotonic())
         # Its successor starts from the last checkpoint, and does not know what was shown since.
-        for key in entry.divergences.withdraw_provisional():
-            self._tell(partial(withdrawn_event, Withdrawn(id=key, comparison=name)))
+        for key in matcher.shown:
+            if entry.divergences.withdraw(key):
+                self._tell(partial(withdrawn_event, Withdrawn(id=key, comparison=name)))
+        matcher.shown.clear()
         self._tell_state(entry)
 
     def tick(self) -> None:
@@ -213,22 +237,39 @@ class Board:
         for mailbox in self._mailboxes:
             mailbox.close()
 
-    def _accept_status(self, status: ComparisonStatus) -> None:
+    def _accept_status(self, said: ShardStatus, shard: int) -> None:
+        status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
-            entry = self._entries[status.name] = _Entry(status, self._monotonic())
-        elif not entry.awaited and _same_writing(entry.status, status):
+            entry = self._entries[status.name] = _Entry(None, status, [_Matcher(now)], status.updated_at)
+        matcher = entry.matchers[shard]
+        if matcher.said is not None and _same_writing(matcher.said.status, status):
             return
-        previous, entry.status = entry.status, status
-        entry.heard_at = self._monotonic()
-        entry.age = max(0.0, (self._now() - status.updated_at).total_seconds())
-        entry.awaited, entry.lost = False, None
-        sample = entry.samples.add(status)
-        if status.verdict != previous.verdict:
-            self._tell(lambda: verdict_event(status, previous.verdict))
+        matcher.said, matcher.heard_at, matcher.lost = said, now, None
+        matcher.age = max(0.0, (self._now() - status.updated_at).total_seconds())
+        previous, entry.status = entry.status, self._merged(entry)
+        self._tell_verdict(entry, previous)
+        complete = all(one.said is not None for one in entry.matchers)
+        sample = entry.samples.add(entry.status) if complete else None
         self._tell_state(entry)
         if sample is not None:
             self._tell(lambda: sample_event(status.name, sample))
+
+    def _merged(self, entry: _Entry) -> ComparisonStatus:
+        said = {number: one.said for number, one in enumerate(entry.matchers) if one.said is not None}
+        if len(entry.matchers) == 1 or entry.expected is None:
+            return said[0].status
+        return merged(entry.expected, said, self._now(), entry.status)
+
+    def _accept_divergence(self, report: DivergenceReport, shard: int) -> None:
+        entry = self._entry(report.comparison)
+        shown = entry.matchers[shard].shown
+        if report.provisional:
+            shown[report.id] = None
+        else:
+            shown.pop(report.id, None)
+        entry.divergences.upsert(report)
+        self._tell(lambda: divergence_event(report))
 
     def _entry(self, name: str) -> _Entry:
         try:
@@ -237,30 +278,42 @@ class Board:
             raise UnknownComparisonError(name) from None
 
     def _freshness(self, entry: _Entry) -> Freshness:
-        age = entry.age + self._monotonic() - entry.heard_at
-        since = None if entry.awaited else entry.status.updated_at
-        if entry.lost is not None:
-            return fresh.lost(since, age, entry.lost)
+        return fresh.of_all([self._freshness_of(matcher, entry) for matcher in entry.matchers])
+
+    def _freshness_of(self, matcher: _Matcher, entry: _Entry) -> Freshness:
+        age = matcher.age + self._monotonic() - matcher.heard_at
+        since = None if matcher.said is None else matcher.said.status.updated_at
+        if matcher.lost is not None:
+            return fresh.lost(since, age, matcher.lost)
         if since is None:
-            return fresh.awaited(entry.status.updated_at, age)
+            return fresh.awaited(entry.awaited_since, age)
         return fresh.heard(since, age, self._stale_after)
 
     def _view(self, entry: _Entry) -> View:
         freshness, status = self._freshness(entry), entry.status
-        looping = len(entry.fell_at) == LOOP_FALLS and self._monotonic() - entry.fell_at[0] < LOOP_SECONDS
-        if looping:
+        looping = False
+        for number, matcher in enumerate(entry.matchers):
+            if len(matcher.fell_at) < LOOP_FALLS or self._monotonic() - matcher.fell_at[0] >= LOOP_SECONDS:
+                continue
+            looping = True
+            whose = "Its matcher" if len(entry.matchers) == 1 else f"The matcher of shard {number}"
             status = fresh.with_reason(
                 status,
-                f"Its matcher fell {entry.falls} times, {LOOP_FALLS} of them within the last "
-                f"{LOOP_SECONDS / 60:g} minutes, lately because: {entry.fell_last}",
+                f"{whose} fell {matcher.falls} times, {LOOP_FALLS} of them within the last "
+                f"{LOOP_SECONDS / 60:g} minutes, lately because: {matcher.fell_last}",
             )
         return View(
             fresh.with_freshness(status, freshness),
             freshness,
             gate(status, freshness, self._now()),
-            entry.falls,
+            sum(matcher.falls for matcher in entry.matchers),
             looping,
         )
+
+    def _tell_verdict(self, entry: _Entry, previous: ComparisonStatus) -> None:
+        status = entry.status
+        if status.verdict != previous.verdict:
+            self._tell(lambda: verdict_event(status, previous.verdict))
 
     def _tell_state(self, entry: _Entry) -> None:
         view = self._view(entry)

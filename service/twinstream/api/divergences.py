@@ -45,13 +45,6 @@ class DivergenceLog:
         """Forget a provisional divergence that something else replaced; False if it was not known."""
         return self._by_id.pop(identifier, None) is not None
 
-    def withdraw_provisional(self) -> list[str]:
-        """Forget all provisional divergences; the ids of what is gone."""
-        gone = [key for key, (_, report) in self._by_id.items() if report.provisional]
-        for key in gone:
-            del self._by_id[key]
-        return gone
-
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
         known = self._by_id.get(identifier)

@@ -20,7 +20,10 @@ from twinstream.status import (
 
 
 class Expectation(Frozen):
-    """The part of a spec that a status repeats."""
+    """The part of a spec that a status repeats, and how many matchers share the work.
+
+    `kinds_required` are those of which one must have matched.
+    """
 
     name: str
     spec_digest: str
@@ -31,6 +34,9 @@ class Expectation(Frozen):
     matched_required: int = 1
     seconds_required: float = 0.0
     max_staleness_seconds: float = 300.0
+    kinds_required: tuple[str, ...] = ()
+    undecodable_budget: int = 0
+    shards: int = 1
 
 
 def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:

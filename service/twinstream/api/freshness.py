@@ -6,6 +6,7 @@ paused, and nothing in the status would show it. So whoever repeats a status say
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -13,6 +14,7 @@ from typing import Literal
 from twinstream.status import ComparisonStatus
 
 State = Literal["awaited", "fresh", "stale", "lost"]
+_BY_TRUST: tuple[State, ...] = ("fresh", "stale", "awaited", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,24 @@ def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Fr
         return Freshness("fresh", since, age_seconds, "")
     reason = f"The status is stale since {said(since)}: its matcher has fallen silent."
     return Freshness("stale", since, age_seconds, reason)
+
+
+def of_all(shards: Sequence[Freshness]) -> Freshness:
+    """How far what several shards said together may be believed: as far as the worst of them."""
+    if len(shards) == 1:
+        return shards[0]
+    heard_of = [shard.since for shard in shards if shard.since is not None]
+    reasons = [
+        f"Shard {number} of {len(shards)}: {shard.reason}"
+        for number, shard in enumerate(shards)
+        if not shard.fresh
+    ]
+    return Freshness(
+        max((shard.state for shard in shards), key=_BY_TRUST.index),
+        min(heard_of) if len(heard_of) == len(shards) else None,
+        max(shard.age_seconds for shard in shards),
+        " ".join(reasons),
+    )
 
 
 def with_freshness(status: ComparisonStatus, freshness: Freshness) -> ComparisonStatus:

@@ -32,6 +32,12 @@ address is {DEFAULT_BIND}.
     help="Where a first start reads from: earliest; or, where `start` is a cut, latest or a time.",
 )
 @click.option("--memory-limit", help="The most memory of one matcher process, as 4GiB; beyond it, no pass.")
+@click.option("--shards", type=int, help="How many matcher processes share the work of a comparison; 1.")
+@click.option(
+    "--shard-by",
+    type=click.Choice(["auto", "partition", "key"]),
+    help="How they divide it; auto: by partition where that is sure to be right, else by key.",
+)
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:
     """Check settings and comparison files, then serve until told to stop."""

@@ -14,6 +14,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison, Run
 from twinstream.core.cuts import Cut
 from twinstream.core.events import Side
+from twinstream.core.sharding import WHOLE, Dealer, Shard
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
@@ -35,7 +36,11 @@ class Undecodable(NamedTuple):
 
 
 class Intake:
-    """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken."""
+    """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken.
+
+    Of a `shard` it counts only what is its own. Where `dealer` is given, the events of all shards come, and
+    it picks them; what has no key, since it is no event, is that of the shard that has its partition.
+    """
 
     def __init__(
         self,
@@ -44,10 +49,13 @@ class Intake:
         clock: Clock,
         undecodable_budget: int,
         cut: Cut | None = None,
+        shard: Shard = WHOLE,
     ) -> None:
         self._codec, self._comparison, self._clock = codec, comparison, clock
         self._budget = undecodable_budget
         self.cut = cut
+        self._shard = shard
+        self.dealer: Dealer | None = None
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -81,7 +89,9 @@ class Intake:
             run = run._replace(attempts=attempts)
         if item.headers is not None and self._comparison.reads_input_marks:
             run = run._replace(marks=list(map(input_mark, item.headers)))
-        if refused:
+        if self.dealer is not None:
+            self._feed_own(self.dealer, refused, run, item.side)
+        elif refused:
             self._feed_without(refused, run, item.side)
         else:
             self._feed(item.side, run)
@@ -148,6 +158,25 @@ class Intake:
         newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
 
+    def _feed_own(self, dealer: Dealer, refused: list[Refused], run: Run, side: Side) -> None:
+        """Feed what is this shard's of a run. The clock hears of all events: it is that of the whole side."""
+        out = {place for place, _ in refused}
+        places = [place for place in range(len(run.forms)) if place not in out]
+        events = run.only(places) if out else run
+        if places:
+            self._comparison.clock.saw(side, events.timestamps_ms)
+        own = [places[place] for place in dealer.places(events.forms)]
+        counted = refused if self._shard.has(run.partition) else []
+        if not counted:
+            if own:
+                self._feed(side, run.only(own))
+            return
+        kept = sorted({*own, *(place for place, _ in counted)})
+        place_of = {place: number for number, place in enumerate(kept)}
+        self._feed_without(
+            [Refused(place_of[place], reason) for place, reason in counted], run.only(kept), side
+        )
+
     def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
         """Feed a run without the records that are not matched, which are counted.
 
@@ -184,8 +213,9 @@ class Intake:
     def _leave_out(self, poison: Poison) -> None:
         """Count a record that a matcher falls over as no event, and say so."""
         reason = "the matcher fell over this record again and again, so it is left out"
-        self._comparison.undecodable(poison.side)
-        self.undecodable.append(Undecodable(*poison, reason))
+        if self._shard.has(poison.partition):
+            self._comparison.undecodable(poison.side)
+            self.undecodable.append(Undecodable(*poison, reason))
         self._comparison.hole(Hole(reason, *poison))
         self.positions[poison.side][poison.partition] = poison.offset + 1
 

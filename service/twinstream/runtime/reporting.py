@@ -18,6 +18,7 @@ from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 from twinstream.status import Dependency
@@ -103,6 +104,17 @@ class Reporter:
             updated_at=now,
         )
 
+    def part(self, situation: Situation, now: datetime) -> status.ShardStatus:
+        """One shard of the comparison as of now, with what merging needs beside its status."""
+        glance = self.glance(situation, now)
+        return status.ShardStatus(
+            status=glance,
+            waiting_for=situation.waiting_for,
+            doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
+            first_at=_moment(self._intake.first_ms),
+            open_since=_moment(self._comparison.surveyed.oldest_ms),
+        )
+
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
         """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
         self.hole_times = [datetime.fromisoformat(moment) for moment in hole_times]
@@ -170,14 +182,7 @@ class Reporter:
         comparison, asked = self._comparison, self._spec.evidence
         seconds = self._verified_seconds()
         kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
-        missing = []
-        if comparison.matched < asked.matched:
-            missing.append(f"{comparison.matched:,} of {asked.matched:,} pairs")
-        if seconds < asked.seconds:
-            missing.append(f"{seconds:.0f} of {asked.seconds:g} seconds of Kafka time")
-        for kind, count in kinds.items():
-            if not count and self._spec.kinds and kind not in asked.may_be_absent:
-                missing.append(f"no `{kind}` has matched")
+        missing = lacking(wanted(self._spec), comparison.matched, seconds, kinds)
         missing += comparison.disagreeing_batches
         return status.Coverage(
             matched=comparison.matched,

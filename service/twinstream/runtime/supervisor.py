@@ -20,8 +20,9 @@ from uuid import uuid4
 
 import structlog
 
+from twinstream.core.sharding import WHOLE, Shard
 from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
-from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Publication, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Publication, ShardStatus, Withdrawn
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
@@ -42,19 +43,22 @@ class Failure(Frozen):
 
 Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
-    message.__name__: message for message in (ComparisonStatus, DivergenceReport, Withdrawn, Failure)
+    message.__name__: message
+    for message in (ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Failure)
 }
 
 
 class Brief(NamedTuple):
     """What a matcher process is told at its start.
 
-    The token under which it owns the comparison, the memory of its trail, and what to be careful with.
+    The token under which it owns the comparison, the memory of its trail, what to be careful with, and which
+    part of the work is its own.
     """
 
     token: str
     trail: MutableSequence[int]
     suspicion: Suspicion = NO_SUSPICION
+    shard: Shard = WHOLE
 
 
 Matcher = Callable[[Connection, Brief], None]
@@ -64,23 +68,32 @@ Matcher = Callable[[Connection, Brief], None]
 class Listener(Protocol):
     """Who is told: in the service, the board of the API."""
 
-    def accept(self, publication: Publication) -> None:
+    def accept(self, publication: Publication, shard: int) -> None:
         """A matcher published something."""
         ...
 
-    def lost(self, name: str, reason: str) -> None:
+    def lost(self, name: str, reason: str, shard: int) -> None:
         """A matcher is gone, not because it was told to."""
         ...
 
 
 class MatcherProcess:
-    """One comparison's matcher, over all its restarts.
+    """One comparison's matcher, over all its restarts; that of a shard, where several share the work.
 
     `release(token)` hands the lease of a fallen matcher back; it may block, and is called on a thread.
     """
 
-    def __init__(self, name: str, body: Matcher, listener: Listener, release: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        body: Matcher,
+        listener: Listener,
+        release: Callable[[str], None],
+        shard: Shard = WHOLE,
+    ) -> None:
         self._name, self._body, self._listener, self._release = name, body, listener, release
+        self._shard = shard
+        self._log = log if shard.whole else log.bind(shard=shard.number)
         self._backoff = BACKOFF_SECONDS
         self._stopping = False
         self._failure: str | None = None
@@ -97,10 +110,9 @@ class MatcherProcess:
         self._pipe, theirs = _spawn.Pipe()
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
-        brief = Brief(self._token, memory, self._suspicion)
-        self._process = _spawn.Process(
-            target=self._body, args=(theirs, brief), name=f"twinstream-{self._name}"
-        )
+        brief = Brief(self._token, memory, self._suspicion, self._shard)
+        name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
+        self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()
         theirs.close()
         self._started = time.monotonic()
@@ -115,7 +127,7 @@ class MatcherProcess:
         if isinstance(message, Failure):
             self._failure = message.reason
         else:
-            self._listener.accept(message)
+            self._listener.accept(message, self._shard.number)
 
     def _fallen(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pipe.fileno())
@@ -128,8 +140,10 @@ class MatcherProcess:
             self._backoff = BACKOFF_SECONDS
         self._suspicion = self._isolation.fell_in(stretch)
         reason = self._failure or "its matcher process ended unexpectedly"
-        log.error("matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff)
-        self._listener.lost(self._name, f"{reason}; it is started again")
+        self._log.error(
+            "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff
+        )
+        self._listener.lost(self._name, f"{reason}; it is started again", self._shard.number)
         self._restart = asyncio.create_task(self._start_again())
 
     async def _start_again(self) -> None:
@@ -156,7 +170,7 @@ class MatcherProcess:
             self._pipe.send_bytes(STOP_WORD)
             await asyncio.wait_for(self._over.wait(), STOP_SECONDS)
         except (OSError, TimeoutError):
-            log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
+            self._log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
             self._process.kill()
         await self._reap()
 

@@ -23,9 +23,21 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.ledger import Divergence
+from twinstream.core.sharding import Way
 from twinstream.core.verdicts import Verdict
-from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Clock, Gap, Positions, Publisher, Source, Store, Stored, Topic
+from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError, Unready
+from twinstream.ports import (
+    Batch,
+    Checkpoint,
+    Clock,
+    Gap,
+    Positions,
+    Publisher,
+    Source,
+    Store,
+    Stored,
+    Topic,
+)
 from twinstream.runtime import checkpoint
 from twinstream.runtime.control import ControlDesk
 from twinstream.runtime.intake import Intake, Undecodable
@@ -42,6 +54,7 @@ from twinstream.spec.cut import cut_of
 from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
+from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
 from twinstream.status import Dependency
 
 POLL_SECONDS = 0.02
@@ -81,7 +94,10 @@ class Worker:
         publisher: Publisher,
         clock: Clock,
         caution: Caution | None = None,
+        part: Part = ALL,
     ) -> None:
+        self._shard, self._shard_by = part
+        self._way: Way | None = None
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
@@ -111,7 +127,8 @@ class Worker:
     def _fresh(self) -> None:
         self.comparison = Comparison(rules_of(self._spec, self._codec))
         cut = cut_of(self._spec, self._codec)
-        self.intake = Intake(self._codec, self.comparison, self._clock, self._spec.undecodable.budget, cut)
+        budget = self._spec.undecodable.budget
+        self.intake = Intake(self._codec, self.comparison, self._clock, budget, cut, self._shard)
         self._same_beginning = self._spec.start.is_cut
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
@@ -143,6 +160,8 @@ class Worker:
             self._resume(self._store.load())
         except CheckpointError:
             raise
+        except Unready as error:
+            return self._wait_for(str(error), standby=error.standby)
         except SourceError as error:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
@@ -153,7 +172,8 @@ class Worker:
         self._source.assign(self.intake.positions)
         if self._spec.followed is not None:
             self._source.follow(self._control.position)
-        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
+        more = {} if self._way is None else {"way": self._way}
+        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions), **more)
         return True
 
     def step(self) -> None:
@@ -296,6 +316,8 @@ class Worker:
         """Read a partition that was added, too: the other side may have the partners of what it holds."""
         side, partition, offset = change.side, change.partition, change.offset
         if side is None or partition is None or offset is None or partition in self.intake.positions[side]:
+            return
+        if not self._reads(partition):
             return
         self._source.extend(side, partition, offset)
         self.intake.positions[side][partition] = offset
@@ -466,7 +488,8 @@ class Worker:
             troubles = (*away.values(), *said, *self._topics.missing)
             situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
-        self._publisher.publish(self._reporter.glance(situation, self._clock.now()))
+        tell = self._reporter.glance if self._shard.whole else self._reporter.part
+        self._publisher.publish(tell(situation, self._clock.now()))
 
     def _stalled(self) -> list[str]:
         """A side that is silent while the other goes on: stopped or behind, which is no difference."""
@@ -520,6 +543,7 @@ class Worker:
             "positions": [_pairs(intake.positions[side]) for side in Side],
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
+            "way": self._way,
             "topics": self._topics.state(),
             "starts": [_pairs(self._starts[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
@@ -534,22 +558,14 @@ class Worker:
         """Take over what was saved, or begin where the topics begin."""
         self._fresh()
         topics = self._source.topics()
-        self._begin(topics)
-        if stored.sequence is None:
+        head = self._usable_head(stored)
+        self._begin(topics, head)
+        if head is None:
             self._recall(topics)
-            return
-        self._sequence = self._attempt = stored.sequence
-        head = checkpoint.decode(stored.head)
-        if head["spec_digest"] != self._digest:
-            log.warning(
-                "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
-            )
-            self._store.clear()
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
         self._restore(head, snapshot.merged(base, deltas))
         self._found = dict(stored.divergences)
-        self._refusal = None
         for change in self._topics.changes(topics, self.intake.positions):
             self._note_change(change)
         for report in stored.divergences.values():
@@ -560,8 +576,11 @@ class Worker:
         past = past_of(self._source.remembered(), self._digest)
         if past is None:
             return
+        if self._way is None and not self._shard.whole:
+            return
         self._refusal = self._topics.refusal(topics)
         self._starts, holes = resumed(past, topics)
+        self._starts = {side: self._own(self._starts[side]) for side in Side}
         self.intake.begin(self._starts)
         self._same_beginning = True
         self._situation.started_at = past.account.started_at
@@ -571,17 +590,44 @@ class Worker:
         for hole in holes:
             self.comparison.hole(hole)
 
-    def _begin(self, topics: Mapping[Side, Topic]) -> None:
-        """Begin where the comparison file says, or know why that cannot be."""
+    def _begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
+        """Begin where the comparison file says, or know why that cannot be.
+
+        `head` is that of what was saved, if anything was: then all that is settled.
+        """
         positions: Positions = {side: topic.first for side, topic in topics.items()}
-        self._refusal = self._topics.refusal(topics)
+        refusal = self._topics.refusal(topics)
         try:
             positions = positions_of(self._spec, topics, self._source.bound())
         except Unsafe as reason:
-            self._refusal = self._refusal or str(reason)
-        self._starts = positions
-        self.intake.begin(positions)
+            refusal = refusal or str(reason)
+        counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
+        indivisible = None if self._shard.whole else self._divide(counts, head)
+        self._refusal = indivisible or (refusal if head is None else None)
+        self._starts = {side: self._own(positions[side]) for side in Side}
+        self.intake.begin(self._starts)
         self._topics.begin(topics)
+
+    def _divide(self, partitions: tuple[int, int], head: dict[str, Any] | None) -> str | None:
+        """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
+        way = way_of(self._spec, Part(self._shard, self._shard_by), partitions)
+        if head is not None:
+            way = head["way"]
+        if way is None:
+            return unfit(self._shard.of, partitions)
+        self._way = way
+        self.comparison.keeps_partitions = way == "partition"
+        self.intake.dealer = dealer(self._spec, self._codec, self._shard) if way == "key" else None
+        if self._shard_by in ("auto", way):
+            return None
+        return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"
+
+    def _own(self, offsets: Mapping[int, int]) -> dict[int, int]:
+        """The partitions that this shard reads."""
+        return {partition: offset for partition, offset in offsets.items() if self._reads(partition)}
+
+    def _reads(self, partition: int) -> bool:
+        return self._way != "partition" or self._shard.has(partition)
 
     def _begun(self) -> bool:
         """Whether the start is found; what was read before is read again after a crash, and not saved."""
@@ -611,6 +657,20 @@ class Worker:
         """There is no safe start, as what was read has shown."""
         self._refusal = reason
         self._wait_for(reason)
+
+    def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
+        """The head of what was saved; None where there is nothing that can be used."""
+        if stored.sequence is None:
+            return None
+        self._sequence = self._attempt = stored.sequence
+        head = checkpoint.decode(stored.head)
+        if head["spec_digest"] == self._digest:
+            return head
+        log.warning(
+            "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
+        )
+        self._store.clear()
+        return None
 
     def _restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
         intake, reporter = self.intake, self._reporter

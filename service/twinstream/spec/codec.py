@@ -176,6 +176,10 @@ class Codec:
         allowed = self._rules[self._kind(self.decode(one))].allowed
         return value, with_closer(value, self.compared(other), allowed)
 
+    def members(self, paths: Sequence[FieldPath]) -> Callable[[bytes], Hashable]:
+        """What reads the values at some paths from a record, as a key; absent ones are told apart."""
+        return _members(paths, self._value)
+
     def scope(self, record: bytes) -> dict[str, Any]:
         """The fields that the order reads of a record, with their values."""
         value = self._value(record)
@@ -281,11 +285,13 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
     if spec.identity is None:
         return None
-    paths = [spec.path_of(field) for field in spec.identity]
+    return _members([spec.path_of(field) for field in spec.identity], value_of)
 
-    def identity(record: bytes) -> Hashable:
+
+def _members(paths: Sequence[FieldPath], value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable]:
+    def members(record: bytes) -> Hashable:
         value = value_of(record)
-        members = [read(value, path) for path in paths]
-        return canonical_value([[] if member is ABSENT else [member] for member in members])
+        found = [read(value, path) for path in paths]
+        return canonical_value([[] if member is ABSENT else [member] for member in found])
 
-    return identity
+    return members

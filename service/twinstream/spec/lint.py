@@ -13,26 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import combinations_with_replacement
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Roles, Ruled
 from twinstream.core.orders import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.cautions import Note, cautions
 from twinstream.spec.load import digest
-from twinstream.spec.model import (
-    Barrier,
-    ByKey,
-    Dependent,
-    Order,
-    PairRule,
-    Parallel,
-    PerKey,
-    Spec,
-)
+from twinstream.spec.model import Spec
 from twinstream.spec.paths import Path
 from twinstream.spec.relations import when
 from twinstream.spec.routes import routing_of
+from twinstream.spec.sharding import Division, division
 
 OPERATION_NS: Mapping[str, int] = {
     "bag": 350,
@@ -94,13 +86,6 @@ class Cost(NamedTuple):
     nanoseconds: int | None
 
 
-class Division(NamedTuple):
-    """Whether several matcher processes can share the work, and how."""
-
-    possible: bool
-    text: str
-
-
 @dataclass(frozen=True)
 class Report:
     """What a comparison file amounts to. `refused` is filled where topics were looked at."""
@@ -150,7 +135,7 @@ def lint(spec: Spec, today: date) -> Report:
             for first, second in combinations_with_replacement(kinds, 2)
         ),
         costs=tuple(costs(spec)),
-        division=division(spec.order),
+        division=division(spec),
         warnings=tuple(cautions(spec, today)),
     )
 
@@ -212,59 +197,3 @@ def _rule_steps(roles: Roles) -> Iterator[Step]:
         yield Step("rule", plain)
     if timed:
         yield Step("rule with times", timed)
-
-
-# -- dividing the work -------------------------------------------------------------------------------------
-
-ShardKey = tuple[str, ...] | Literal["event"] | None
-
-
-def division(order: Order) -> Division:
-    """Whether several matcher processes can share the work of an order, and how."""
-    key = shard_key(order)
-    if key is not None:
-        by = "the event" if key == "event" else " and ".join(key)
-        return Division(
-            True,
-            "by partition, where both topics have as many and equal events are in partitions of one number; "
-            f"else by a hash of {by}",
-        )
-    if isinstance(order, Barrier) and order.copies == "per_partition" and shard_key(order.inner) is not None:
-        return Division(True, "by partition, where both topics have as many: each has its copy of a barrier")
-    return Division(False, "not at all: events of all keys and partitions can depend on each other")
-
-
-def shard_key(order: Order) -> ShardKey:
-    """The fields such that events that differ in one of them never depend on each other.
-
-    >>> shard_key("unordered"), shard_key("total"), shard_key(PerKey.model_validate({"per_key": ["taxi"]}))
-    ('event', None, ('taxi',))
-    """
-    match order:
-        case "unordered":
-            return "event"
-        case PerKey(per_key=fields):
-            return tuple(fields)
-        case ByKey(by_key=fields):
-            return tuple(fields)
-        case Parallel(parallel=branches):
-            return _common_key([shard_key(branch.order) for branch in branches.values()])
-        case Dependent(dependent=rules):
-            return _common_key([_rule_key(rule) for rule in rules])
-    return None
-
-
-def _rule_key(rule: PairRule | tuple[str, str]) -> ShardKey:
-    fields = [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
-    return tuple(fields) or None
-
-
-def _common_key(keys: Sequence[ShardKey]) -> ShardKey:
-    """The fields of all keys; a bag can be divided by any."""
-    if None in keys:
-        return None
-    lists = [set(key) for key in keys if key is not None and key != "event"]
-    if not lists:
-        return "event"
-    common = set.intersection(*lists)
-    return tuple(sorted(common)) or None

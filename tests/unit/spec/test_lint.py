@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from twinstream.spec.lint import OPERATION_NS, Division, costs, division, lint
+from twinstream.spec.lint import OPERATION_NS, costs, lint
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
+from twinstream.spec.sharding import Division, division
 
 TODAY = date(2026, 5, 1)
 
@@ -103,7 +104,7 @@ DIVISIONS: list[tuple[Any, str | None]] = [
     ({"per_key": ["k", "m"]}, "else by a hash of k and m"),
     ({"by_key": ["k"], "inner": {"barrier": "a", "inner": "total"}}, "else by a hash of k"),
     ({"barrier": "a", "inner": {"per_key": ["k"]}}, None),
-    ({"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}, "each has its copy of a barr"),
+    ({"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}, "has its copy of a barrier"),
     ({"barrier": "a", "inner": "total", "copies": "per_partition"}, None),
     ({"dependent": [{"pair": ["a", "b"], "same": ["k", "m"]}, {"pair": ["b", "b"], "same": ["m"]}]},
      "hash of m"),
@@ -120,7 +121,7 @@ DIVISIONS: list[tuple[Any, str | None]] = [
 
 @pytest.mark.parametrize(("order", "text"), DIVISIONS, ids=lambda value: str(value)[:40])
 def test_work_is_divided_where_no_event_depends_on_one_of_another_part(order: Any, text: str | None) -> None:
-    found = division(spec(order).order)
+    found = division(spec(order))
     if text is None:
         assert found == Division(
             False, "not at all: events of all keys and partitions can depend on each other"

@@ -1,0 +1,333 @@
+"""Several matchers of one comparison, shown as one: what their statuses amount to together.
+
+- The verdict is the worst, by the precedence of `core.verdicts`. What proves a difference, or raises a doubt,
+  in one shard does so for all.
+- Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
+- Counts are summed. Of what says "up to here" the shard that is furthest behind counts.
+- A shard that has said nothing yet is waited for. Whether what is there may be believed is not judged here,
+  but by `freshness`.
+
+Everything is a pure function of what the shards said last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from operator import add, attrgetter
+
+from twinstream.api.expectation import Expectation, placeholder
+from twinstream.core.verdicts import verdict_of
+from twinstream.spec.evidence import Wanted, lacking
+from twinstream.status import (
+    DIVERGENCE_KINDS,
+    Accounts,
+    CheckpointInfo,
+    ComparisonStatus,
+    Coverage,
+    DivergenceCounts,
+    Health,
+    Histogram,
+    Hole,
+    PartitionProgress,
+    ShardStatus,
+    Sides,
+    Undecodable,
+    Verdict,
+)
+
+SHOWN = 20
+"""The most holes, and records that were kept out, that are listed; all are counted."""
+REASONS_SHOWN = 3
+Said = Mapping[int, ShardStatus]
+"""What shards said last, by their numbers; those that have said nothing are missing."""
+
+
+def merged(
+    expected: Expectation, said: Said, now: datetime, before: ComparisonStatus | None = None
+) -> ComparisonStatus:
+    """The comparison as a whole. `before` is what it was taken for last: its verdict may hold since then."""
+    if not said:
+        return placeholder(expected, now)
+    shards = [said[number] for number in sorted(said)]
+    statuses = [shard.status for shard in shards]
+    coverage, holes = _coverage(expected, shards), _holes(statuses)
+    verdict, reason = _judged(expected, said, coverage, holes)
+    first = statuses[0]
+    return first.model_copy(
+        update={
+            "verdict": verdict,
+            "reason": reason,
+            "since": _since(verdict, statuses, before),
+            "health": _health(said, expected.shards),
+            "events": _sums(status.events for status in statuses),
+            "matched": sum(status.matched for status in statuses),
+            "unmatched": _sums(status.unmatched for status in statuses),
+            "max_unmatched": sum(status.max_unmatched for status in statuses),
+            "accounts": _accounts(statuses),
+            "divergences": _counts(status.divergences for status in statuses),
+            "closed_divergences": _counts(status.closed_divergences for status in statuses),
+            "suspicions": sum(status.suspicions for status in statuses),
+            "hole_count": _hole_count(statuses, holes),
+            "holes": holes[:SHOWN],
+            "undecodable": _undecodable(statuses),
+            "coverage": coverage,
+            "verified_up_to": _verified_up_to(statuses),
+            "verified_through": _oldest([status.verified_through for status in statuses]),
+            "progress": _progress(statuses),
+            "match_latency": _histogram(status.match_latency for status in statuses),
+            "processing": _histogram(status.processing for status in statuses),
+            "checkpoint": _checkpoint(statuses),
+            "started_at": min(status.started_at for status in statuses),
+            "updated_at": max(status.updated_at for status in statuses),
+        }
+    )
+
+
+# -- the verdict -------------------------------------------------------------------------------------------
+
+
+def _judged(
+    expected: Expectation, said: Said, coverage: Coverage, holes: Sequence[Hole]
+) -> tuple[Verdict, str]:
+    diverged = any(shard.status.verdict == "DIVERGED" for shard in said.values())
+    doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
+    if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
+        doubts.append(beyond)
+    waiting = told(
+        {
+            number: [_waiting_for(said.get(number))]
+            for number in range(expected.shards)
+            if _waiting_for(said.get(number))
+        },
+        expected.shards,
+    )
+    lacks = waiting or coverage.missing
+    worst = verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
+    verdict: Verdict = worst.value
+    statuses = [shard.status for shard in said.values()]
+    return verdict, _reason(verdict, statuses, doubts or [hole.reason for hole in holes], lacks)
+
+
+def _waiting_for(shard: ShardStatus | None) -> str:
+    return "it has published nothing yet" if shard is None else shard.waiting_for or ""
+
+
+def told(sayings: Mapping[int, Sequence[str]], count: int) -> list[str]:
+    """What shards say, each once: with the names of those who say it, unless all do."""
+    who: dict[str, list[int]] = {}
+    for number in sorted(sayings):
+        for text in sayings[number]:
+            who.setdefault(text, []).append(number)
+    return [
+        text if len(numbers) == count else f"{_names(numbers, count)}: {text}"
+        for text, numbers in who.items()
+    ]
+
+
+def _names(numbers: Sequence[int], count: int) -> str:
+    if len(numbers) == 1:
+        return f"shard {numbers[0]} of {count}"
+    return f"shards {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} of {count}"
+
+
+def _reason(
+    verdict: Verdict, statuses: Sequence[ComparisonStatus], doubts: Sequence[str], lacks: Sequence[str]
+) -> str:
+    order = statuses[0].order
+    if verdict == "DIVERGED":
+        counts = _counts(status.divergences for status in statuses).by_kind
+        found = [f"{counts[kind]:,} {kind}" for kind in DIVERGENCE_KINDS if counts[kind]]
+        return f"The outputs differ: {', '.join(found)}; they are compared {order}."
+    if verdict == "INCONCLUSIVE":
+        more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
+        return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
+    if verdict == "PENDING":
+        return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacks)}")
+    pairs = sum(status.matched for status in statuses)
+    return f"{pairs:,} pairs match, and nothing differs; the outputs are compared {order}."
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _since(
+    verdict: Verdict, statuses: Sequence[ComparisonStatus], before: ComparisonStatus | None
+) -> datetime:
+    """When the verdict began to hold: for good ones with the last shard, for bad ones with the first."""
+    if before is not None and before.verdict == verdict:
+        return before.since
+    own = [status.since for status in statuses if status.verdict == verdict]
+    if verdict in ("DIVERGED", "INCONCLUSIVE") and own:
+        return min(own)
+    return max(own or [status.since for status in statuses])
+
+
+def _beyond_budget(expected: Expectation, statuses: Sequence[ComparisonStatus]) -> str | None:
+    """Why the records of all shards that are no events are too many, though those of none are."""
+    budget = expected.undecodable_budget
+    found = [
+        status.accounts.reference.undecodable + status.accounts.candidate.undecodable for status in statuses
+    ]
+    if max(found) > budget or sum(found) <= budget:
+        return None
+    return f"more records than undecodable.budget ({budget}) are no events of this comparison"
+
+
+# -- evidence ----------------------------------------------------------------------------------------------
+
+
+def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
+    parts = [shard.status.coverage for shard in shards]
+    matched, seconds = sum(part.matched for part in parts), _verified_seconds(shards)
+    by_kind = {
+        kind: sum(part.matched_by_kind.get(kind, 0) for part in parts) for kind in parts[0].matched_by_kind
+    }
+    asked = Wanted(expected.matched_required, expected.seconds_required, expected.kinds_required)
+    return Coverage(
+        matched=matched,
+        matched_required=expected.matched_required,
+        seconds=seconds,
+        seconds_required=expected.seconds_required,
+        matched_by_kind=by_kind,
+        missing=lacking(asked, matched, seconds, by_kind),
+    )
+
+
+def _verified_seconds(shards: Sequence[ShardStatus]) -> float:
+    """The Kafka time from the first record of all shards to the oldest that is not settled, or the newest."""
+    began = [shard.first_at for shard in shards if shard.first_at is not None]
+    if not began:
+        return 0.0
+    still_open = [shard.open_since for shard in shards if shard.open_since is not None]
+    progress = [shard.status.progress for shard in shards]
+    newest = [
+        partition.newest_event_at
+        for side in progress
+        for partition in (*side.reference, *side.candidate)
+        if partition.newest_event_at is not None
+    ]
+    until = min(still_open) if still_open else max(newest, default=min(began))
+    return max(0.0, (until - min(began)).total_seconds())
+
+
+# -- counts ------------------------------------------------------------------------------------------------
+
+
+def _sums(parts: Iterable[Sides[int]]) -> Sides[int]:
+    both = list(parts)
+    return Sides[int](
+        reference=sum(part.reference for part in both), candidate=sum(part.candidate for part in both)
+    )
+
+
+def _accounts(statuses: Sequence[ComparisonStatus]) -> Sides[Accounts]:
+    def total(side: str) -> Accounts:
+        own = [getattr(status.accounts, side) for status in statuses]
+        return Accounts(**{name: sum(map(attrgetter(name), own)) for name in Accounts.model_fields})
+
+    return Sides[Accounts](reference=total("reference"), candidate=total("candidate"))
+
+
+def _counts(parts: Iterable[DivergenceCounts]) -> DivergenceCounts:
+    counts = list(parts)
+    by_kind = {kind: sum(part.by_kind.get(kind, 0) for part in counts) for kind in DIVERGENCE_KINDS}
+    return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
+
+
+def _histogram(parts: Iterable[Histogram]) -> Histogram:
+    first, *others = parts
+    counts, seconds = first.counts, first.sum_seconds
+    for other in others:
+        counts, seconds = list(map(add, counts, other.counts)), seconds + other.sum_seconds
+    return Histogram(edges_seconds=first.edges_seconds, counts=counts, sum_seconds=seconds)
+
+
+# -- what was not checked ----------------------------------------------------------------------------------
+
+
+def _holes(statuses: Sequence[ComparisonStatus]) -> list[Hole]:
+    """The holes of all shards; what several of them met is one hole."""
+    found: dict[object, Hole] = {}
+    for hole in sorted((hole for status in statuses for hole in status.holes), key=attrgetter("seen_at")):
+        place = hole.position
+        found.setdefault(
+            (hole.reason, hole.side, place and (place.topic, place.partition, place.offset)), hole
+        )
+    return list(found.values())
+
+
+def _hole_count(statuses: Sequence[ComparisonStatus], holes: Sequence[Hole]) -> int:
+    """All holes, but for those listed that are the same."""
+    listed = sum(len(status.holes) for status in statuses)
+    return sum(status.hole_count for status in statuses) - listed + len(holes)
+
+
+def _undecodable(statuses: Sequence[ComparisonStatus]) -> list[Undecodable]:
+    each = max(1, SHOWN // len(statuses))
+    return [record for status in statuses for record in status.undecodable[-each:]]
+
+
+# -- how far it has come -----------------------------------------------------------------------------------
+
+
+def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) else None
+
+
+def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int]]:
+    def smallest(side: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for status in statuses:
+            for partition, offset in getattr(status.verified_up_to, side).items():
+                found[partition] = min(found.get(partition, offset), offset)
+        return dict(sorted(found.items(), key=lambda item: int(item[0])))
+
+    return Sides[dict[str, int]](reference=smallest("reference"), candidate=smallest("candidate"))
+
+
+def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgress]]:
+    """Each partition once: where several shards read it, as the one furthest behind has."""
+
+    def united(side: str) -> list[PartitionProgress]:
+        found: dict[int, list[PartitionProgress]] = {}
+        for status in statuses:
+            for partition in getattr(status.progress, side):
+                found.setdefault(partition.partition, []).append(partition)
+        return [_furthest_behind(parts) for _, parts in sorted(found.items())]
+
+    return Sides[list[PartitionProgress]](reference=united("reference"), candidate=united("candidate"))
+
+
+def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
+    ends = [part.end for part in parts if part.end is not None]
+    lags = [part.lag for part in parts if part.lag is not None]
+    newest = [part.newest_event_at for part in parts if part.newest_event_at is not None]
+    return PartitionProgress(
+        partition=parts[0].partition,
+        position=min(part.position for part in parts),
+        end=max(ends, default=None),
+        lag=max(lags) if len(lags) == len(parts) else None,
+        newest_event_at=max(newest, default=None),
+    )
+
+
+def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:
+    """The oldest; none at all where a shard has none."""
+    infos = [status.checkpoint for status in statuses]
+    none = next((info for info in infos if info.written_at is None), None)
+    return none or min(infos, key=attrgetter("written_at"))
+
+
+def _health(said: Said, count: int) -> Health:
+    own = {number: shard.status.health for number, shard in said.items()}
+    degraded = [health for health in own.values() if health.status != "ok"]
+    unreachable = dict.fromkeys(name for health in own.values() for name in health.unreachable)
+    return Health(
+        status="degraded" if degraded else "ok",
+        reasons=told({number: health.reasons for number, health in own.items()}, count),
+        unreachable=list(unreachable),
+        standby=any(health.standby for health in own.values()),
+    )

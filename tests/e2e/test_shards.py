@@ -1,0 +1,143 @@
+"""One comparison by several matcher processes, on real Kafka and Redis, ends as it does with one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+PARTITIONS = {"partition": (4, 4), "key": (3, 4)}
+ROUNDS = 3
+
+
+class Case(NamedTuple):
+    """A comparison file, where its services run, and a writer to its topics."""
+
+    spec: Path
+    brokers: str
+    redis: str
+    write: Writer
+
+    @contextmanager
+    def running(self, *options: str, database: int = 0) -> Iterator[ServiceProcess]:
+        """A service on a database of Redis."""
+        service = ServiceProcess(self.spec, self.brokers, f"{self.redis}{database}", *options)
+        service.start()
+        try:
+            yield service
+        finally:
+            service.stop()
+
+
+@pytest.fixture(params=["partition", "key"])
+def case(
+    request: pytest.FixtureRequest, kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> Case:
+    way: Literal["partition", "key"] = request.param
+    topics = tuple(topic(partitions=count) for count in PARTITIONS[way])
+    spec = spec_file(tmp_path, f"by-{way}", topics[0], topics[1])
+    return Case(spec, kafka.brokers, redis_server.url[:-1], Writer(kafka.brokers, topics[0], topics[1]))
+
+
+def plant(write: Writer) -> None:
+    """Rounds of equal events, with a lost one and one too many between them, on different keys."""
+    for number in range(ROUNDS):
+        write.both(range(number * 600, (number + 1) * 600))
+        write.reference(number, -number - 1)
+        write.candidate(number + 5, -number - 1)
+    write.both(range(ROUNDS * 600, (ROUNDS + 1) * 600))
+
+
+EVENTS = 2 * (ROUNDS + 1) * 600 + 2 * ROUNDS
+
+
+def outcome(service: ServiceProcess) -> dict[str, Any]:
+    """What must not depend on the number of matchers, once everything is read and looked at."""
+
+    began = datetime.now(UTC)
+
+    def settled() -> dict[str, Any] | None:
+        status: dict[str, Any] = service.get("")
+        done = sum(status["events"].values()) >= EVENTS and not any(status["unmatched"].values())
+        through = status["verified_through"]
+        looked = done and through is not None and datetime.fromisoformat(through) > began
+        return status if looked and service.gate() == "fail" else None
+
+    status = eventually(settled, seconds=60, what=f"all is settled; log: {service.log()[-800:]}")
+    members = ("verdict", "events", "matched", "accounts", "divergences", "verified_up_to", "hole_count")
+    reports = service.get("/divergences?limit=100")["items"]
+    found = sorted((report["id"], report["kind"], str(report["positions"])) for report in reports)
+    return {**{member: status[member] for member in members}, "found": found}
+
+
+def test_two_matchers_find_what_one_finds(case: Case) -> None:
+    plant(case.write)
+    with case.running() as alone:
+        expected = outcome(alone)
+    with case.running("--shards", "2", database=2) as service:
+        assert outcome(service) == expected
+        assert len(service.matchers()) == 2
+        positions = [partition["position"] for partition in service.get("")["progress"]["candidate"]]
+        assert (len(positions), sum(positions)) == (4, EVENTS // 2)
+    assert f'"way": "{case.spec.stem.removeprefix("by-")}"' in service.log()
+
+
+def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(case: Case) -> None:
+    with case.running("--shards", "2") as service:
+        case.write.both(range(1000))
+        eventually(lambda: service.gate() == "pass", what="the gate passes")
+        matchers = service.matchers()
+        os.kill(matchers[0], signal.SIGKILL)
+        eventually(lambda: service.gate() == "undecided", what="the gate is undecided without one of two")
+        reasons = " ".join(service.get("")["health"]["reasons"])
+        assert "Shard 0 of 2: " in reasons or "Shard 1 of 2: " in reasons
+        eventually(lambda: service.gate() == "pass", what="the gate passes again")
+        assert service.get("")["matched"] == 1000
+        case.write.both(range(1000, 2000))
+        eventually(lambda: service.get("")["matched"] == 2000, what="both go on")
+        assert set(service.matchers()) & set(matchers) == {matchers[1]}
+
+
+def test_a_second_service_stands_by_for_all_shards_and_takes_them_over(case: Case) -> None:
+    with case.running("--shards", "2") as service:
+        case.write.both(range(100))
+        eventually(lambda: service.gate() == "pass", what="the gate passes")
+        with case.running("--shards", "2") as second:
+            eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
+            assert (second.gate(), second.ready()) == ("undecided", False)
+            service.kill()
+            eventually(lambda: second.gate() == "pass", seconds=60, what="it has taken over")
+            assert second.get("")["matched"] == 100
+        service.start()
+
+
+def test_what_cannot_be_divided_is_refused_at_the_start(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, "sequence", "one", "other", order="total")
+    command = [sys.executable, "-m", "twinstream.cli.main", "serve", str(spec), "--shards", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "twinstream: comparison 'sequence' cannot be divided over 2 matchers: events of all keys and "
+        "partitions can depend on each other\n"
+    )

@@ -1,0 +1,278 @@
+"""What several matchers of one comparison say is shown as one, and no better than the worst of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.statuses import (
+    NAME,
+    REFERENCE,
+    START,
+    Clocks,
+    counts,
+    coverage,
+    diverged,
+    divergence,
+    expectation,
+    histogram,
+    partition,
+    status,
+)
+from twinstream.api.board import Board
+from twinstream.api.merging import merged
+from twinstream.api.operations import _obstacles
+from twinstream.status import (
+    Accounts,
+    CheckpointInfo,
+    ComparisonStatus,
+    Health,
+    Hole,
+    PartitionProgress,
+    Position,
+    ShardStatus,
+    Sides,
+    Withdrawn,
+)
+
+TWO = expectation(shards=2, kinds_required=("event",))
+
+
+def said(of: ComparisonStatus | None = None, **more: Any) -> ShardStatus:
+    """What a shard says: by itself all is well, over 310 s."""
+    times = {"first_at": START - timedelta(seconds=310), "open_since": START}
+    return ShardStatus(status=of or status(), **{**times, **more})
+
+
+def both(one: ShardStatus, other: ShardStatus, **more: Any) -> ComparisonStatus:
+    return merged(TWO, {0: one, 1: other}, START, **more)
+
+
+def pending(matched: int) -> ShardStatus:
+    """A shard that has matched too few."""
+    own = status(verdict="PENDING", matched=matched, coverage=coverage(matched, ("few",)))
+    return said(own)
+
+
+def doubtful(*doubts: str, **changes: Any) -> ShardStatus:
+    return said(status(verdict="INCONCLUSIVE", **changes), doubts=list(doubts))
+
+
+VERDICTS = {
+    "EQUIVALENT": said(),
+    "PENDING": said(status(verdict="PENDING"), waiting_for="Kafka is away"),
+    "INCONCLUSIVE": doubtful("a hole"),
+    "DIVERGED": said(diverged()),
+}
+
+
+@pytest.mark.parametrize("worse", range(4))
+@pytest.mark.parametrize("better", range(4))
+def test_the_worst_verdict_holds(worse: int, better: int) -> None:
+    names = list(VERDICTS)
+    found = both(VERDICTS[names[worse]], VERDICTS[names[better]])
+    assert found.verdict == names[max(worse, better)]
+
+
+def test_evidence_is_what_all_shards_have_together() -> None:
+    found = both(pending(600), pending(600))
+    assert (found.verdict, found.coverage.matched, found.coverage.missing) == ("EQUIVALENT", 1200, [])
+    assert found.coverage.matched_by_kind == {"event": 1200}
+    assert found.reason.startswith("1,200 pairs match, and nothing differs")
+
+
+def test_too_little_of_all_shards_is_pending() -> None:
+    found = both(pending(300), pending(400))
+    assert (found.verdict, found.coverage.missing) == ("PENDING", ["700 of 1,000 pairs"])
+    assert found.reason == "Nothing wrong so far; not enough compared yet: 700 of 1,000 pairs."
+
+
+def test_a_shard_without_any_event_lacks_nothing() -> None:
+    nobody = status(verdict="PENDING", matched=0, coverage=coverage(0, ("none",)))
+    found = both(said(), said(nobody, first_at=None, open_since=None))
+    assert (found.verdict, found.coverage.seconds) == ("EQUIVALENT", 310.0)
+
+
+def test_seconds_reach_from_the_first_record_to_the_oldest_open_event_of_any_shard() -> None:
+    early = said(first_at=START - timedelta(seconds=400), open_since=None)
+    late = said(first_at=START, open_since=START - timedelta(seconds=30))
+    assert both(early, late).coverage.seconds == 370.0
+
+
+def test_a_shard_that_has_said_nothing_is_waited_for_by_name() -> None:
+    found = merged(TWO, {1: said()}, START)
+    assert found.verdict == "PENDING"
+    assert found.reason.endswith("not enough compared yet: shard 0 of 2: it has published nothing yet.")
+
+
+def test_what_one_shard_doubts_is_said_with_its_name_and_what_all_do_without() -> None:
+    assert both(doubtful("lost", "same"), doubtful("same")).reason == (
+        "Not decided: shard 0 of 2: lost; same."
+    )
+
+
+def test_records_that_are_too_many_only_together_are_a_doubt() -> None:
+    account = Accounts(consumed=3, matched=0, undecodable=3)
+    own = status(accounts=Sides[Accounts](reference=account, candidate=Accounts()))
+    allowed = expectation(shards=2, undecodable_budget=5)
+    found = merged(allowed, {0: said(own), 1: said(own)}, START)
+    assert (found.verdict, found.accounts.reference.undecodable) == ("INCONCLUSIVE", 6)
+    enough = expectation(shards=2, undecodable_budget=6)
+    assert merged(enough, {0: said(own), 1: said(own)}, START).verdict == "EQUIVALENT"
+
+
+def test_counts_are_summed() -> None:
+    found = both(said(diverged()), said(diverged(divergences=counts(missing=2))))
+    assert (found.events.reference, found.matched, found.unmatched.candidate) == (10024, 10000, 8)
+    assert found.accounts.reference == Accounts(consumed=10024, matched=10000, divergent=2, unmatched=22)
+    assert (found.divergences, found.max_unmatched) == (counts(changed=1, missing=2), 460)
+    assert found.reason.startswith("The outputs differ: 2 missing, 1 changed")
+    assert found.processing == histogram(18000, 2000, 32, sum_seconds=0.18)
+
+
+def test_of_how_far_it_has_come_the_shard_furthest_behind_counts() -> None:
+    ahead = said()
+    behind = said(
+        status(
+            verified_through=START - timedelta(seconds=60),
+            verified_up_to=Sides[dict[str, int]](reference={"0": 10, "2": 7}, candidate={}),
+            progress=Sides[list[PartitionProgress]](
+                reference=[partition(0, 12, 2497), partition(2, 7, None)], candidate=[]
+            ),
+            checkpoint=CheckpointInfo(sequence=7, written_at=START - timedelta(seconds=30)),
+        )
+    )
+    found = both(ahead, behind)
+    assert found.verified_through == START - timedelta(seconds=60)
+    assert found.verified_up_to.reference == {"0": 10, "1": 2500, "2": 7}
+    assert [(p.partition, p.position, p.lag) for p in found.progress.reference] == [
+        (0, 12, 2497),
+        (1, 2506, 4),
+        (2, 7, None),
+    ]
+    assert found.checkpoint.sequence == 7
+    assert both(ahead, said(status(verified_through=None))).verified_through is None
+
+
+def test_what_several_shards_met_is_one_hole() -> None:
+    lost = Hole(
+        reason="lost", side="reference", position=Position(topic="t", partition=0, offset=5), seen_at=START
+    )
+    own = Hole(reason="own", seen_at=START)
+    found = both(
+        doubtful("lost", holes=[lost], hole_count=1), doubtful("lost", holes=[lost, own], hole_count=2)
+    )
+    assert (found.hole_count, [hole.reason for hole in found.holes]) == (2, ["lost", "own"])
+
+
+def test_health_is_the_worst_and_names_the_shard() -> None:
+    away = Health(status="degraded", reasons=["no broker"], unreachable=["kafka"])
+    assert both(said(), said(status(health=away))).health == Health(
+        status="degraded", reasons=["shard 1 of 2: no broker"], unreachable=["kafka"]
+    )
+    assert both(said(status(health=away)), said(status(health=away))).health.reasons == ["no broker"]
+
+
+def test_a_verdict_holds_since_it_was_first_shown() -> None:
+    late = said(diverged(since=START + timedelta(seconds=9)))
+    first = both(said(), late)
+    assert first.since == START + timedelta(seconds=9)
+    assert both(said(diverged(since=START)), late, before=first).since == first.since
+    assert both(said(diverged(since=START)), late).since == START
+
+
+# -- on the board ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clocks() -> Clocks:
+    return Clocks()
+
+
+@pytest.fixture
+def board(clocks: Clocks) -> Board:
+    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=5.0)
+    board.expect(TWO)
+    return board
+
+
+def at(clocks: Clocks) -> ShardStatus:
+    return said(status(at=clocks.now()))
+
+
+def test_a_comparison_passes_when_all_its_shards_have_spoken(board: Board, clocks: Clocks) -> None:
+    board.accept(at(clocks), 0)
+    view = board.view(NAME)
+    assert (view.gate.answer, view.freshness.state) == ("undecided", "awaited")
+    assert view.gate.reason.startswith("Shard 1 of 2: No status yet")
+    board.accept(at(clocks), 1)
+    assert board.view(NAME).gate.answer == "pass"
+    assert [view.status.matched for view in board.views()] == [10000]
+
+
+def test_a_silent_shard_makes_the_gate_undecided_and_is_named(board: Board, clocks: Clocks) -> None:
+    board.accept(at(clocks), 0)
+    board.accept(at(clocks), 1)
+    clocks.advance(4.0)
+    board.accept(at(clocks), 0)
+    clocks.advance(2.0)
+    view = board.view(NAME)
+    assert (view.freshness.state, view.gate.answer) == ("stale", "undecided")
+    assert view.gate.reason.startswith("Shard 1 of 2: The status is stale since")
+
+
+def test_a_lost_shard_makes_even_a_difference_undecided_until_it_is_back(
+    board: Board, clocks: Clocks
+) -> None:
+    board.accept(said(diverged(at=clocks.now())), 0)
+    board.accept(at(clocks), 1)
+    assert board.view(NAME).gate.answer == "fail"
+    board.lost(NAME, "its matcher process ended unexpectedly", 1)
+    view = board.view(NAME)
+    assert (view.gate.answer, view.freshness.state, view.falls) == ("undecided", "lost", 1)
+    assert view.gate.reason.startswith("Shard 1 of 2: Its matcher process ended unexpectedly.")
+    clocks.advance(1.0)
+    board.accept(at(clocks), 1)
+    assert board.view(NAME).gate.answer == "fail"
+
+
+def test_falls_are_those_of_one_shard(board: Board) -> None:
+    for shard in (0, 1, 1):
+        board.lost(NAME, "it fell", shard)
+    assert (board.view(NAME).falls, board.view(NAME).in_crash_loop) == (3, False)
+    board.lost(NAME, "it fell", 1)
+    view = board.view(NAME)
+    assert view.in_crash_loop
+    assert "The matcher of shard 1 fell 3 times" in " ".join(view.status.health.reasons)
+
+
+def test_only_what_the_lost_shard_had_put_forward_is_withdrawn(board: Board) -> None:
+    board.accept(divergence("a", provisional=True), 0)
+    board.accept(divergence("b", provisional=True), 1)
+    board.accept(divergence("c", provisional=True), 1)
+    board.accept(divergence("c"), 1)
+    board.lost(NAME, "it fell", 1)
+    assert [report.id for report in board.divergences(NAME).page(9).items] == ["c", "a"]
+    board.accept(Withdrawn(id="a", comparison=NAME), 0)
+    assert [report.id for report in board.divergences(NAME).page(9).items] == ["c"]
+
+
+def test_an_instance_that_owns_only_part_says_so_and_is_not_ready(board: Board, clocks: Clocks) -> None:
+    reason = "another process owns this comparison; this one stands by"
+    health = Health(status="degraded", reasons=[reason], standby=True)
+    waiting = status(verdict="PENDING", health=health, at=clocks.now())
+    board.accept(at(clocks), 0)
+    board.accept(said(waiting, waiting_for=reason), 1)
+    view = board.view(NAME)
+    assert (view.status.verdict, view.gate.answer) == ("PENDING", "undecided")
+    assert _obstacles(view) == [f"{NAME}: shard 1 of 2: {reason}"]
+
+
+def test_one_shard_is_shown_as_it_speaks() -> None:
+    alone = Board()
+    alone.expect(expectation())
+    alone.accept(status())
+    assert alone.view(NAME).status.reference == REFERENCE
+    assert alone.view(NAME).status.matched == 5000

@@ -1,0 +1,293 @@
+"""Several workers share a comparison, and none of them counts or keeps what is another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+import pytest
+
+from tests.support.workers import SPEC
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
+from twinstream.api.board import Board, View
+from twinstream.api.expectation import Expectation
+from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
+from twinstream.errors import Unready
+from twinstream.ports import Layout
+from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.shards import ShardStore
+from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.spec.load import digest, loads
+from twinstream.spec.sharding import Part, refusal
+from twinstream.status import ShardStatus, Version
+
+
+@dataclass
+class Team:
+    """Workers on the shards of one comparison, over topics of some partitions each."""
+
+    shards: int = 2
+    by: Literal["auto", "partition", "key"] = "auto"
+    spec: str = SPEC
+    source: MemorySource = field(default_factory=lambda: MemorySource(partitions=4))
+    shelf: MemoryShelf = field(default_factory=MemoryShelf)
+    clock: ManualClock = field(default_factory=ManualClock)
+    publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
+    starts: int = 0
+    host: str = "one"
+
+    def worker(self, number: int) -> Worker:
+        """A new worker for a shard."""
+        self.starts += 1
+        spec, shard = loads(self.spec), Shard(number, self.shards)
+        shelf = self.shelf.owned_by(f"{self.host}-{self.starts}")
+        store = ShardStore(shelf, spec.name, shard, Redealing(spec, self.by).deal)
+        self.publishers[number] = MemoryPublisher()
+        source = self.source.reader()
+        part = Part(shard, self.by)
+        return Worker(spec, source, store, self.publishers[number], self.clock, part=part)
+
+    def started(self) -> list[Worker]:
+        """All workers, at work."""
+        workers = [self.worker(number) for number in range(self.shards)]
+        for worker in workers:
+            assert worker.start(), self.said(0).status.reason
+        return workers
+
+    def said(self, number: int) -> ShardStatus:
+        """What a shard said last."""
+        published = self.publishers[number].published
+        return next(one for one in reversed(published) if isinstance(one, ShardStatus))
+
+    def write(self, side: Side, partition: int, *events: tuple[object, int]) -> None:
+        for key, number in events:
+            self.source.append(side, partition, orjson.dumps({"k": key, "n": number}))
+
+    def view(self, workers: list[Worker], steps: int = 6) -> View:
+        """What is shown of the comparison when all have read on."""
+        board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
+        board.expect(self._expectation())
+        for worker in workers:
+            for _ in range(steps):
+                worker.step()
+        self.clock.advance(RETRY_STORE_SECONDS)
+        for worker in workers:
+            worker.step()
+        for number in range(self.shards):
+            for publication in self.publishers[number].published:
+                board.accept(publication, number)
+        return board.view("test")
+
+    def _expectation(self) -> Expectation:
+        spec = loads(self.spec)
+        topics = Version(topic="test.reference"), Version(topic="test.candidate")
+        own: dict[str, Any] = {"matched_required": 1, "shards": self.shards}
+        own["undecodable_budget"] = spec.undecodable.budget
+        return Expectation(
+            name=spec.name,
+            spec_digest=digest(spec),
+            order=spec.order_text,
+            reference=topics[0],
+            candidate=topics[1],
+            **own,
+        )
+
+
+def write_all(team: Team, count: int = 40, *, shift: int = 0) -> None:
+    """Equal events on both sides, in partitions by key; the candidate's are shifted."""
+    for number in range(count):
+        for side in Side:
+            team.write(side, (number % 8 + shift * side) % 4, (number % 8, number))
+
+
+@pytest.mark.parametrize(("by", "shift"), [("auto", 0), ("partition", 0), ("key", 0), ("key", 1)])
+def test_shards_together_match_what_one_worker_would(by: Any, shift: int) -> None:
+    team = Team(by=by)
+    write_all(team, shift=shift)
+    workers = team.started()
+    view = team.view(workers)
+    assert (view.status.matched, view.gate.answer) == (40, "pass")
+    assert view.status.accounts.reference.consumed == 40
+    assert [worker.comparison.matched for worker in workers] != [40, 0]
+    assert {p.partition: p.position for p in view.status.progress.candidate} == dict.fromkeys(range(4), 10)
+
+
+def test_by_partition_each_shard_reads_its_own_partitions() -> None:
+    team = Team(shards=3)
+    workers = team.started()
+    assert [sorted(worker.intake.positions[Side.LEFT]) for worker in workers] == [[0, 3], [1], [2]]
+
+
+def test_topics_of_different_numbers_of_partitions_are_divided_by_key() -> None:
+    team = Team()
+    team.source.add_partition(Side.LEFT)
+    workers = team.started()
+    assert [len(worker.intake.positions[Side.LEFT]) for worker in workers] == [5, 5]
+
+
+def test_by_partition_topics_need_as_many_partitions_as_there_are_shards() -> None:
+    team = Team(shards=5, by="partition")
+    assert not team.worker(0).start()
+    assert team.said(0).waiting_for == (
+        "the topics have 4 and 4 partitions: 5 shards by partition need as many in both, and at least 5"
+    )
+
+
+def test_time_that_proves_divides_by_key() -> None:
+    team = Team(spec=SPEC + "overdue: {proves: true}\n")
+    assert all(worker.intake.dealer is not None for worker in team.started())
+
+
+def test_equal_events_in_partitions_of_two_numbers_are_a_hole() -> None:
+    team = Team(shards=2, by="partition")
+    team.write(Side.LEFT, 0, ("a", 1))
+    team.write(Side.RIGHT, 2, ("a", 1))
+    view = team.view(team.started())
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    (hole,) = view.status.holes
+    assert "at offset 0 of partition 0" in hole.reason
+    assert "at offset 0 of partition 2" in hole.reason
+    assert hole.reason.endswith("cannot be divided by partition: begin anew with `--shard-by key`")
+
+
+@pytest.mark.parametrize("by", ["partition", "key"])
+def test_what_is_no_event_counts_once(by: Any) -> None:
+    team = Team(by=by, spec=SPEC + "undecodable: {budget: 3}\n")
+    for partition in range(4):
+        team.source.append(Side.RIGHT, partition, b"no event")
+    write_all(team)
+    view = team.view(team.started())
+    assert view.status.accounts.candidate.undecodable == 4
+    assert len(view.status.undecodable) == 4
+    assert view.status.verdict == "INCONCLUSIVE"
+
+
+def test_a_difference_in_one_shard_is_one_of_the_comparison() -> None:
+    team = Team()
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 400)
+    view = team.view(team.started(), steps=9)
+    assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail")
+    assert view.status.divergences.by_kind["missing"] == 1
+
+
+@pytest.mark.parametrize("by", ["partition", "key"])
+def test_a_shard_goes_on_where_it_stood(by: Any) -> None:
+    team = Team(by=by)
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    workers[1].stop()
+    write_all(team, 16)
+    workers[1] = team.worker(1)
+    assert workers[1].start()
+    assert team.view(workers).status.matched == 40
+
+
+def test_how_the_work_is_divided_stays_as_it_began() -> None:
+    team = Team(by="partition")
+    write_all(team, 8)
+    workers = team.started()
+    team.view(workers)
+    for worker in workers:
+        worker.stop()
+    team.by = "auto"
+    team.source.add_partition(Side.LEFT)
+    assert team.worker(0).start()
+    team.by = "key"
+    worker = team.worker(1)
+    assert not worker.start()
+    assert team.said(1).waiting_for == (
+        "the stored state is divided by partition: begin anew to divide it by key"
+    )
+
+
+def test_a_partition_that_is_added_is_read_by_its_shard_only() -> None:
+    team = Team(by="partition")
+    workers = team.started()
+    team.view(workers)
+    team.source.add_partition(Side.RIGHT)
+    view = team.view(workers)
+    assert [sorted(worker.intake.positions[Side.RIGHT]) for worker in workers] == [[0, 2, 4], [1, 3]]
+    assert (view.status.hole_count, view.status.verdict) == (1, "INCONCLUSIVE")
+
+
+# -- whose the stores are ----------------------------------------------------------------------------------
+
+
+def test_a_shard_that_another_process_owns_stands_by() -> None:
+    team = Team()
+    team.started()
+    assert not team.worker(1).start()
+    assert team.said(1).status.health.standby
+
+
+def test_the_first_shard_divides_before_the_others_begin() -> None:
+    team = Team()
+    assert not team.worker(1).start()
+    assert team.said(1).waiting_for == "shard 0 divides the state among 2 matchers first"
+    assert team.worker(0).start()
+    assert team.worker(1).start()
+    assert team.shelf.in_effect == Layout(1, 2)
+
+
+def test_who_runs_with_another_number_is_waited_for() -> None:
+    one = Team(shards=1)
+    one.started()
+    two = Team(shelf=one.shelf, source=one.source, host="other")
+    assert not two.worker(0).start()
+    assert two.said(0).status.health.standby
+    assert two.said(0).waiting_for == (
+        "another process owns this comparison with --shards 1; this one takes over with --shards 2 when that "
+        "has ended"
+    )
+
+
+def test_a_store_that_is_replaced_while_it_is_taken_is_let_go() -> None:
+    team = Team(shards=1)
+    shelf = team.shelf.owned_by("me")
+    store = ShardStore(shelf, "test", Shard(), Redealing(loads(SPEC), "auto").deal)
+    told = iter((Layout(), Layout(1, 2)))
+    shelf.layout = lambda: next(told)  # type: ignore[method-assign]
+    with pytest.raises(Unready, match="being divided"):
+        store.acquire()
+    assert team.shelf.storage(Layout(), 0).lease is None
+
+
+START = "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}"
+KNOWN = (
+    "known_differences: [{id: x, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, "
+    "ceiling: {count: 1}}]"
+)
+COPIES = """
+kinds: {day: {where: {t: d}}, e: {}}
+order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
+"""
+
+# -- what cannot be divided --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("order: total", "events of all keys and partitions can depend on each other"),
+        ("duplicates: {policy: replays}", "told by all that it holds"),
+        ("on_divergence: halt", "ends with the first difference of all"),
+        (START, "found by what all partitions hold"),
+        (KNOWN, "counted over all events"),
+        (COPIES, "can only be divided by partition"),
+    ],
+)
+def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str) -> None:
+    text = SPEC.replace("order: {per_key: [k]}\n", "") if "order:" in more else SPEC
+    spec = loads(f"{text}{more}\n")
+    assert refusal(spec, 1, "auto") is None
+    assert why in str(refusal(spec, 2, "auto"))
+
+
+def test_epochs_with_copies_are_divided_by_partition_where_that_is_asserted() -> None:
+    spec = loads(SPEC.replace("order: {per_key: [k]}\n", "") + COPIES)
+    assert refusal(spec, 2, "partition") is None
