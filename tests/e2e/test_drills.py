@@ -1,0 +1,404 @@
+"""Faults of all kinds around the running service: each has to end as if it had not been.
+
+Each drill has a difference in its topics, and every answer of the gate is recorded from the start. In the end
+verdict, accounts, divergences and offsets have to be those of a service that read the same topics without the
+fault, and none of the answers may have been wrong. docs/promises.md has a line for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+import redis
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.drills import Drill
+from tests.support.proxy import ProxiedKafka, Proxy, everything
+from tests.support.service import ServiceProcess
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+from twinstream.adapters import redis_scripts
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.fixture
+def drill(kafka: Kafka, own_redis: RedisServer, topic: MakeTopic, tmp_path: Path) -> Iterator[Drill]:
+    """A service that passes, on a Redis of its own."""
+    topics = topic(partitions=3), topic(partitions=3)
+    with Drill(tmp_path, topics, kafka.brokers, own_redis.url).running() as running:
+        yield running
+
+
+@pytest.fixture
+def client(own_redis: RedisServer) -> Iterator[redis.Redis]:
+    """The hand of an operator on the Redis of the drill."""
+    with redis.Redis.from_url(own_redis.url) as connection:
+        yield connection
+
+
+def test_a_matcher_that_was_paused_and_replaced_does_no_harm_when_it_wakes(
+    drill: Drill, redis_server: RedisServer
+) -> None:
+    second = drill.another()
+    second.start()
+    drill.watch.add(second)
+    drill.degraded("stands by", second)
+    (paused,) = drill.service.matchers()
+    os.kill(paused, signal.SIGSTOP)
+    drill.answers("undecided")
+    drill.plant()
+    drill.answers("fail", second)
+    os.kill(paused, signal.SIGCONT)
+    drill.write_on()
+    drill.degraded("stands by")
+    assert "another process has taken this comparison over" in drill.service.log()
+    drill.ends_as_undisturbed(redis_server, service=second)
+    assert "fail" not in drill.watch.answers(0), "the one that was replaced decides nothing"
+
+
+class Keys(NamedTuple):
+    """What a Redis held at some time."""
+
+    dumps: dict[bytes, tuple[bytes, int]]
+
+    @classmethod
+    def of(cls, client: redis.Redis) -> Keys:
+        """All that it holds now."""
+        found: dict[bytes, tuple[bytes, int]] = {}
+        with client.pipeline(transaction=True) as pipeline:
+            names = list(client.scan_iter())
+            for name in names:
+                pipeline.dump(name)
+                pipeline.pttl(name)
+            answers = pipeline.execute()
+        for name, dump, left_ms in zip(names, answers[::2], answers[1::2], strict=True):
+            if dump is not None:
+                found[name] = dump, max(left_ms, 0)
+        return cls(found)
+
+    def put_back(self, client: redis.Redis) -> None:
+        """Have it hold this and nothing else, in one step."""
+        with client.pipeline(transaction=True) as pipeline:
+            pipeline.flushall()
+            for name, (dump, left_ms) in self.dumps.items():
+                pipeline.restore(name, left_ms, dump)
+            pipeline.execute()
+
+
+NOTHING = Keys({})
+
+
+def _key(drill: Drill, part: str) -> str:
+    return f"twinstream:{{{drill.name}}}:{part}"
+
+
+def _sequence(drill: Drill, client: redis.Redis) -> int:
+    """The number of the checkpoint that is in effect; 0 where none is."""
+    return int(client.hget(_key(drill, "checkpoint"), "sequence") or 0)
+
+
+@pytest.mark.parametrize("held", ["older", "nothing"])
+def test_a_redis_that_came_back_with_less_is_written_anew_by_the_living_owner(
+    drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
+) -> None:
+    less = Keys.of(client) if held == "older" else NOTHING
+    drill.plant()
+    drill.answers("fail")
+    newest = _sequence(drill, client)
+    less.put_back(client)
+    eventually(lambda: _sequence(drill, client) > newest, seconds=60, what="all is saved again")
+    drill.write_on()
+    drill.outcome(drill.service, "DIVERGED")
+    assert drill.watch.answers()[-1] == "fail", "the owner remembers"
+    eventually(lambda: _settled(drill, client), seconds=60, what="the last checkpoint is written")
+    drill.service.kill()
+    drill.service.start()
+    drill.ends_as_undisturbed(redis_server)
+
+
+def _settled(drill: Drill, client: redis.Redis) -> bool:
+    """Whether no checkpoint has come for a moment in which one was due."""
+    before = _sequence(drill, client)
+    try:
+        eventually(lambda: _sequence(drill, client) != before, seconds=2.5, what="another checkpoint")
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("held", ["older", "nothing"])
+def test_a_redis_that_came_back_with_less_while_nobody_owned_it_has_the_rest_compared_again(
+    drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
+) -> None:
+    less = Keys.of(client) if held == "older" else NOTHING
+    drill.plant()
+    drill.answers("fail")
+    drill.service.stop()
+    less.put_back(client)
+    drill.write_on()
+    drill.service.start()
+    drill.ends_as_undisturbed(redis_server, forgets=held == "older")
+
+
+class Trouble(NamedTuple):
+    """Something that an operator can do to a Redis, how to undo it, and what the service calls it."""
+
+    begin: Callable[[redis.Redis], Any]
+    end: Callable[[redis.Redis], Any]
+    sentence: str
+
+
+def _want_password(client: redis.Redis) -> None:
+    client.config_set("requirepass", "secret")
+    client.client_kill_filter(_type="normal", skipme=True)  # who is in would stay in
+
+
+TROUBLES = {
+    "full": Trouble(
+        lambda client: client.config_set("maxmemory", "100kb"),
+        lambda client: client.config_set("maxmemory", "0"),
+        "is full and takes no writes",
+    ),
+    "password": Trouble(
+        _want_password,
+        lambda client: client.config_set("requirepass", ""),
+        "wants a password",
+    ),
+    "too few replicas": Trouble(
+        lambda client: client.config_set("min-replicas-to-write", 1),
+        lambda client: client.config_set("min-replicas-to-write", 0),
+        "NOREPLICAS",
+    ),
+    "replica": Trouble(
+        lambda client: client.replicaof("127.0.0.1", "1"),
+        lambda client: client.replicaof("NO", "ONE"),
+        "is a replica that takes no writes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
+    drill: Drill, client: redis.Redis, redis_server: RedisServer, name: str
+) -> None:
+    trouble = TROUBLES[name]
+    client.ping()
+    trouble.begin(client)
+    drill.write_on()
+    drill.degraded(trouble.sentence)
+    drill.plant()
+    drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "a difference is held")
+    trouble.end(client)
+    drill.answers("fail")
+    drill.write_on()
+    drill.ends_as_undisturbed(redis_server)
+    assert drill.watch.answers() == ["undecided", "pass", "undecided", "fail"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 6 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_redis_whose_disk_is_full_is_named_and_nothing_is_lost(
+    kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path, small_disk: Path
+) -> None:
+    topics = topic(partitions=3), topic(partitions=3)
+    ballast = small_disk / "ballast"
+    with (
+        RedisServer(small_disk / "redis", config={"auto-aof-rewrite-percentage": "0"}) as server,
+        Drill(tmp_path, topics, kafka.brokers, server.url).running() as drill,
+    ):
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        drill.write_on()
+        drill.degraded("takes no writes, since it cannot save to its disk")
+        drill.plant()
+        drill.says(lambda status: "announced as soon as it is saved" in status["reason"], "it is held")
+        ballast.unlink()
+        drill.answers("fail")
+        drill.ends_as_undisturbed(redis_server)
+
+
+def test_a_slow_a_silent_and_a_cut_line_to_redis_cost_nothing(
+    kafka: Kafka, own_redis: RedisServer, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> None:
+    topics = topic(partitions=3), topic(partitions=3)
+    with (
+        Proxy(own_redis.port) as line,
+        Drill(tmp_path, topics, kafka.brokers, f"redis://127.0.0.1:{line.port}/0").running() as drill,
+    ):
+        line.delay(0.1)
+        drill.write_on()
+        drill.passes()
+        line.stall()
+        drill.write_on()
+        drill.degraded("does not answer in time")
+        line.flow()
+        drill.passes()
+        line.cut()
+        drill.plant()
+        drill.answers("fail")
+        drill.ends_as_undisturbed(redis_server)
+
+
+def test_a_slow_a_silent_and_a_cut_line_to_kafka_cost_nothing(
+    own_redis: RedisServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with Proxy() as line, ProxiedKafka(tmp_path / "kafka", line) as broker:
+        topics = broker.create_topic("reference", partitions=3), broker.create_topic("candidate")
+        through = f"127.0.0.1:{line.port}"
+        with Drill(tmp_path, topics, through, own_redis.url, calm_brokers=broker.brokers).running() as drill:
+            line.delay(0.1)
+            drill.write_on()
+            drill.passes()
+            line.stall()
+            drill.write_on()
+            drill.degraded("no Kafka broker")
+            line.flow()
+            drill.passes()
+            line.cut()
+            drill.plant()
+            drill.answers("fail")
+            drill.ends_as_undisturbed(redis_server)
+
+
+POISONS = (
+    b'{"k": 1',
+    None,
+    b'{"k": 1, "n": NaN}',
+    b'{"k": 1, "k": 2, "n": 3}',
+    b"[" * 5_000 + b"]" * 5_000,
+    b'{"k": 1, "n": "\xff\xfe"}',
+    b"",
+    b'{"n": 1}',
+    b"\x00\x01\x02",
+    b'{"k": 1, "n": "\\ud800"}',
+)
+BUDGET = 250
+
+
+def test_ten_thousand_records_that_are_no_events_are_counted_and_all_others_are_compared(
+    kafka: Kafka, own_redis: RedisServer, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> None:
+    topics = topic(), topic()
+    more = f"undecodable: {{budget: {BUDGET}}}\n"
+    with Drill(tmp_path, topics, kafka.brokers, own_redis.url, more=more).running() as drill:
+        first = drill.pairs
+        (matcher,) = drill.service.matchers()
+        before_kb = _resident_kb(matcher)
+        for number in range(10_000):
+            drill.write.raw_candidate(POISONS[number % len(POISONS)])
+            if number % 1_000 == 0:
+                drill.write.flush()
+        drill.write.flush()
+        drill.plant()
+        drill.says(lambda status: status["accounts"]["candidate"]["undecodable"] == 10_000, "all are counted")
+        drill.ends_as_undisturbed(redis_server, verdict="INCONCLUSIVE")
+        status = drill.service.get("")
+        (hole,) = status["holes"]
+        assert hole["reason"].startswith(f"more records than undecodable.budget ({BUDGET}) are no events")
+        assert hole["position"] == {"topic": topics[1], "partition": 0, "offset": first + BUDGET}
+        assert status["matched"] == drill.pairs
+        assert len(status["undecodable"]) == 20
+        assert len(orjson.dumps(status)) < 100_000
+        assert drill.service.matchers() == [matcher], "it did not fall"
+        assert _resident_kb(matcher) - before_kb < 64_000
+        assert drill.service.gate() == "undecided"
+        assert drill.watch.answers()[-1] == "undecided"
+        assert "fail" not in drill.watch.answers(), "what differs behind a hole decides nothing"
+
+
+def _resident_kb(process: int) -> int:
+    """The memory that a process has now."""
+    line = next(
+        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")
+    )
+    return int(line.split()[1])
+
+
+STEPS = 9
+"""A save of a whole state with a report, from its first script on: begin, read the manifest, chunk, reports,
+flip; then the sweep."""
+
+
+class KilledAt:
+    """Kills a matcher before the n-th command of a save reaches Redis. Commands count from 0."""
+
+    _BEGIN = hashlib.sha1(redis_scripts.BEGIN.encode()).hexdigest().encode()
+
+    def __init__(self, service: ServiceProcess, step: int) -> None:
+        self.done = threading.Event()
+        self._service, self._left, self._begun = service, step, False
+
+    def __call__(self, chunk: bytes) -> bool:
+        if self.done.is_set():
+            return False
+        self._begun = self._begun or self._BEGIN in chunk
+        if not self._begun:
+            return True
+        self._left -= 1
+        if self._left >= 0:
+            return True
+        for matcher in self._service.matchers():
+            os.kill(matcher, signal.SIGKILL)
+        self.done.set()
+        return False
+
+
+def test_a_matcher_killed_at_any_step_of_a_save_goes_on_as_if_it_had_not(
+    kafka: Kafka,
+    own_redis: RedisServer,
+    redis_server: RedisServer,
+    client: redis.Redis,
+    topic: MakeTopic,
+    tmp_path: Path,
+) -> None:
+    topics = topic(partitions=3), topic(partitions=3)
+    with (
+        Proxy(own_redis.port) as line,
+        Drill(tmp_path, topics, kafka.brokers, f"redis://127.0.0.1:{line.port}/0").running() as drill,
+    ):
+        for step in range(STEPS):
+            killer = KilledAt(drill.service, step)
+            line.before = killer
+            drill.plant()
+            assert killer.done.wait(60), f"a save has a step {step}"
+            drill.service.kill()
+            line.before = everything
+            client.delete(_key(drill, "lease"))  # as a supervisor does that has lost its matcher
+            drill.service.start()
+        drill.ends_as_undisturbed(redis_server)
+        orphans = set(client.scan_iter(_key(drill, "*.*.*"))) - _live(drill, client)
+        assert not orphans, "nothing is left of the saves that were cut off"
+
+
+def _live(drill: Drill, client: redis.Redis) -> set[bytes]:
+    """The parts that the checkpoint in effect names."""
+    manifest: Any = client.hgetall(_key(drill, "checkpoint"))
+    return {*manifest[b"bodies"].split(), *manifest[b"reports"].split()}

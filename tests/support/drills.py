@@ -1,0 +1,187 @@
+"""A drill: a service is disturbed while its topics differ in one event, and ends as one that was not."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from deploy.embedded.redis_server import RedisServer
+from tests.support.service import Writer, spec_file
+from tests.support.waiting import eventually
+from tests.support.watch import Tried, Watch
+
+KEYS = 10
+PAIRS = 500
+WAIT_SECONDS = 90.0
+
+_SAME = ("verdict", "events", "matched", "accounts", "divergences", "verified_up_to", "hole_count")
+
+
+class Drill:
+    """One comparison, a writer to its topics that counts, and the gates of all its services, watched.
+
+    `brokers` and `redis` are for the service; the writer and the undisturbed service use `calm_brokers`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        topics: tuple[str, str],
+        brokers: str,
+        redis: str,
+        *,
+        calm_brokers: str = "",
+        more: str = "",
+    ) -> None:
+        self._brokers, self._redis = brokers, redis
+        self._calm_brokers = calm_brokers or brokers
+        self.name = f"drill-{uuid.uuid4().hex[:12]}"
+        self.spec, self._calm_spec = (
+            spec_file(folder, name, *topics, more) for name in (self.name, f"{self.name}-calm")
+        )
+        self.watch = Watch()
+        self.write = Writer(self._calm_brokers, *topics)
+        self.pairs = 0
+        self.planted: list[int] = []
+        self._asked_before: list[int] = []
+        self.services: list[Tried] = []
+        self.service = self.another()
+
+    def another(self) -> Tried:
+        """One more service for the same comparison, that is watched once it has been started."""
+        self.services.append(Tried(self.spec, self._brokers, self._redis))
+        return self.services[-1]
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Drill]:
+        """Run the service on equal topics until it passes; stop whatever runs at the end of the block."""
+        self.service.start()
+        try:
+            with self.watch.asking():
+                self.watch.add(self.service)
+                self.write_on()
+                self.passes()
+                yield self
+        finally:
+            for service in self.services:
+                service.end()
+
+    def write_on(self, pairs: int = PAIRS) -> None:
+        """Write so many more events to both sides."""
+        self.write.both(range(self.pairs, self.pairs + pairs), keys=KEYS)
+        self.pairs += pairs
+
+    def plant(self) -> None:
+        """Write one event to the reference only, and equal ones behind it."""
+        self.planted.append(self.pairs)
+        self._asked_before.append(len(self.watch.seen))
+        self.write.reference(3, -len(self.planted))
+        self.write.flush()
+        self.write_on()
+
+    def passes(self) -> None:
+        """The gate passes with all that was written."""
+        self.says(lambda status: status["matched"] == self.pairs, "all pairs match")
+        self.answers("pass")
+
+    def answers(self, answer: str, service: Tried | None = None) -> None:
+        """The gate gives this answer in the end."""
+        of = service or self.service
+        eventually(
+            lambda: of.asked("/gate").get("answer") == answer,
+            seconds=WAIT_SECONDS,
+            what=f"the gate says {answer}; log: {of.log()[-1000:]}",
+        )
+
+    def says(
+        self, true: Callable[[dict[str, Any]], bool], what: str, service: Tried | None = None
+    ) -> dict[str, Any]:
+        """The status once something is true of it."""
+        of = service or self.service
+
+        def status() -> dict[str, Any]:
+            found = of.asked("")
+            return found if found and true(found) else {}
+
+        return eventually(status, seconds=WAIT_SECONDS, what=f"{what}; log: {of.log()[-1000:]}")
+
+    def degraded(self, sentence: str, service: Tried | None = None) -> None:
+        """Health is degraded with a reason that holds this, and the gate is undecided."""
+        self.says(
+            lambda status: any(sentence in reason for reason in status["health"]["reasons"]),
+            f"health is degraded with: {sentence}",
+            service,
+        )
+        self.answers("undecided", service)
+
+    def outcome(self, service: Tried, verdict: str) -> dict[str, Any]:
+        """What must not depend on disturbances, once everything is read, settled and saved."""
+        events = 2 * self.pairs + len(self.planted)
+
+        def settled(status: dict[str, Any]) -> bool:
+            read = sum(status["events"].values()) >= events and not sum(status["unmatched"].values())
+            return bool(read and status["verdict"] == verdict)
+
+        what = f"{events} events are settled, and the verdict is {verdict}"
+        since = self.says(settled, what, service)["updated_at"]
+        # Offsets are those of the latest survey: it has to be one that saw all of this.
+        surveyed = f"{what}, and have been surveyed"
+        status = self.says(
+            lambda it: settled(it) and (it["verified_through"] or "") > since, surveyed, service
+        )
+        reports = service.get("/divergences?limit=100")["items"]
+        found = sorted((each["kind"], str(each["positions"])) for each in reports)
+        return {**{member: status[member] for member in _SAME}, "found": found}
+
+    def undisturbed(self, calm: RedisServer, verdict: str) -> dict[str, Any]:
+        """What a service that nobody disturbs says of the same topics, in a comparison of its own."""
+        service = Tried(self._calm_spec, self._calm_brokers, calm.url)
+        self.services.append(service)
+        service.start()
+        outcome = self.outcome(service, verdict)
+        service.end()
+        return outcome
+
+    def ends_as_undisturbed(
+        self,
+        calm: RedisServer,
+        *,
+        service: Tried | None = None,
+        verdict: str = "DIVERGED",
+        forgets: bool = False,
+    ) -> None:
+        """The service ends as one that was not disturbed, and no answer on the way there was wrong."""
+        shaken = self.outcome(service or self.service, verdict)
+        if verdict == "DIVERGED":
+            self.answers("fail", service)
+        calm_outcome = self.undisturbed(calm, verdict)
+        differ = {key: (shaken[key], calm_outcome[key]) for key in shaken if shaken[key] != calm_outcome[key]}
+        assert not differ, f"disturbed and undisturbed: {differ}"
+        self.said_nothing_wrong(forgets=forgets)
+
+    def said_nothing_wrong(self, *, forgets: bool = False) -> None:
+        """Judge every answer: no fail without a difference, no pass with one, and no pass behind a fail.
+
+        Of ten keys one has the difference. So when more pairs are matched than were there before it and nine
+        tenths of those behind it, then a pair is among them that proves it.
+
+        `forgets`: a state was taken away that nobody else remembers, so what is compared again may pass again
+        up to where it is compared.
+        """
+        seen = self.watch.seen
+        assert any(each.answer == "pass" for each in seen), "the gate was watched"
+        before = self._asked_before[0] if self.planted else len(seen)
+        early = [each for each in seen[:before] if each.answer == "fail"]
+        assert not early, early[0]
+        if not self.planted:
+            return
+        fails = [each for each in seen if each.answer == "fail"]
+        unproven = self.planted[0] + (self.pairs - self.planted[0]) * (KEYS - 1) // KEYS
+        false = [each for each in seen if each.answer == "pass" and each.matched > unproven]
+        assert not false, false[0]
+        if fails and not forgets:
+            later = seen[seen.index(fails[0]) :]
+            assert "pass" not in {each.answer for each in later}, [each.answer for each in later]
