@@ -87,9 +87,43 @@ def test_headers_come_where_they_are_asked_for(kafka: Kafka, topic: MakeTopic, a
         assert [batch.headers for batch in batches] == [None] * len(batches)
 
 
+@pytest.mark.requires_kafka
+@pytest.mark.parametrize("aborted", [False, True], ids=["committed", "aborted"])
+def test_the_end_of_a_partition_is_behind_its_last_record_and_not_behind_a_marker_of_a_transaction(
+    kafka: Kafka, topic: MakeTopic, aborted: bool
+) -> None:
+    topics = {side: topic(partitions=1) for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers, "transactional.id": topics[Side.LEFT]})
+    producer.init_transactions(30)
+    for fails in (False, aborted):
+        producer.begin_transaction()
+        for number in range(3):
+            producer.produce(topics[Side.LEFT], b"%d" % number)
+        producer.flush()
+        producer.abort_transaction(30) if fails else producer.commit_transaction(30)
+    source = KafkaSource(kafka.brokers, "contract", topics, {})
+    _begin(source)
+    count = 3 if aborted else 6
+    last = _read(source, Side.LEFT, count)[-1].offsets[-1]
+    source.poll(Side.RIGHT, 0.1)
+    eventually(
+        lambda: source.poll(Side.LEFT, 0.1) == [] and source.ends()[Side.LEFT] == {0: last + 1},
+        what="the end is behind the last record",
+    )
+    source.close()
+
+
 def _begin(source: Source) -> None:
-    """Read both topics from their first records on."""
-    source.assign({side: topic.first for side, topic in source.topics().items()})
+    """Read both topics from their first records on. New partitions may have no leader for a moment."""
+
+    def answered() -> bool:
+        try:
+            source.assign({side: topic.first for side, topic in source.topics().items()})
+        except SourceError:
+            return False
+        return True
+
+    eventually(answered, what="Kafka answers for new topics")
 
 
 def _read(source: Source, side: Side, count: int) -> list[Batch]:

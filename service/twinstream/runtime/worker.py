@@ -283,11 +283,9 @@ class Worker:
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._look_at_topics()
         self._hear()
-        urgent = self._newly_diverged() and not self._store_trouble
-        if urgent or self._clock.monotonic() >= self._next_save:
+        due = self._clock.monotonic() >= self._next_save
+        if due or (not self._store_trouble and (self._newly_diverged() or not self._renewed())):
             self._save()
-        elif not self._store_trouble:
-            self._renewed()
         self._publish_provisional()
         self._publish_status()
 
