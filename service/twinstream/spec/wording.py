@@ -89,6 +89,8 @@ def text_of(
         sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
     else:
         sentences = [_what(finding, sight), _proof(finding, order, sight)]
+    if divergence.late is not None:
+        sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
     if divergence.tainted:
         sentences.append("It lies behind a part of the input that was not checked, so it decides nothing.")
     return " ".join(sentences)

@@ -1,0 +1,99 @@
+"""A crash at any moment changes nothing on the clocks that say how far each side has come."""
+
+from __future__ import annotations
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.workers import Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.runtime.worker import BEAT_SECONDS
+from twinstream.spec.marks import InputPosition
+from twinstream.status import ComparisonStatus, DivergenceReport
+
+LENGTH, BATCH = 40, 8
+HEAD = """
+version: 1
+name: test
+reference: {topic: test.reference, version: "1"}
+candidate: {topic: test.candidate, version: "2"}
+order: unordered
+show: [n, t]
+evidence: {matched: 1, seconds: 0}
+"""
+CLOCKS = {
+    "input": "control: said\noverdue: {clock: input}\n",
+    "event_time": "overdue: {clock: event_time, field: t, unit: s, after: 5s, proves: true}\n",
+}
+Late = dict[int, int]
+"""By event: the batch of the candidate in which it comes after all."""
+
+
+def fill(bench: Bench, dropped: frozenset[int], late: Late, number: int) -> None:
+    """Both versions write a batch, and say so."""
+    for side in Side:
+        written = range(number * BATCH, (number + 1) * BATCH)
+        if side is Side.RIGHT:
+            rows = [n for n in written if n not in dropped and n not in late]
+            rows += [n for n, batch in late.items() if batch == number]
+        else:
+            rows = list(written)
+        for n in rows:
+            record = orjson.dumps({"n": n, "t": n})
+            headers = [InputPosition("in", 0, n).header]
+            bench.source.append(side, 0, record, number * BATCH * 1000, headers)
+        said = {
+            "version": ("1", "2")[side],
+            "query_id": "q",
+            "run_id": "r",
+            "batch": number,
+            "attempt": "e",
+            "consumed": {"in": {"0": (number + 1) * BATCH}},
+            "written": {("test.reference", "test.candidate")[side]: bench.source.ends()[side]},
+            "rows": len(rows),
+        }
+        bench.source.say(orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS))
+
+
+def outcome(
+    clock: str, dropped: frozenset[int], late: Late, crash_at: list[int], beat_every: int
+) -> tuple[ComparisonStatus, dict[str, DivergenceReport]]:
+    bench = Bench(spec=HEAD + CLOCKS[clock], source=MemorySource(batch=7))
+    worker = bench.started()
+    for step in range(60):
+        if step % 8 == 0 and step < LENGTH // BATCH * 8:
+            fill(bench, dropped, late, step // 8)
+        if step in crash_at:
+            worker = bench.restarted()
+        if step % beat_every == 0 or step >= 50:
+            bench.clock.advance(BEAT_SECONDS)
+        worker.step()
+    worker.stop()
+    return bench.status(), bench.reports()
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(sorted(CLOCKS)),
+    st.frozensets(st.integers(0, LENGTH - 20), max_size=3),
+    st.dictionaries(st.integers(0, 7), st.just(LENGTH // BATCH - 1), max_size=1),
+    st.lists(st.integers(0, 49), max_size=5),
+    st.integers(1, 5),
+)
+def test_a_run_with_crashes_ends_as_one_without(
+    clock: str, dropped: frozenset[int], late: Late, crash_at: list[int], beat_every: int
+) -> None:
+    calm, calm_reports = outcome(clock, dropped - late.keys(), late, [], 1)
+    shaken, shaken_reports = outcome(clock, dropped - late.keys(), late, crash_at, beat_every)
+    found = {report.reference["n"] for report in calm_reports.values() if report.reference}
+    assert found >= dropped - late.keys()
+    assert shaken.verdict == calm.verdict
+    assert shaken.frontier == calm.frontier
+    if not late or shaken.matched == calm.matched:
+        assert shaken.accounts == calm.accounts
+        assert shaken.divergences == calm.divergences
+        assert shaken.verified_up_to == calm.verified_up_to
+        told = [{key: (r.kind, r.late) for key, r in each.items()} for each in (calm_reports, shaken_reports)]
+        assert told[0] == told[1]
