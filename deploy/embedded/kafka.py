@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from deploy.embedded import jars, prerequisites
@@ -58,6 +59,9 @@ _JAVA_OPTIONS = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
 )
+
+LEADING_SECONDS = 30.0
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class Kafka(Server):
@@ -122,7 +126,7 @@ class Kafka(Server):
     def create_topics(
         self, partitions: Mapping[str, int], *, config: Mapping[str, str] | None = None
     ) -> None:
-        """Create topics, given as name and number of partitions, and return when the broker knows them.
+        """Create topics, given as name and number of partitions, and return when the broker leads them all.
 
         Raises:
             EmbeddedError: one exists already, or the broker refuses it.
@@ -134,3 +138,25 @@ class Kafka(Server):
                 created.result(timeout=30.0)
             except KafkaException as error:
                 raise EmbeddedError(f"topic {name!r} cannot be created: {error.args[0].str()}") from error
+        places = [
+            TopicPartition(name, partition)
+            for name, count in partitions.items()
+            for partition in range(count)
+        ]
+        deadline = time.monotonic() + LEADING_SECONDS
+        while not self._leads(admin, places):
+            if time.monotonic() > deadline:
+                raise EmbeddedError(f"the broker does not lead {', '.join(partitions)} after their creation")
+            time.sleep(0.02)
+
+    @staticmethod
+    def _leads(admin: AdminClient, places: list[TopicPartition]) -> bool:
+        """Whether the broker answers for partitions, which it does a moment after they are created."""
+        wanted: dict[TopicPartition, OffsetSpec] = dict.fromkeys(places, _LATEST)
+        answers = admin.list_offsets(wanted, request_timeout=5.0)
+        try:
+            for answer in answers.values():
+                answer.result(timeout=5.0)
+        except KafkaException:
+            return False
+        return True
