@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from twinstream.core.passing import Input
 from twinstream.core.rules import Rules
 from twinstream.spec.clocks import clock_of
 from twinstream.spec.codec import Codec
@@ -16,6 +17,7 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
 
     `running_at` is when recorded input is compared; None for a running comparison (see `known_differences`).
     """
+    passing = clock_of(spec, codec) if running_at is None else None
     return Rules(
         order=codec.order,
         close=codec.close,
@@ -23,8 +25,8 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         canonical=codec.canonical,
         identity=codec.identity,
         halt=spec.on_divergence == "halt",
-        proves=spec.overdue.proves or spec.overdue.clock == "input",
-        passing=clock_of(spec, codec) if running_at is None else None,
+        proves=spec.overdue.proves or isinstance(passing, Input),
+        passing=passing,
         overdue_after_ms=spec.overdue.after // timedelta(milliseconds=1),
         unmatched_limit=spec.limits.unmatched_events,
         unmatched_bytes=int(spec.limits.unmatched_bytes),
