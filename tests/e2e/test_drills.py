@@ -154,7 +154,7 @@ def test_a_redis_that_came_back_with_less_while_nobody_owned_it_has_the_rest_com
     less.put_back(client)
     drill.write_on()
     drill.service.start()
-    drill.ends_as_undisturbed(redis_server, forgets=held == "older")
+    drill.ends_as_undisturbed(redis_server)
 
 
 class Trouble(NamedTuple):

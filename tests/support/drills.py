@@ -151,7 +151,6 @@ class Drill:
         *,
         service: Tried | None = None,
         verdict: str = "DIVERGED",
-        forgets: bool = False,
     ) -> None:
         """The service ends as one that was not disturbed, and no answer on the way there was wrong."""
         shaken = self.outcome(service or self.service, verdict)
@@ -160,16 +159,13 @@ class Drill:
         calm_outcome = self.undisturbed(calm, verdict)
         differ = {key: (shaken[key], calm_outcome[key]) for key in shaken if shaken[key] != calm_outcome[key]}
         assert not differ, f"disturbed and undisturbed: {differ}"
-        self.said_nothing_wrong(forgets=forgets)
+        self.said_nothing_wrong()
 
-    def said_nothing_wrong(self, *, forgets: bool = False) -> None:
+    def said_nothing_wrong(self) -> None:
         """Judge every answer: no fail without a difference, no pass with one, and no pass behind a fail.
 
         Of ten keys one has the difference. So when more pairs are matched than were there before it and nine
         tenths of those behind it, then a pair is among them that proves it.
-
-        `forgets`: a state was taken away that nobody else remembers, so what is compared again may pass again
-        up to where it is compared.
         """
         seen = self.watch.seen
         assert any(each.answer == "pass" for each in seen), "the gate was watched"
@@ -182,6 +178,6 @@ class Drill:
         unproven = self.planted[0] + (self.pairs - self.planted[0]) * (KEYS - 1) // KEYS
         false = [each for each in seen if each.answer == "pass" and each.matched > unproven]
         assert not false, false[0]
-        if fails and not forgets:
+        if fails:
             later = seen[seen.index(fails[0]) :]
             assert "pass" not in {each.answer for each in later}, [each.answer for each in later]

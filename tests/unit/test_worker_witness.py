@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource, MemoryStorage
 from twinstream.core.events import Side
@@ -49,6 +51,29 @@ def test_a_divergence_that_is_found_again_is_the_same_and_undecided_until_then()
     assert status.verdict == "INCONCLUSIVE"
     status = bench.run(worker, steps=20)
     assert (status.verdict, set(bench.reports())) == ("DIVERGED", before)
+
+
+def test_a_store_that_fell_back_to_an_older_state_passes_nothing_until_it_has_come_as_far() -> None:
+    bench = Bench(source=MemorySource(batch=10))
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS[:10])
+    bench.write(Side.RIGHT, *EVENTS[:10])
+    assert bench.run(worker, steps=20).verdict == "EQUIVALENT"
+    older = deepcopy(bench.storage)
+    bench.write(Side.LEFT, *EVENTS[10:])
+    bench.write(Side.RIGHT, *EVENTS[11:])
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    worker.stop()
+    before = set(bench.reports())
+    bench.storage, older.lease = older, None
+    bench.clock.advance(1000)
+    worker = bench.started()
+    worker.beat()
+    status = bench.status()
+    assert status.verdict == "PENDING"
+    assert "the reference has come to offset 10 of 30 in partition 0" in status.reason
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    assert set(bench.reports()) == before
 
 
 def test_a_divergence_that_is_not_found_again_is_a_hole() -> None:

@@ -563,6 +563,7 @@ class Worker:
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
         self._restore(head, snapshot.merged(base, deltas))
+        self._recall_rest()
         self._found = dict(stored.divergences)
         for change in self._topics.changes(topics, self.intake.positions):
             self._note_change(change)
@@ -587,6 +588,17 @@ class Worker:
         log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
         for hole in holes:
             self.comparison.hole(hole)
+
+    def _recall_rest(self) -> None:
+        """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
+        past = past_of(self._source.remembered(), self._digest)
+        if past is None or self._rereading is not None or self.comparison.diverged:
+            return
+        rereading = Rereading(past.reached, past.account.verdict)
+        self._situation.rereading = rereading.sentence(self.intake.positions)
+        if self._situation.rereading is not None:
+            self._rereading = rereading
+            log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
 
     def _begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
         """Begin where the comparison file says, or know why that cannot be.
