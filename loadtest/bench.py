@@ -158,12 +158,13 @@ def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -
         one = apart(bare_loop, brokers, topics, partitions, 2 * events)
         two = apart(bare_loop_of_two, brokers, topics, partitions, 2 * events)
         results["bare"].append(min(one, two, key=lambda result: result["seconds"]))
-        spec = _spec(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
+        spec = spec_text(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
         results["matcher"].append(apart(matcher_loop, brokers, redis, spec, 2 * events))
     return _summary(results, events, order, equality, sum(sizes) / (2 * events))
 
 
-def _spec(name: str, topics: list[str], order: str, equality: str) -> str:
+def spec_text(name: str, topics: list[str], order: str, equality: str) -> str:
+    """The comparison file of two topics."""
     return (
         f"version: 1\nname: {name}\nreference: {{topic: {topics[0]}}}\ncandidate: {{topic: {topics[1]}}}\n"
         f"order: {ORDERS[order]}\nequality: {EQUALITIES[equality]}\n"

@@ -132,6 +132,23 @@ def test_a_second_service_stands_by_for_all_shards_and_takes_them_over(case: Cas
         service.start()
 
 
+def test_another_number_of_matchers_goes_on_with_the_state(case: Case) -> None:
+    for number, options in enumerate([(), ("--shards", "2"), ("--shards", "3"), ()]):
+        case.write.both(range(number * 500, (number + 1) * 500))
+        case.write.reference(1, number)
+        case.write.flush()
+        with case.running(*options) as service:
+            service.await_events(number * 501 + 500)
+            _has(service, "matched", number * 501 + 500)
+            _has(service, "unmatched", {"reference": 1, "candidate": 0})
+        case.write.candidate(1, number)
+        case.write.flush()
+
+
+def _has(service: ServiceProcess, member: str, value: object) -> None:
+    eventually(lambda: service.get("")[member] == value, what=f"{member} is {value}; {service.log()[-500:]}")
+
+
 def test_what_cannot_be_divided_is_refused_at_the_start(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, "sequence", "one", "other", order="total")
     command = [sys.executable, "-m", "twinstream.cli.main", "serve", str(spec), "--shards", "2"]

@@ -21,7 +21,7 @@ from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import digest, loads
 from twinstream.spec.sharding import Part, refusal
-from twinstream.status import ShardStatus, Version
+from twinstream.status import ComparisonStatus, ShardStatus, Version
 
 
 @dataclass
@@ -255,6 +255,63 @@ def test_a_store_that_is_replaced_while_it_is_taken_is_let_go() -> None:
     with pytest.raises(Unready, match="being divided"):
         store.acquire()
     assert team.shelf.storage(Layout(), 0).lease is None
+
+
+# -- another number of shards ------------------------------------------------------------------------------
+
+
+def stopped(workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.stop()
+
+
+def test_another_number_of_shards_goes_on_with_the_state() -> None:
+    team = Team(shards=1)
+    write_all(team, 24)
+    team.write(Side.LEFT, 3, ("waits", 1))
+    for shards in (1, 3, 2, 1):
+        team.shards = shards
+        workers = team.started()
+        assert team.view(workers).status.matched == 24
+        stopped(workers)
+    team.write(Side.RIGHT, 3, ("waits", 1))
+    assert team.view(team.started()).status.matched == 25
+    assert team.shelf.in_effect == Layout(3, 1)
+
+
+def test_an_end_while_the_state_is_dealt_leaves_what_was_in_effect() -> None:
+    team = Team(shards=1)
+    write_all(team, 8)
+    workers = team.started()
+    team.view(workers)
+    stopped(workers)
+    team.shards = 2
+    worker = team.worker(0)
+    team.shelf.storage(Layout(1, 2), 1).down = "the server is away"
+    assert not worker.start()
+    assert team.shelf.in_effect == Layout()
+    assert all(storage.lease is None for storage in team.shelf.storages.values())
+    team.shelf.storage(Layout(1, 2), 1).down = None
+    assert team.view(team.started()).status.matched == 8
+
+
+def test_a_state_that_cannot_be_dealt_is_kept_and_said_so() -> None:
+    spec = SPEC.replace("order: {per_key: [k]}\n", "") + COPIES
+    team = Team(by="partition", spec=spec)
+    write_all(team, 8)
+    workers = team.started()
+    team.view(workers)
+    stopped(workers)
+    team.shards = 1
+    assert not team.worker(0).start()
+    published = team.publishers[0].published[-1]
+    assert isinstance(published, ComparisonStatus)
+    assert published.reason.endswith(
+        "the stored state is that of --shards 2 and cannot be dealt to 1, since it holds what is told of all "
+        "events together: start with --shards 2, or begin anew."
+    )
+    team.shards = 2
+    assert team.view(team.started()).status.matched == 8
 
 
 START = "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}"

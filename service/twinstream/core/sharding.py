@@ -13,21 +13,27 @@ rely on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
-from twinstream.core.events import Canonical, Form
+from twinstream.core.events import Canonical, Form, Side
 from twinstream.core.orders import Lanes, Order, ordered_class
 
 Way = Literal["partition", "key"]
 """How the events of a comparison are divided."""
+Offsets = Mapping[Side, Mapping[int, int]]
+"""By side and partition, an offset."""
 KeyOf = Callable[[Form], bytes]
 """The bytes that an event is dealt by: equal for events that may be equal or dependent."""
 
 
 _SPREAD = 0x9E3779B1
 """Knuth's multiplier: the low bits of a CRC alone are a sum of single bits of the key."""
+
+
+LANES_KNOWN = 100_000
+"""Lanes of which it is remembered whose they are."""
 
 
 class Shard(NamedTuple):
@@ -75,7 +81,7 @@ def key_of(order: Order, canonical: Canonical, common: Callable[[bytes], bytes] 
 
 
 class Dealer:
-    """Picks the events of a shard by key.
+    """Deals events by key.
 
     >>> forms = [Form(lane, b"", "event", b"") for lane in ("a", "b", 3, 4)]
     >>> key = key_of(Lanes(), bytes)
@@ -85,14 +91,73 @@ class Dealer:
 
     def __init__(self, shard: Shard, key: KeyOf) -> None:
         self._shard, self._key = shard, key
+        self._own: dict[Any, bool] = {}
+
+    def number(self, form: Form) -> int:
+        """The shard that an event belongs to."""
+        return (crc32(self._key(form)) * _SPREAD >> 16 & 0xFFFF) % self._shard.of
 
     def places(self, forms: Sequence[Form]) -> list[int]:
-        """The places of the events that belong to the shard. Complexity: about 0.4 µs each."""
-        (number, of), key = self._shard, self._key
+        """The places of the events that belong to the own shard.
+
+        Complexity: about 0.1 µs for an event whose lane is a text or a number that came lately, 0.5 µs else.
+        """
+        known, number, own = self._own, self.number, self._shard.number
+        if len(known) > LANES_KNOWN:
+            known.clear()
+        places = []
+        for place, form in enumerate(forms):
+            lane = form[0]
+            if type(lane) is str or type(lane) is int:
+                mine = known.get(lane)
+                if mine is None:
+                    mine = known[lane] = number(form) == own
+            else:
+                mine = number(form) == own
+            if mine:
+                places.append(place)
+        return places
+
+
+class Taken:
+    """What was taken by shards of an earlier division, which had not all come equally far.
+
+    They were divided by key. `reached` are by shard the next offsets that it had to read, `number` tells the
+    shard of an event.
+    """
+
+    def __init__(self, reached: Sequence[Offsets], number: Callable[[Form], int]) -> None:
+        self.reached, self._number = reached, number
+        self._furthest = {
+            (side, partition): max(one[side].get(partition, 0) for one in reached)
+            for side in Side
+            for partition in {partition for one in reached for partition in one[side]}
+        }
+
+    def over(self, positions: Offsets) -> bool:
+        """Whether everything that any of them had taken was read again."""
+        return all(
+            positions[side].get(partition, furthest) >= furthest
+            for (side, partition), furthest in self._furthest.items()
+        )
+
+    def left(
+        self,
+        side: Side,
+        partition: int,
+        offsets: Sequence[int],
+        forms: Sequence[Form],
+        refused: Container[int],
+    ) -> list[int] | None:
+        """The places of those records that were not taken; None where none was. Complexity: O(n)."""
+        if offsets[0] >= self._furthest.get((side, partition), 0):
+            return None
+        reached = [one[side].get(partition, 0) for one in self.reached]
+        by_partition = partition % len(reached)
         return [
             place
-            for place, form in enumerate(forms)
-            if (crc32(key(form)) * _SPREAD >> 16 & 0xFFFF) % of == number
+            for place, offset in enumerate(offsets)
+            if offset >= reached[by_partition if place in refused else self._number(forms[place])]
         ]
 
 

@@ -14,7 +14,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison, Run
 from twinstream.core.cuts import Cut
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Dealer, Shard
+from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
@@ -39,7 +39,8 @@ class Intake:
     """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken.
 
     Of a `shard` it counts only what is its own. Where `dealer` is given, the events of all shards come, and
-    it picks them; what has no key, since it is no event, is that of the shard that has its partition.
+    it picks them; what has no key, since it is no event, is that of the shard that has its partition. `taken`
+    is what was taken before the state was divided anew.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Intake:
         self.cut = cut
         self._shard = shard
         self.dealer: Dealer | None = None
+        self.taken: Taken | None = None
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -89,7 +91,11 @@ class Intake:
             run = run._replace(attempts=attempts)
         if item.headers is not None and self._comparison.reads_input_marks:
             run = run._replace(marks=list(map(input_mark, item.headers)))
-        if self.dealer is not None:
+        if self.taken is not None:
+            run, refused = self._not_taken(self.taken, run, refused, item.side)
+        if not run.forms:
+            pass
+        elif self.dealer is not None:
             self._feed_own(self.dealer, refused, run, item.side)
         elif refused:
             self._feed_without(refused, run, item.side)
@@ -101,6 +107,8 @@ class Intake:
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Look at everything that waits, and remember for which positions that holds."""
+        if self.taken is not None and self.taken.over(self.positions):
+            self.taken = None
         self._comparison.note_ends(at_end)
         self._comparison.survey(at_end)
         if self.waiting is None:
@@ -158,14 +166,29 @@ class Intake:
         newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
 
+    def _not_taken(
+        self, taken: Taken, run: Run, refused: list[Refused], side: Side
+    ) -> tuple[Run, list[Refused]]:
+        """What of a run no earlier shard has taken."""
+        reasons = dict(refused)
+        left = taken.left(side, run.partition, run.offsets, run.forms, reasons)
+        if left is None:
+            return run, refused
+        kept = [Refused(number, reasons[place]) for number, place in enumerate(left) if place in reasons]
+        return run.only(left), kept
+
     def _feed_own(self, dealer: Dealer, refused: list[Refused], run: Run, side: Side) -> None:
         """Feed what is this shard's of a run. The clock hears of all events: it is that of the whole side."""
-        out = {place for place, _ in refused}
-        places = [place for place in range(len(run.forms)) if place not in out]
-        events = run.only(places) if out else run
-        if places:
+        events, places = run, None
+        if refused:
+            out = {place for place, _ in refused}
+            places = [place for place in range(len(run.forms)) if place not in out]
+            events = run.only(places)
+        if events.forms:
             self._comparison.clock.saw(side, events.timestamps_ms)
-        own = [places[place] for place in dealer.places(events.forms)]
+        own = dealer.places(events.forms)
+        if places is not None:
+            own = [places[place] for place in own]
         counted = refused if self._shard.has(run.partition) else []
         if not counted:
             if own:

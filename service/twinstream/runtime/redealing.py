@@ -1,15 +1,31 @@
-"""The state of some shards, dealt to another number of them."""
+"""The checkpoints of some shards, dealt to another number of them (see `core.dealing`).
+
+Shards that read everything have not all come equally far when they end. Those that come after begin where the
+one furthest behind stood, and leave out what the others have taken (`core.sharding.Taken`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import Any
 
+from twinstream.core import dealing, snapshot
+from twinstream.core.events import Side
+from twinstream.core.sharding import Shard, Taken, Way
 from twinstream.errors import Unready
 from twinstream.ports import Checkpoint, Stored
 from twinstream.runtime import checkpoint
+from twinstream.runtime.intake import UNDECODABLE_KEPT
+from twinstream.spec.codec import Codec
+from twinstream.spec.explain import NAMES
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import ShardBy
+from twinstream.spec.sharding import Part, ShardBy, dealer, unfit, way_of
+from twinstream.status import DivergenceReport
+
+Head = dict[str, Any]
+Reached = list[dict[Side, dict[int, int]]]
 
 
 class Redealing:
@@ -20,10 +36,157 @@ class Redealing:
 
     def deal(self, stored: Sequence[Stored], shards: int) -> Sequence[Checkpoint | None]:
         """The checkpoints with which so many shards begin; None for one that begins anew. Raises Unready."""
-        heads = [checkpoint.decode(one.head) for one in stored if one.sequence is not None]
-        if any(head["spec_digest"] == digest(self._spec) for head in heads):
+        used = [one for one in stored if one.sequence is not None]
+        heads = [checkpoint.decode(one.head) for one in used]
+        if any(head["spec_digest"] != digest(self._spec) for head in heads) or not heads:
+            return [None] * shards
+        states = []
+        for one in used:
+            base, *deltas = map(checkpoint.decode, one.bodies)
+            states.append(snapshot.merged(base, deltas))
+        try:
+            return self._dealt(heads, states, used, len(stored), shards)
+        except dealing.Undealt as why:
             raise Unready(
-                f"the stored state is that of --shards {len(stored)}: start with that, or begin anew with "
-                f"--shards {shards}"
-            )
-        return [None] * shards
+                f"the stored state is that of --shards {len(stored)} and cannot be dealt to {shards}, since "
+                f"{why}: start with --shards {len(stored)}, or begin anew"
+            ) from None
+
+    def _dealt(
+        self, heads: list[Head], states: list[dict[str, Any]], used: list[Stored], before: int, shards: int
+    ) -> list[Checkpoint | None]:
+        codec, counts = Codec(self._spec), _partitions(heads[0])
+        if any(self._behind(head, codec) for head in heads):
+            raise dealing.Undealt("it has not caught up yet with where it stood before")
+        way = way_of(self._spec, Part(Shard(0, shards), self._shard_by), counts) if shards > 1 else None
+        if shards > 1 and way is None:
+            raise dealing.Undealt(unfit(shards, counts))
+        deal = dealer(self._spec, codec, Shard(0, shards))
+
+        def shard_of(record: bytes, partition: int) -> int:
+            return deal.number(codec.form_again(record)) if way == "key" else partition % shards
+
+        shares = dealing.dealt(states, shards, shard_of)
+        reached = [_positions(head["positions"]) for head in heads]
+        reached += [{side: {} for side in Side}] * (before - len(heads))
+        owns = [
+            lambda partition, number=number: way != "partition" or partition % shards == number
+            for number in range(shards)
+        ]
+        reports = self._reports(used, shares)
+        checkpoints: list[Checkpoint | None] = []
+        for number, share in enumerate(shares):
+            head = _head(heads, reached, owns[number], first=number == 0)
+            head.update(way=way, accounts=share["accounts"], hole_times=_hole_times(heads, states))
+            parts = checkpoint.encode(head), checkpoint.encode(share)
+            checkpoints.append(Checkpoint(1, None, *parts, reports[number]))
+        return checkpoints
+
+    def _behind(self, head: Head, codec: Codec) -> bool:
+        """Whether some of what was taken before is still to be read again."""
+        if head.get("rereading") or not head.get("taken"):
+            return bool(head.get("rereading"))
+        return not taken_of(head["taken"], self._spec, codec).over(_positions(head["positions"]))
+
+    def _reports(self, used: Sequence[Stored], shares: Sequence[dict[str, Any]]) -> list[dict[str, bytes]]:
+        """The divergences of each shard: those that it may complete, and with shard 0 all others."""
+        whose = {
+            (NAMES[side], partition, offset): number
+            for number, share in enumerate(shares)
+            for name in ("strays", "lone")
+            for side, columns in zip(Side, share[name], strict=True)
+            for partition, offset in zip(columns["partitions"], columns["offsets"], strict=True)
+        }
+        found: list[dict[str, bytes]] = [{} for _ in shares]
+        for key, text in chain.from_iterable(one.divergences.items() for one in used):
+            positions = DivergenceReport.model_validate_json(text).positions
+            places = [
+                (name, position.partition, position.offset)
+                for name, position in (("reference", positions.reference), ("candidate", positions.candidate))
+                if position is not None
+            ]
+            found[whose.get(places[0], 0) if len(places) == 1 else 0][key] = text
+        return found
+
+
+def taken_state(taken: Taken) -> list[Any]:
+    """What earlier shards have taken, as JSON values."""
+    return [[_pairs(one[side]) for side in Side] for one in taken.reached]
+
+
+def taken_of(state: list[Any], spec: Spec, codec: Codec) -> Taken:
+    """What `taken_state` was of."""
+    reached = [_positions(one) for one in state]
+    return Taken(reached, dealer(spec, codec, Shard(0, len(reached))).number)
+
+
+def _partitions(head: Head) -> tuple[int, int]:
+    counts = {side: len(partitions) for side, _, partitions, _ in head["topics"]}
+    return counts[Side.LEFT], counts[Side.RIGHT]
+
+
+def _positions(pairs: Sequence[Any]) -> dict[Side, dict[int, int]]:
+    return {side: dict(pairs[side]) for side in Side}
+
+
+def _head(heads: Sequence[Head], reached: Reached, owns: Any, *, first: bool) -> Head:
+    """The head of one of the new shards."""
+    way = heads[0]["way"]
+
+    def own(parts: Mapping[int, Any]) -> list[list[Any]]:
+        return [[partition, value] for partition, value in parts.items() if owns(partition)]
+
+    diverged = [head for head in heads if head["verdict"] == "DIVERGED"]
+    worst = min(diverged, key=lambda head: str(head["verdict_since"])) if diverged else heads[0]
+    return {
+        "spec_digest": heads[0]["spec_digest"],
+        "started_at": min(head["started_at"] for head in heads),
+        "verdict": worst["verdict"] if first else "PENDING",
+        "verdict_since": worst["verdict_since"] if first else None,
+        "positions": [own(_begin(reached, side, way)) for side in Side],
+        "newest_ms": [own(_merged(heads, "newest_ms", side, max)) for side in Side],
+        "first_ms": min((head["first_ms"] for head in heads if head["first_ms"] is not None), default=None),
+        "taken": [[_pairs(one[side]) for side in Side] for one in reached] if way == "key" else None,
+        "topics": heads[0]["topics"],
+        "starts": [own(_merged(heads, "starts", side, min)) for side in Side],
+        "rereading": None,
+        "control": None,
+        "max_unmatched": sum(head["max_unmatched"] for head in heads) if first else 0,
+        "undecodable": [record for head in heads for record in head["undecodable"]][-UNDECODABLE_KEPT:]
+        if first
+        else [],
+        "first_seen": {key: moment for head in heads for key, moment in head["first_seen"].items()},
+    }
+
+
+def _hole_times(heads: Sequence[Head], states: Sequence[dict[str, Any]]) -> list[str]:
+    """When each of the holes that all have together was seen."""
+    found: dict[tuple[Any, ...], str] = {}
+    for head, state in zip(heads, states, strict=True):
+        for hole, moment in zip_longest(
+            state["holes"], head["hole_times"][: len(state["holes"])], fillvalue=head["started_at"]
+        ):
+            found.setdefault(tuple(hole), moment)
+    return list(found.values())
+
+
+def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
+    return [[key, value] for key, value in mapping.items()]
+
+
+def _begin(reached: Reached, side: Side, way: Way | None) -> dict[int, int]:
+    """Where to go on: where all that read a partition have come; it begins anew where one had not begun."""
+    found: dict[int, int] = {}
+    for partition in sorted({partition for one in reached for partition in one[side]}):
+        readers = reached if way == "key" else [one for one in reached if partition in one[side]]
+        if all(partition in one[side] for one in readers):
+            found[partition] = min(one[side][partition] for one in readers)
+    return found
+
+
+def _merged(heads: Sequence[Head], name: str, side: Side, choose: Any) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for head in heads:
+        for partition, value in head[name][side]:
+            found[partition] = choose(found.get(partition, value), value)
+    return found

@@ -44,6 +44,7 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
+from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
@@ -542,6 +543,7 @@ class Worker:
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
             "way": self._way,
+            "taken": None if self.intake.taken is None else taken_state(self.intake.taken),
             "topics": self._topics.state(),
             "starts": [_pairs(self._starts[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
@@ -701,6 +703,8 @@ class Worker:
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
         intake.resume()
+        if state.get("taken"):
+            intake.taken = taken_of(state["taken"], self._spec, self._codec)
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
         self._saved_diverged = self.comparison.diverged
 

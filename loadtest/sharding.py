@@ -1,0 +1,137 @@
+"""What several matchers of one comparison are worth: one against two, over the same topics in the same run.
+
+    python -m loadtest.sharding [--events 500000] [--shards 2] [--shard-by partition] [--json FILE]
+
+Each round runs the service's own worker loop alone, and then as many of them as asked for side by side, each
+in a process of its own, until all is read. All wait for each other before they begin. Two ratios tell:
+
+- *time*: how much sooner the last one is done. The broker, Redis and all that the machine does besides take
+  part in it, so it needs a core for each matcher beside theirs;
+- *work*: how much less processor time the busiest one takes than the one alone. It depends on little else,
+  and is what the time comes to with cores enough.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from deploy.embedded.stack import Stack
+from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
+from loadtest.measuring import environment, report_text
+from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.memory import MemoryPublisher
+from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
+from twinstream.ports import Positions
+from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH
+from twinstream.runtime.supervisor import Brief
+from twinstream.settings import Settings
+from twinstream.spec.load import loads
+
+_spawn = multiprocessing.get_context("spawn")
+
+
+def shard_loop(settings: dict[str, Any], text: str, number: int, start: Any, results: Any) -> None:
+    """One worker, from when all are ready until it has read its share of both topics."""
+    gc.set_threshold(GC_THRESHOLD, 50, 100)
+    chosen, spec = Settings(**settings), loads(text)
+    topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
+    source = KafkaSource(chosen.brokers, "bench", topics, {})
+    ends = {side: topic.ends for side, topic in source.topics().items()}
+    source.close()
+    brief = Brief(f"shard-{number}", [0] * TRAIL_LENGTH, NO_SUSPICION, Shard(number, chosen.shards))
+    worker = make_worker(chosen, spec, MemoryPublisher(), brief)
+    while not worker.start():
+        time.sleep(0.1)
+    start.wait()
+    began, spent = time.perf_counter(), time.process_time()
+    while not _has_read(worker.intake.positions, ends):
+        worker.step()
+    results.put((time.perf_counter() - began, time.process_time() - spent, worker.comparison.matched))
+    worker.stop()
+
+
+def _has_read(positions: Positions, ends: Positions) -> bool:
+    return all(at >= ends[side][partition] for side in Side for partition, at in positions[side].items())
+
+
+def run(settings: dict[str, Any], text: str, events: int) -> dict[str, float]:
+    """All shards of a comparison at once: when the last one was done, and what the busiest one spent."""
+    count = settings["shards"]
+    start, results = _spawn.Barrier(count), _spawn.Queue()
+    processes = [
+        _spawn.Process(target=shard_loop, args=(settings, text, number, start, results))
+        for number in range(count)
+    ]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=600) for _ in processes]
+    for process in processes:
+        process.join()
+    assert sum(matched for _, _, matched in found) == events, "the two topics are equal"
+    return {"seconds": max(one[0] for one in found), "busiest": max(one[1] for one in found)}
+
+
+def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, rounds: int) -> dict[str, Any]:
+    """Fill the topics, then run the rounds."""
+    topics = [f"sharding.{order}.{side}" for side in SIDES]
+    for topic, side in zip(topics, SIDES, strict=True):
+        stack.kafka.create_topic(topic, partitions=PARTITIONS)
+        produce(stack.kafka.brokers, topic, events, side, "all")
+    common = {"brokers": stack.kafka.brokers, "redis": stack.redis.url, "shard_by": shard_by}
+    found: dict[int, list[dict[str, float]]] = {1: [], shards: []}
+    for number in range(rounds):
+        for count, runs in found.items():
+            name = f"sharding-{order.replace('_', '-')}-{count}-{number}"
+            text = spec_text(name, topics, order, "all")
+            runs.append(run({**common, "shards": count}, text, events))
+
+    def ratio(member: str) -> float:
+        pairs = zip(found[1], found[shards], strict=True)
+        return round(median(one[member] / several[member] for one, several in pairs), 2)
+
+    return {
+        "order": order,
+        "events_a_side": events,
+        "shards": shards,
+        "shard_by": shard_by,
+        "events_per_second": {
+            count: round(2 * events / median(one["seconds"] for one in runs)) for count, runs in found.items()
+        },
+        "time": ratio("seconds"),
+        "work": ratio("busiest"),
+    }
+
+
+@click.command(help=__doc__)
+@click.option("--events", default=500_000, show_default=True, help="Events on each side.")
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--shards", default=2, show_default=True)
+@click.option("--shard-by", default="partition", show_default=True, type=click.Choice(["partition", "key"]))
+@click.option("--order", default="per_key", show_default=True, type=click.Choice(["per_key", "unordered"]))
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout."
+)
+def main(events: int, rounds: int, shards: int, shard_by: str, order: str, file: str | None) -> None:
+    """Measure, and write the report."""
+    with tempfile.TemporaryDirectory(prefix="twinstream-sharding-") as folder, Stack(Path(folder)) as stack:
+        result = measure(stack, events, order, shards, shard_by, rounds)
+    text = report_text({**environment(), "rounds": rounds, "result": result})
+    if file is None:
+        sys.stdout.buffer.write(text)
+    else:
+        Path(file).write_bytes(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The state of some shards, dealt to another number of them: from snapshots to snapshots.
+
+Each event that is not settled goes where it belongs now, and with it all that is kept of it. What is only
+counted goes to shard 0, so that sums stay as they are; holes, and all that makes a shard doubt, go to each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from twinstream.core.events import Side
+from twinstream.core.findings import KINDS
+
+ShardOf = Callable[[bytes, int], int]
+"""The shard of an event, from its record and its partition."""
+State = dict[str, Any]
+COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
+STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
+SUMMED = ("accounts", "matched", "matched_by_kind", "found_by_kind", "closed_by_kind")
+SHARED = (
+    "ended",
+    "moments",
+    "overflowing",
+    "holes",
+    "first_unverifiable",
+    "newest_matched_ms",
+    "clock",
+    "recent",
+)
+OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
+UNDIVIDED = ("known_hits", "halted", "passing", "replays", "copies")
+"""Members that are empty in every comparison that can be divided."""
+
+
+class Undealt(Exception):  # noqa: N818 - it is an answer, caught where it is asked for
+    """A state that cannot be dealt; the text says why."""
+
+
+def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]:
+    """The snapshots of so many shards that stand for those given. Raises Undealt.
+
+    Complexity: O(n) in the events held, and one asking for the shard of each.
+    """
+    for state in states:
+        _check(state)
+    held = [_dealt_rows([state["held"][side] for state in states], COLUMNS, count, shard_of) for side in Side]
+    for rows in chain.from_iterable(held):
+        rows.sort(key=itemgetter(1, 2))  # of several shards, events of one partition come in its order again
+    where = [
+        {(row[1], row[2]): number for number, rows in enumerate(held[side]) for row in rows} for side in Side
+    ]
+    strays = {
+        name: [
+            _dealt_rows([state[name][side] for state in states if state.get(name)], STRAYS, count, shard_of)
+            for side in Side
+        ]
+        for name in ("strays", "lone")
+    }
+    scopes: list[list[Any]] = [[] for _ in range(count)]
+    for scope in chain.from_iterable(state["scopes"] for state in states):
+        scopes[_shard_of_scope(scope, where, shard_of)].append(scope)
+    shares = [_common(states) for _ in range(count)]
+    for number, share in enumerate(shares):
+        share["held"] = [_columns(held[side][number], COLUMNS) for side in Side]
+        share["scopes"] = scopes[number]
+        share["chains"] = [
+            [
+                waiting
+                for state in states
+                for waiting in state["chains"][side]
+                if where[side].get((waiting[0], waiting[1])) == number
+            ]
+            for side in Side
+        ]
+        for name, both in strays.items():
+            share[name] = [_columns(both[side][number], STRAYS) for side in Side]
+    _count(states, shares)
+    return shares
+
+
+def _check(state: State) -> None:
+    if unknown := state.keys() - {*SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED}:
+        raise Undealt(f"it holds {', '.join(sorted(unknown))}")
+    if any(state["ended"]) or any(state[name] for name in UNDIVIDED) or state["moments"][2] is not None:
+        raise Undealt("it holds what is told of all events together")
+
+
+# -- what is kept of events --------------------------------------------------------------------------------
+
+
+def _dealt_rows(
+    parts: Iterable[State], names: Sequence[str], count: int, shard_of: ShardOf
+) -> list[list[tuple[Any, ...]]]:
+    """The rows of some columns, by the shards that their events belong to, each in the order given."""
+    found: list[list[tuple[Any, ...]]] = [[] for _ in range(count)]
+    for columns in parts:
+        for row in zip(*(columns[name] for name in names), strict=True):
+            found[shard_of(row[0], row[1])].append(row)
+    return found
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> State:
+    columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in names]
+    return dict(zip(names, columns, strict=True))
+
+
+def _shard_of_scope(scope: State, where: Sequence[dict[tuple[int, int], int]], shard_of: ShardOf) -> int:
+    """The shard to which all events of a scope go."""
+    example = scope["example"]
+    numbers = {shard_of(example["records"][0], example["partitions"][0])}
+    for side in Side:
+        numbers.update(where[side][place[0], place[1]] for place in scope["places"][side])
+    if len(numbers) > 1:
+        raise Undealt("a difference is open in it that belongs to several shards")
+    return numbers.pop()
+
+
+# -- what is known of all ----------------------------------------------------------------------------------
+
+
+def _common(states: Sequence[State]) -> State:
+    """What each shard takes over: doubts, the clock, and what only makes it more careful."""
+    first = states[0]
+    newest = [[state["newest_matched_ms"][side] for state in states] for side in Side]
+    return {
+        **{name: first[name] for name in ("ended", *UNDIVIDED)},
+        "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
+        "matched": 0,
+        "matched_by_kind": {},
+        "moments": [max(state["moments"][0] for state in states), None, None],
+        "overflowing": any(state["overflowing"] for state in states),
+        "holes": [list(hole) for hole in dict.fromkeys(tuple(hole) for s in states for hole in s["holes"])],
+        "closed_by_kind": {},
+        "found_by_kind": {},
+        "first_unverifiable": [
+            _smallest(state["first_unverifiable"][side] for state in states) for side in Side
+        ],
+        "newest_matched_ms": [None if None in moments else min(moments) for moments in newest],
+        "clock": _clock([state["clock"] for state in states]),
+        "recent": list(dict.fromkeys(chain.from_iterable(state["recent"] for state in states))),
+    }
+
+
+def _smallest(parts: Iterable[Iterable[Sequence[int]]]) -> list[list[int]]:
+    found: dict[int, int] = {}
+    for partition, offset in chain.from_iterable(parts):
+        found[partition] = min(found.get(partition, offset), offset)
+    return [[partition, offset] for partition, offset in found.items()]
+
+
+def _clock(clocks: Sequence[State]) -> State:
+    """The clock of all that was seen."""
+    newest = [[clock["newest_ms"][side] for clock in clocks] for side in Side]
+    return {
+        "ticks": [sorted({tick for clock in clocks for tick in clock["ticks"][side]}) for side in Side],
+        "newest_ms": [max((ms for ms in moments if ms is not None), default=None) for moments in newest],
+    }
+
+
+def _count(states: Sequence[State], shares: Sequence[State]) -> None:
+    """Book all that was settled with shard 0; the others have what waits there, and what may be completed."""
+    first = shares[0]
+    for side in Side:
+        account = first["accounts"][side]
+        for name in account:
+            account[name] = sum(state["accounts"][side][name] for state in states)
+        for share in shares[1:]:
+            waiting = len(share["held"][side]["records"])
+            share["accounts"][side]["consumed"] = waiting
+            account["consumed"] -= waiting
+    first["matched"] = sum(state["matched"] for state in states)
+    first["matched_by_kind"] = _sum(state["matched_by_kind"] for state in states)
+    first["found_by_kind"] = _sum(state["found_by_kind"] for state in states)
+    closed = Counter(_sum(state["closed_by_kind"] for state in states))
+    for share in shares[1:]:
+        share["closed_by_kind"] = dict(_kinds_of_strays(share))
+        closed.subtract(share["closed_by_kind"])
+    first["closed_by_kind"] = {kind: closed[kind] for kind in KINDS if closed[kind]}
+    proven = [state["moments"][1] for state in states if state["moments"][1] is not None]
+    first["moments"][1] = min(proven, default=None)
+
+
+def _sum(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
+
+
+def _kinds_of_strays(share: State) -> Counter[str]:
+    """The differences that a shard may still complete, each once."""
+    found = {
+        (side, columns["partitions"][row], columns["offsets"][row]): columns["kinds"][row]
+        for name in ("strays", "lone")
+        for side, columns in zip(Side, share[name], strict=True)
+        for row in range(len(columns["kinds"]))
+    }
+    return Counter(found.values())
