@@ -15,13 +15,15 @@ from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
-from twinstream.ports import Layout
+from twinstream.ports import Layout, Stored
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import digest, loads
 from twinstream.spec.sharding import Part, refusal
 from twinstream.status import ComparisonStatus, ShardStatus, Version
+
+NOTHING = Stored(None, b"", (), {})
 
 
 @dataclass
@@ -257,6 +259,30 @@ def test_a_store_that_is_replaced_while_it_is_taken_is_let_go() -> None:
     assert team.shelf.storage(Layout(), 0).lease is None
 
 
+def test_a_server_that_lost_everything_is_told_the_layout_again() -> None:
+    team = Team()
+    write_all(team, 8)
+    workers = team.started()
+    team.view(workers)
+    team.shelf.in_effect = None
+    for number in range(2):
+        team.shelf.storage(Layout(1, 2), number).stored = NOTHING
+    team.view(workers)
+    assert team.shelf.in_effect == Layout(1, 2)
+
+
+def test_a_shard_that_reads_again_what_was_lost_is_waited_for() -> None:
+    team = Team()
+    write_all(team)
+    workers = team.started()
+    team.view(workers)
+    workers[1]._situation.rereading = "the state in the store was lost"
+    workers[1]._publish_status()
+    view = team.view(workers, steps=0)
+    assert team.said(1).waiting_for == "the state in the store was lost"
+    assert (view.status.verdict, view.gate.answer) == ("PENDING", "undecided")
+
+
 # -- another number of shards ------------------------------------------------------------------------------
 
 
@@ -289,7 +315,7 @@ def test_an_end_while_the_state_is_dealt_leaves_what_was_in_effect() -> None:
     worker = team.worker(0)
     team.shelf.storage(Layout(1, 2), 1).down = "the server is away"
     assert not worker.start()
-    assert team.shelf.in_effect == Layout()
+    assert team.shelf.in_effect is None
     assert all(storage.lease is None for storage in team.shelf.storages.values())
     team.shelf.storage(Layout(1, 2), 1).down = None
     assert team.view(team.started()).status.matched == 8

@@ -286,11 +286,11 @@ class MemoryStore:
 
 
 class MemoryShelf:
-    """The stores of all matchers of a comparison: what they share, and a `layout` that says which hold."""
+    """The stores of all matchers of a comparison: what they share, and the layout `in_effect`, if any."""
 
     def __init__(self) -> None:
         self.storages: dict[tuple[int, int], MemoryStorage] = {}
-        self.in_effect = Layout()
+        self.in_effect: Layout | None = None
 
     def owned_by(self, token: str) -> OwnedShelf:
         """The same for one owner."""
@@ -310,11 +310,11 @@ class OwnedShelf:
 
     def layout(self) -> Layout:
         """What is in effect."""
-        return self._shelf.in_effect
+        return self._shelf.in_effect or Layout()
 
     def replace(self, old: Layout, new: Layout) -> None:
         """Put a layout into effect in the place of another."""
-        if self._shelf.in_effect != old:
+        if self._shelf.in_effect not in (None, old):
             raise Fenced("another process has divided this comparison anew")
         self._shelf.in_effect = new
 

@@ -109,7 +109,7 @@ class Reporter:
         glance = self.glance(situation, now)
         return status.ShardStatus(
             status=glance,
-            waiting_for=situation.waiting_for,
+            waiting_for=self._waiting_for(situation),
             doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
             first_at=_moment(self._intake.first_ms),
             open_since=_moment(self._comparison.surveyed.oldest_ms),
@@ -126,11 +126,14 @@ class Reporter:
     def _judge(self, situation: Situation) -> tuple[Verdict, str]:
         comparison = self._comparison
         doubts = self._doubts(situation)
-        waiting = situation.waiting_for or self._intake.waiting or situation.rereading
+        waiting = self._waiting_for(situation)
         lacking = [waiting] if waiting else self.coverage().missing
         diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)
+
+    def _waiting_for(self, situation: Situation) -> str | None:
+        return situation.waiting_for or self._intake.waiting or situation.rereading
 
     def _doubts(self, situation: Situation) -> list[str]:
         comparison = self._comparison

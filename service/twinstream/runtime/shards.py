@@ -43,7 +43,7 @@ class ShardStore:
             self._divide(layout)
             layout = self._shelf.layout()
         if layout != self._layout:
-            self.close()
+            self._let_go()
             self._layout, self._store = layout, self._shelf.store(layout, self._shard.number)
         owned = self._own.acquire()
         if owned and self._shelf.layout() != layout:
@@ -80,6 +80,10 @@ class ShardStore:
 
     def close(self) -> None:
         """Close connections."""
+        self._let_go()
+        self._shelf.close()
+
+    def _let_go(self) -> None:
         if self._store is not None:
             self._store.close()
 

@@ -1,0 +1,85 @@
+"""The laws of the stores of several matchers, for the real ones and the shipped ones in memory."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from twinstream.adapters.memory import MemoryShelf
+from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.errors import Fenced
+from twinstream.ports import Checkpoint, Layout, Shelf
+
+Open = Callable[[str], Shelf]
+"""Opens the stores of one comparison for the owner with this token."""
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.requires_redis)])
+def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
+    name = f"shelf-{uuid.uuid4().hex[:8]}"
+    memory = MemoryShelf()
+    opened: list[Shelf] = []
+
+    def from_redis(token: str) -> Shelf:
+        opened.append(RedisShelf(request.getfixturevalue("redis_url"), name, token))
+        return opened[-1]
+
+    yield memory.owned_by if request.param == "memory" else from_redis
+    for shelf in opened:
+        shelf.close()
+
+
+def test_at_first_one_matcher_has_it_all(open_shelf: Open) -> None:
+    assert open_shelf("a").layout() == Layout(0, 1)
+
+
+def test_a_layout_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    one.replace(Layout(0, 1), Layout(1, 2))
+    assert other.layout() == Layout(1, 2)
+    with pytest.raises(Fenced, match="another process has divided this comparison anew"):
+        other.replace(Layout(0, 1), Layout(1, 3))
+    other.replace(Layout(1, 2), Layout(2, 3))
+    assert one.layout() == Layout(2, 3)
+
+
+def test_a_layout_may_be_confirmed(open_shelf: Open) -> None:
+    shelf = open_shelf("a")
+    shelf.replace(Layout(4, 2), Layout(4, 2))
+    assert shelf.layout() == Layout(4, 2)
+
+
+def test_each_shard_of_each_layout_has_a_store_of_its_own(open_shelf: Open) -> None:
+    shelf = open_shelf("a")
+    places = [(Layout(0, 1), 0), (Layout(1, 2), 0), (Layout(1, 2), 1), (Layout(2, 2), 0)]
+    for sequence, place in enumerate(places, 1):
+        store = shelf.store(*place)
+        assert store.acquire()
+        store.save(Checkpoint(sequence, None, b"head", b"body", {}))
+        store.close()
+    found = [shelf.store(*place) for place in places]
+    assert [store.load().sequence for store in found] == [1, 2, 3, 4]
+    for store in found:
+        store.close()
+
+
+def test_one_matcher_has_the_same_store_in_every_layout(open_shelf: Open) -> None:
+    shelf = open_shelf("a")
+    stores = [shelf.store(Layout(generation, 1), 0) for generation in (0, 7)]
+    assert stores[0].acquire()
+    stores[0].save(Checkpoint(1, None, b"head", b"body", {}))
+    assert stores[1].load().sequence == 1
+    for store in stores:
+        store.close()
+
+
+def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
+    one, other = (open_shelf(token).store(Layout(1, 2), 1) for token in "ab")
+    assert one.acquire()
+    assert not other.acquire()
+    one.release()
+    assert other.acquire()
+    for store in (one, other):
+        store.close()
