@@ -16,7 +16,6 @@ machine and on what else it does.
 from __future__ import annotations
 
 import gc
-import sys
 import tempfile
 import time
 from itertools import product
@@ -31,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.embedded.stack import Stack
-from loadtest.measuring import apart, environment, peak_mib, report_text
+from loadtest.measuring import apart, environment, peak_mib, write_report
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.runtime.poison import TRAIL_LENGTH
@@ -227,11 +226,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
         rows = [measure(stack, events, order, equality, rounds) for equality, order in cases]
     print_table(rows)
-    text = report_text({**environment(), "rounds": rounds, "results": rows})
-    if file is None:
-        sys.stdout.buffer.write(text)
-    else:
-        Path(file).write_bytes(text)
+    write_report({**environment(), "rounds": rounds, "results": rows}, file)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import platform
 import resource
+import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -66,6 +67,14 @@ def _processor() -> str:
 def report_text(report: dict[str, Any]) -> bytes:
     """A report as JSON, to be read by people too."""
     return orjson.dumps(report, option=_READABLE)
+
+
+def write_report(report: dict[str, Any], file: str | None) -> None:
+    """Write a report to a file, or to standard output."""
+    if file is None:
+        sys.stdout.buffer.write(report_text(report))
+    else:
+        Path(file).write_bytes(report_text(report))
 
 
 _READABLE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS

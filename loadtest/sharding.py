@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,7 +25,7 @@ import click
 
 from deploy.embedded.stack import Stack
 from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
-from loadtest.measuring import environment, report_text
+from loadtest.measuring import environment, write_report
 from twinstream.adapters.kafka import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
@@ -126,11 +125,7 @@ def main(events: int, rounds: int, shards: int, shard_by: str, order: str, file:
     """Measure, and write the report."""
     with tempfile.TemporaryDirectory(prefix="twinstream-sharding-") as folder, Stack(Path(folder)) as stack:
         result = measure(stack, events, order, shards, shard_by, rounds)
-    text = report_text({**environment(), "rounds": rounds, "result": result})
-    if file is None:
-        sys.stdout.buffer.write(text)
-    else:
-        Path(file).write_bytes(text)
+    write_report({**environment(), "rounds": rounds, "result": result}, file)
 
 
 if __name__ == "__main__":

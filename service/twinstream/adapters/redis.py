@@ -28,19 +28,12 @@ from itertools import chain, count, islice
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
 from twinstream.adapters import redis_scripts
-from twinstream.adapters.redis_errors import sentence
+from twinstream.adapters.redis_connection import RedisConnection
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Stored
 
 LEASE_MS = 10_000
-TIMEOUT_SECONDS = 2.0
-RETRIES = 1
-"""A connection that the server closed while it was idle is opened again at once; nothing else is repeated."""
 CHUNK_BYTES = 4_000_000
 REPORTS_BYTES, REPORTS_COUNT = 1_000_000, 500
 """The most reports that are staged at a time."""
@@ -59,16 +52,8 @@ class RedisStore:
         parts = ("owner", "lease", "epoch", "checkpoint", "staged")
         self._keys = [f"{self._prefix}:{part}" for part in parts]
         self._manifest, self._staged = self._keys[3:]
-        try:
-            self._redis = redis.Redis.from_url(
-                url,
-                socket_timeout=TIMEOUT_SECONDS,
-                socket_connect_timeout=TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), RETRIES),
-            )
-        except ValueError as error:
-            raise StoreError(f"redis address {url!r}: {error}") from None
-        self._place = _without_secret(self._redis)
+        self._connection = RedisConnection(url)
+        self._redis, self._place = self._connection.client, self._connection.place
         self._checked = False
         self._epoch = 0
         self._live: Sequence[str] = ()
@@ -251,10 +236,7 @@ class RedisStore:
         return self._run(self._redis.register_script(script), keys, arguments)
 
     def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return call(*arguments)
-        except redis.RedisError as error:
-            raise StoreError(sentence(self._place, error)) from error
+        return self._connection.run(call, *arguments)
 
 
 class _Manifest(NamedTuple):
@@ -302,8 +284,3 @@ def _portions(divergences: Mapping[str, bytes]) -> Iterator[list[str | bytes]]:
         size += len(report)
     if portion:
         yield portion
-
-
-def _without_secret(client: redis.Redis) -> str:
-    settings = client.connection_pool.connection_kwargs
-    return str(settings.get("path") or f"{settings.get('host', 'localhost')}:{settings.get('port', 6379)}")

@@ -9,13 +9,9 @@ on a node of its own. A name has no dots, so tags never meet.
 
 from __future__ import annotations
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from twinstream.adapters.redis import RETRIES, TIMEOUT_SECONDS, RedisStore
-from twinstream.adapters.redis_errors import sentence
-from twinstream.errors import Fenced, StoreError
+from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.errors import Fenced
 from twinstream.ports import Layout
 
 _REPLACE = """
@@ -31,31 +27,17 @@ class RedisShelf:
     def __init__(self, url: str, name: str, token: str) -> None:
         self._url, self._name, self._token = url, name, token
         self._key = f"twinstream:{{{name}}}:shards"
-        try:
-            self._redis = redis.Redis.from_url(
-                url,
-                socket_timeout=TIMEOUT_SECONDS,
-                socket_connect_timeout=TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), RETRIES),
-            )
-        except ValueError as error:
-            raise StoreError(f"redis address {url!r}: {error}") from None
+        self._connection = RedisConnection(url)
 
     def layout(self) -> Layout:
         """What is in effect."""
-        try:
-            found = self._redis.get(self._key)
-        except redis.RedisError as error:
-            raise self._trouble(error) from error
+        found = self._connection.run(self._connection.client.get, self._key)
         return Layout(*map(int, found.split())) if found else Layout()
 
     def replace(self, old: Layout, new: Layout) -> None:
         """Put a layout into effect in the place of another. Raises Fenced where that is not in effect."""
-        try:
-            done = self._redis.register_script(_REPLACE)([self._key], [_text(old), _text(new)])
-        except redis.RedisError as error:
-            raise self._trouble(error) from error
-        if not done:
+        replace = self._connection.client.register_script(_REPLACE)
+        if not self._connection.run(replace, [self._key], [_text(old), _text(new)]):
             raise Fenced("another process has divided this comparison anew")
 
     def store(self, layout: Layout, number: int) -> RedisStore:
@@ -66,14 +48,7 @@ class RedisShelf:
 
     def close(self) -> None:
         """Close the connection; those of its stores stay."""
-        self._redis.close()
-
-    def _trouble(self, error: redis.RedisError) -> StoreError:
-        settings = self._redis.connection_pool.connection_kwargs
-        place = str(
-            settings.get("path") or f"{settings.get('host', 'localhost')}:{settings.get('port', 6379)}"
-        )
-        return StoreError(sentence(place, error))
+        self._connection.client.close()
 
 
 def _text(layout: Layout) -> str:
