@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.streams import Driver, record, spec
-from twinstream.core.comparison import Run
 from twinstream.core.events import Side
+from twinstream.core.run import Run
 
 AFTER, IDLE, JUMP = 10, 30, 3600
 SPEC = (

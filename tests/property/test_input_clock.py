@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.streams import Driver, record
-from twinstream.core.comparison import Run
 from twinstream.core.events import Side
 from twinstream.core.progress import Finished
+from twinstream.core.run import Run
 from twinstream.spec.load import loads
 
 SPEC = """\

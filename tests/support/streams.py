@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from twinstream.core.comparison import Comparison, Run
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Divergence
+from twinstream.core.run import Run
 from twinstream.core.snapshot import delta, merged, restore, snapshot
 from twinstream.core.surveys import Survey
 from twinstream.runtime import checkpoint

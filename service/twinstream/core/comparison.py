@@ -8,26 +8,25 @@ of it over a crash.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.copies import Copies
-from twinstream.core.events import Event, Form, Side, events_of
-from twinstream.core.findings import Finding, Identity, explain_partnerless
+from twinstream.core.events import Event, Side
+from twinstream.core.findings import Finding, explain_partnerless
 from twinstream.core.homes import Homes
 from twinstream.core.index import Hooks, Index, Pairs
 from twinstream.core.indexes import index_of
+from twinstream.core.judging import Judge
 from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.orders import Epochs, Order, Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.passing import Passing
 from twinstream.core.progress import Finished
-from twinstream.core.replays import Attempt
+from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
+from twinstream.core.run import Run
 from twinstream.core.scopes import Explanation, Scope
 from twinstream.core.surveys import Survey
 from twinstream.errors import RelationError
@@ -37,37 +36,6 @@ SETTLE_AT = 32_768
 """So many events may be listed as come and gone before they are taken in; each takes up memory until then."""
 NEVER = 1 << 62
 """The moment of what only an end decided, later than any other."""
-
-
-class Run(NamedTuple):
-    """Columns of consecutive decoded records of one partition.
-
-    `marks` where a clock reads any; `attempts` where what a retry has written again is told from the rest.
-    """
-
-    forms: Sequence[Form]
-    partition: int
-    offsets: Sequence[int]
-    timestamps_ms: Sequence[int]
-    read_at: float
-    marks: Sequence[Any] | None = None
-    attempts: Sequence[Attempt | None] | None = None
-
-    def only(self, places: Sequence[int]) -> Run:
-        """The records at these places."""
-        columns = [
-            [column[place] for place in places] if isinstance(column, Sequence) else column for column in self
-        ]
-        return Run._make(columns)
-
-    def events(self) -> Iterator[Event]:
-        """The records as events."""
-        return events_of(*self[:6])
-
-    def singly(self) -> Iterator[Run]:
-        """Each of the records as a run of its own. Complexity: about 0.5 µs a record."""
-        columns = (zip(column) if isinstance(column, Sequence) else repeat(column) for column in self)
-        return map(Run._make, zip(*columns, strict=False))
 
 
 class Comparison:
@@ -102,11 +70,14 @@ class Comparison:
         self.index: Index = index_of(rules.order, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         by_copies = isinstance(rules.order, Epochs) and rules.order.copies
-        self.copies = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
+        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.passing = None if rules.passing is None else Passing(rules.passing, self.ledger.held)
+        self._judge = Judge(
+            rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing
+        )
         self.keeps_partitions = False
         self.ended = [False, False]
         self.moment = 0
@@ -167,8 +138,8 @@ class Comparison:
 
         Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
-        if run.attempts is not None:
-            run = self._without_replays(side, run)
+        if run.attempts is not None and self.retries is not None:
+            run = self._without_replays(side, run, self.retries)
         if not self.rules.halt:
             return self._feed(side, run) if run.forms else []
         partners: list[Event] = []
@@ -216,22 +187,14 @@ class Comparison:
         if self.passing is not None:
             self.passing.expect(side, known)
 
-    def _without_replays(self, side: Side, run: Run) -> Run:
+    def _without_replays(self, side: Side, run: Run, retries: Retries) -> Run:
         """The run without what a retry has written again, which is settled."""
-        if self.retries is None or run.attempts is None:
-            return run
-        replays, canonical = self.retries.sides[side], self.rules.canonical
-        rows = zip(run.attempts, run.forms, run.offsets, strict=True)
-        new = [
-            place
-            for place, (attempt, form, offset) in enumerate(rows)
-            if replays.feed(attempt, b"" if attempt is None else canonical(form[1]), run.partition, offset)
-        ]
+        new = retries.new_of(side, run, self.rules.canonical)
         self._settle_batches(side)
-        replayed = len(run.forms) - len(new)
+        replayed = len(run.forms) - len(new.forms)
         self.ledger.accounts[side].consumed += replayed
         self.ledger.accounts[side].replayed += replayed
-        return run.only(new) if replayed else run
+        return new
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed.
@@ -550,7 +513,9 @@ class Comparison:
             held_bytes=[one.size_bytes for one in held],
         )
         if not self.halted:
-            proven = self._judge(Side.LEFT, at_end), self._judge(Side.RIGHT, at_end)
+            judged = [self._judge.judge(side, at_end, gapless=not self.overflowing) for side in Side]
+            survey.suspicions = sum(one.suspected for one in judged)
+            proven = judged[0].proven, judged[1].proven
             if any(proven):
                 self._settle_proven(proven)
                 return self.survey(at_end)
@@ -570,67 +535,6 @@ class Comparison:
             self._give_up(side, scope.dropped[side])
             scope.dropped[side].clear()
 
-    def _judge(self, side: Side, at_end: tuple[bool, bool]) -> list[Event]:
-        """Count the overdue events of a side that are only suspected; return those proven to have no partner.
-
-        Suspected are also copies of a form that has not been unmatched-free for long: a lost one could hide
-        behind fresh ones. That is told from Kafka's timestamps, whatever the clock is.
-        """
-        passed = None if self.passing is None else self._passed(self.passing, side, at_end)
-        overdue_until = None
-        if all(at_end):
-            overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
-        if overdue_until is not None:
-            self.surveyed.suspicions += self._hidden(side, overdue_until, passed or {})
-        if passed is not None:
-            overdue = len(passed)
-            proven = sorted(passed.values(), key=_PLACE) if self.rules.proves else []
-        elif overdue_until is not None:
-            overdue = self._overdue(side, overdue_until)
-            proven = self._proven(side, overdue_until) if overdue else []
-        else:
-            return []
-        self.surveyed.suspicions += overdue - len(proven)
-        return proven
-
-    def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
-        """The events in matching that the other side has passed, on a clock of how far each has come.
-
-        An event of which an equal one waits for another partition of the other side is none of them, and
-        when not all that comes is compared, nobody knows.
-        """
-        passed = passing.passed(side)
-        if not passed or self.overflowing or (passing.needs_ends and not all(at_end)):
-            return {}
-        apart = set(map(id, self._held_apart(side)))
-        waiting = set(map(self.rules.letter, self.copies[side.other])) if self.copies else set()
-        return {
-            key: event
-            for key, event in passed.items()
-            if key not in apart and not (waiting and self.rules.letter(event) in waiting)
-        }
-
-    def _hidden(self, side: Side, overdue_until: int, passed: Mapping[int, Event]) -> int:
-        """The copies of a form that wait without a break for long, and are not overdue themselves."""
-        return sum(
-            sum(1 for event in copies if event[3] > overdue_until and id(event) not in passed)
-            for since_ms, copies in self.index.chains(side)
-            if since_ms <= overdue_until
-        )
-
-    def _overdue(self, side: Side, overdue_until: int) -> int:
-        """How many events in matching have waited for too long on Kafka's clock."""
-        apart = sum(1 for event in self._held_apart(side) if event[3] <= overdue_until)
-        return self.ledger.held.of(side).until(overdue_until) - apart
-
-    def _proven(self, side: Side, overdue_until: int) -> list[Event]:
-        """The overdue events of which Kafka's clock proves that no partner comes, if it may."""
-        newest = self.ledger.newest_matched_ms[side]
-        if newest is None or not self.rules.proves:
-            return []
-        proven_until = min(overdue_until, newest - self.rules.overdue_after_ms)
-        return [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
-
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
         """Settle events without a partner, each with an unmatched one of its identity on the other side.
 
@@ -638,7 +542,7 @@ class Comparison:
         """
         found_before = self.ledger.found_by_kind.total()
         identity = self.rules.identity
-        gone = proven if identity is None else self._with_partners_in_identity(proven, identity)
+        gone = proven if identity is None else self._judge.with_partners_in_identity(proven, identity)
         tainted = bool(self.holes)
         for side in Side:
             self.index.remove(side, gone[side])
@@ -648,21 +552,6 @@ class Comparison:
         if self.rules.halt and self.ledger.found_by_kind.total() > found_before:
             self.halted = True
         return findings
-
-    def _with_partners_in_identity(
-        self, proven: tuple[list[Event], list[Event]], identity: Identity
-    ) -> tuple[list[Event], list[Event]]:
-        gone = (list(proven[0]), list(proven[1]))
-        for side in Side:
-            wanted = Counter(identity(event[0][3]) for event in proven[side.other])
-            wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
-            taken = {id(event) for event in proven[side]}
-            for event, _ in self.index.unmatched(side) if +wanted else ():
-                name = identity(event[0][3])
-                if wanted[name] > 0 and id(event) not in taken:
-                    wanted[name] -= 1
-                    gone[side].append(event)
-        return gone
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -709,18 +598,10 @@ class Comparison:
         self.settle()
         return list(self.ledger.held.of(side))
 
-    def _held_apart(self, side: Side) -> Iterator[Event]:
-        """The unmatched events that take no part in matching: set aside, or waiting for another partition."""
-        for scope in self.scopes:
-            yield from scope.pieces[side]
-        if self.copies:
-            yield from self.copies[side]
-
 
 def _pairs(matched: Sequence[tuple[Event, Event]]) -> Pairs:
     return Pairs([right for _, right in matched], [left for left, _ in matched])
 
 
-_PLACE = itemgetter(1, 2)
 _PARTITION = itemgetter(1)
 _TIMESTAMP = itemgetter(3)

@@ -19,7 +19,7 @@ from twinstream.core.index import Pairs
 from twinstream.core.known import Known
 from twinstream.core.orders import Epochs, ordered_class
 from twinstream.core.recent import RecentMatches
-from twinstream.core.replays import Retries
+from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.strays import Strays
 

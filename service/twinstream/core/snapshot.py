@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, cast
 
-from twinstream.core import replays
+from twinstream.core import replays_state
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
@@ -95,7 +95,7 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     held = [_merged(states, side) for side in Side]
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest.get("replays"):
-        rest["replays"] = replays.merged([state["replays"] for state in states])
+        rest["replays"] = replays_state.merged([state["replays"] for state in states])
     for name in ("strays", "lone"):
         rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
     return {**rest, "held": held}

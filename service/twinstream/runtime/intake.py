@@ -11,9 +11,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import Comparison, Run
+from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut
 from twinstream.core.events import Side
+from twinstream.core.run import Run
 from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from twinstream.core.comparison import NEVER, Comparison, Run
+from twinstream.core.comparison import NEVER, Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
 from twinstream.core.ledger import Divergence
+from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line

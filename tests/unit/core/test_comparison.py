@@ -4,10 +4,11 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import HOLES_LIMIT, Comparison, Run
+from twinstream.core.comparison import HOLES_LIMIT, Comparison
 from twinstream.core.events import Form, Side
 from twinstream.core.orders import Pairwise
 from twinstream.core.rules import Rules
+from twinstream.core.run import Run
 from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 from twinstream.errors import RelationError

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from twinstream.core.comparison import Run
 from twinstream.core.cuts import BarrierCut, EventTimeCut, Passed
 from twinstream.core.events import Form, Side
 from twinstream.core.orders import BARRIER
+from twinstream.core.run import Run
 from twinstream.errors import DecodeError
 
 WHOLE = {side: {0: 0} for side in Side}

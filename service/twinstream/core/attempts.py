@@ -1,0 +1,179 @@
+"""What attempts have written of each batch of a query, what the batch put out, and whether they agree.
+
+The theory, and the letters n, N and M, stand in `replays`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+HASH_BYTES = 16
+"""Rows are known by the hash of their canonical form."""
+
+Place = tuple[int, int]
+"""Partition and offset of a record."""
+
+
+class Attempt(Protocol):
+    """What wrote a record; `twinstream.spec.marks.Attempt` is one."""
+
+    @property
+    def query(self) -> str: ...  # noqa: D102
+    @property
+    def batch(self) -> int: ...  # noqa: D102
+    @property
+    def execution(self) -> str: ...  # noqa: D102
+    @property
+    def task(self) -> int: ...  # noqa: D102
+    @property
+    def attempt(self) -> int: ...  # noqa: D102
+
+
+class Cell:
+    """A form of which an execution has several copies: how many each attempt wrote, and N."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self, counts: dict[int, int], total: int) -> None:
+        self.counts, self.total = counts, total
+
+
+class Execution:
+    """One execution of a batch. Attempts are known by their place in `attempts`.
+
+    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell.
+    """
+
+    __slots__ = ("attempts", "places", "rows", "siblings")
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[int, int]] = []
+        self.places: dict[tuple[int, int], int] = {}
+        self.siblings: dict[int, list[int]] = {}
+        self.rows: dict[bytes, int | Cell] = {}
+
+    def place(self, task: int, attempt: int) -> int:
+        """The place of an attempt, a new one if need be."""
+        place = self.places.setdefault((task, attempt), len(self.attempts))
+        if place == len(self.attempts):
+            self.attempts.append((task, attempt))
+            self.siblings.setdefault(task, []).append(place)
+        return place
+
+    def count(self, form: bytes) -> int:
+        """N of a form."""
+        held = self.rows.get(form)
+        if held is None:
+            return 0
+        return held.total if isinstance(held, Cell) else 1
+
+    def add(self, place: int, form: bytes, copies: int = 1) -> None:
+        """Note rows of an attempt. Complexity: O(1) for each attempt of its task."""
+        held = self.rows.get(form)
+        if held is None and copies == 1:
+            self.rows[form] = place
+            return
+        if not isinstance(held, Cell):
+            held = Cell({} if held is None else {held: 1}, 0 if held is None else 1)
+            self.rows[form] = held
+        counts = held.counts
+        largest = max(counts.get(other, 0) for other in self.siblings[self.attempts[place][0]])
+        counts[place] = counts.get(place, 0) + copies
+        held.total += max(0, counts[place] - largest)
+
+    def contains(self, other: Execution) -> bool:
+        """Whether no form has more copies in the other."""
+        return all(other.count(form) <= self.count(form) for form in other.rows)
+
+    def whole(self) -> bool:
+        """Whether of each task one attempt wrote all that any attempt of it wrote."""
+        retried = {task: set(places) for task, places in self.siblings.items() if len(places) > 1}
+        for held in self.rows.values() if retried else ():
+            counts = held.counts if isinstance(held, Cell) else {held: 1}
+            for task in {self.attempts[place][0] for place in counts} & retried.keys():
+                mine = {place: counts.get(place, 0) for place in self.siblings[task]}
+                largest = max(mine.values())
+                retried[task] -= {place for place, count in mine.items() if count < largest}
+        return all(retried.values())
+
+
+class Batch:
+    """One batch of one query: its executions, and while it is open the partitions that it waits for.
+
+    `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
+    `saved` is how many of its `rows` the last snapshot of any kind had.
+    """
+
+    __slots__ = ("_agreed", "executions", "place", "refuted", "retried", "rows", "saved", "waits")
+
+    def __init__(self, place: Place, waits: Iterable[int]) -> None:
+        self.executions: dict[str, Execution] = {}
+        self.place = place
+        self.waits = set(waits)
+        self.retried = self.refuted = False
+        self.rows = self.saved = 0
+        self._agreed = (0, True)
+
+    def add(self, attempt: Attempt, form: bytes, place: Place) -> bool:
+        """Note a row; whether it raises M."""
+        execution = self.executions.get(attempt.execution)
+        if execution is None:
+            execution = self.executions[attempt.execution] = Execution()
+            self._note_retry(place, first=len(self.executions) == 1)
+        before = max(other.count(form) for other in self.executions.values())
+        known = len(execution.attempts)
+        at = execution.place(attempt.task, attempt.attempt)
+        if at == known:
+            self._note_retry(place, first=len(execution.siblings[attempt.task]) == 1)
+        execution.add(at, form)
+        self.rows += 1
+        raised = execution.count(form) > before
+        if raised and self.retried:
+            self.place = place
+        return raised
+
+    def _note_retry(self, place: Place, *, first: bool) -> None:
+        if not first:
+            self.retried, self.place = True, place
+
+    def agrees(self) -> bool:
+        """Whether one execution, with one attempt of each of its tasks, has written all of M.
+
+        Complexity: O(n) in the rows of a batch that was retried, where it has grown.
+        """
+        if not self.retried:
+            return True
+        if self._agreed[0] != self.rows:
+            self._agreed = (self.rows, self._has_complete())
+        return self._agreed[1]
+
+    def _has_complete(self) -> bool:
+        executions = list(self.executions.values())
+        return any(
+            all(one is other or one.contains(other) for other in executions) and one.whole()
+            for one in executions
+        )
+
+
+class Query:
+    """One query: the batches that are remembered, and how far it was read in each partition.
+
+    `front` is the newest batch read in a partition, `last` that of the last row. All rows of batches below
+    `complete` are read. Batches up to `forgotten` are forgotten.
+    """
+
+    __slots__ = ("batches", "complete", "forgotten", "front", "last", "newest_seen", "open", "told")
+
+    def __init__(self) -> None:
+        self.batches: dict[int, Batch] = {}
+        self.open: dict[int, Batch] = {}
+        self.front: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.complete = self.forgotten = self.newest_seen = -1
+        self.told = False
+
+    @property
+    def newest(self) -> int:
+        """The newest batch of which a row was read."""
+        return max(self.front.values(), default=-1)

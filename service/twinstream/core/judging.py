@@ -1,0 +1,132 @@
+"""Which of the events that wait are overdue: only suspected to have no partner, or proven to have none.
+
+Among independent events a lost one is never finitely distinguishable from a late one (DiffStream, section
+4.4). So the comparison file declares a clock, and what waits is judged by how far the other side has come on
+it. What is *set aside*, or waits for another partition of its side, is not judged: it takes no part in
+matching.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
+
+from twinstream.core.copies import Copies
+from twinstream.core.events import Event, Side
+from twinstream.core.findings import Identity
+from twinstream.core.index import Index
+from twinstream.core.ledger import Ledger
+from twinstream.core.overdue import ArrivalClock
+from twinstream.core.passing import Passing
+from twinstream.core.rules import Rules
+from twinstream.core.scopes import Scope
+
+
+class Judgement(NamedTuple):
+    """Of one side: how many overdue events are only suspected, and those proven to have no partner."""
+
+    suspected: int
+    proven: list[Event]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges what waits in the parts of one comparison, which it reads and never changes."""
+
+    rules: Rules
+    ledger: Ledger
+    index: Index
+    scopes: Mapping[Scope, None]
+    copies: tuple[Copies, ...]
+    clock: ArrivalClock
+    passing: Passing | None
+
+    def judge(self, side: Side, at_end: tuple[bool, bool], *, gapless: bool) -> Judgement:
+        """Judge a side; `at_end` tells by side whether it is read to its end.
+
+        Unless all that came is compared (`gapless`) nobody knows what the other side has passed. Suspected
+        are also copies of a form that has not been unmatched-free for long: a lost one could hide behind
+        fresh ones. That is told from Kafka's timestamps, whatever the clock is.
+
+        Complexity: O(c) in what is overdue, O(n) where the clock of arrival proves.
+        """
+        passed = None if self.passing is None else self._passed(self.passing, side, at_end) if gapless else {}
+        overdue_until = None
+        if all(at_end):
+            overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+        hidden = 0 if overdue_until is None else self._hidden(side, overdue_until, passed or {})
+        if passed is not None:
+            overdue = len(passed)
+            proven = sorted(passed.values(), key=_PLACE) if self.rules.proves else []
+        elif overdue_until is not None:
+            overdue = self._overdue(side, overdue_until)
+            proven = self._proven(side, overdue_until) if overdue else []
+        else:
+            return Judgement(0, [])
+        return Judgement(hidden + overdue - len(proven), proven)
+
+    def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+        """The events in matching that the other side has passed, on a clock of how far each has come.
+
+        An event of which an equal one waits for another partition of the other side is none of them.
+        """
+        passed = passing.passed(side)
+        if not passed or (passing.needs_ends and not all(at_end)):
+            return {}
+        apart = set(map(id, self._apart(side)))
+        waiting = set(map(self.rules.letter, self.copies[side.other])) if self.copies else set()
+        return {
+            key: event
+            for key, event in passed.items()
+            if key not in apart and not (waiting and self.rules.letter(event) in waiting)
+        }
+
+    def _hidden(self, side: Side, overdue_until: int, passed: Mapping[int, Event]) -> int:
+        """The copies of a form that wait without a break for long, and are not overdue themselves."""
+        return sum(
+            sum(1 for event in copies if event[3] > overdue_until and id(event) not in passed)
+            for since_ms, copies in self.index.chains(side)
+            if since_ms <= overdue_until
+        )
+
+    def _overdue(self, side: Side, overdue_until: int) -> int:
+        """How many events in matching have waited for too long on Kafka's clock."""
+        apart = sum(1 for event in self._apart(side) if event[3] <= overdue_until)
+        return self.ledger.held.of(side).until(overdue_until) - apart
+
+    def _proven(self, side: Side, overdue_until: int) -> list[Event]:
+        """The overdue events of which Kafka's clock proves that no partner comes, if it may."""
+        newest = self.ledger.newest_matched_ms[side]
+        if newest is None or not self.rules.proves:
+            return []
+        proven_until = min(overdue_until, newest - self.rules.overdue_after_ms)
+        return [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
+
+    def _apart(self, side: Side) -> Iterator[Event]:
+        """The unmatched events that take no part in matching: set aside, or waiting for another partition."""
+        for scope in self.scopes:
+            yield from scope.pieces[side]
+        if self.copies:
+            yield from self.copies[side]
+
+    def with_partners_in_identity(
+        self, proven: tuple[list[Event], list[Event]], identity: Identity
+    ) -> tuple[list[Event], list[Event]]:
+        """What is proven to have no partner, each with a waiting event of its identity on the other side."""
+        gone = (list(proven[0]), list(proven[1]))
+        for side in Side:
+            wanted = Counter(identity(event[0][3]) for event in proven[side.other])
+            wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
+            taken = {id(event) for event in proven[side]}
+            for event, _ in self.index.unmatched(side) if +wanted else ():
+                name = identity(event[0][3])
+                if wanted[name] > 0 and id(event) not in taken:
+                    wanted[name] -= 1
+                    gone[side].append(event)
+        return gone
+
+
+_PLACE = itemgetter(1, 2)
