@@ -12,23 +12,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
-from twinstream import status
 from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.ledger import Divergence
 from twinstream.core.sharding import Way
 from twinstream.core.verdicts import Verdict
-from twinstream.errors import CheckpointError, Fenced, Outdated, SourceError, StoreError, Unready
+from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
 from twinstream.ports import (
     Batch,
-    Checkpoint,
     Clock,
     Gap,
     Positions,
@@ -41,13 +38,15 @@ from twinstream.ports import (
 from twinstream.runtime import checkpoint
 from twinstream.runtime.control import ControlDesk
 from twinstream.runtime.intake import Intake, Undecodable
-from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
+from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.reports import Reports
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
+from twinstream.runtime.turns import POLL_SECONDS, Turns
 from twinstream.runtime.witness import Account, Rereading, marks_of, past_of, resumed
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -58,8 +57,6 @@ from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
 from twinstream.status import Dependency
 
-POLL_SECONDS = 0.02
-FULL_POLL = 1000
 BEAT_SECONDS = 1.0
 RETRY_STORE_SECONDS = 5.0
 """A store that is away may hang until its time-out: it is tried so seldom that matching goes on."""
@@ -68,11 +65,6 @@ BEAT_SHARE = 0.05
 PUT_OFF_SECONDS = 60.0
 """No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
 RETRY_SECONDS = 1.0
-LEAD_EVENTS = 20_000
-"""A side that is ahead by so many events waits for the other, as long as the other has something."""
-HOLD_ABOVE, READ_ON_BELOW = 0.5, 0.25
-"""Shares of a limit between which a side that is ahead is left alone."""
-PROVISIONAL_SHOWN = 100
 STALLED_SHARE = 0.25
 """A side is called stalled when it is behind by this share of the time after which events are overdue."""
 
@@ -102,18 +94,14 @@ class Worker:
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
-        self._explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
         self._fresh()
-        self._sequence = self._attempt = 0
         self._refusal: str | None = None
-        self._journal = Journal()
-        self._found: dict[str, bytes] = {}
-        self._unsaved: dict[str, bytes] = {}
-        self._provisional: dict[str, status.DivergenceReport] = {}
-        self._first_seen: dict[str, datetime] = {}
+        self._reports = Reports(
+            spec, Explainer(spec, self._digest, self._codec, masked(spec.show)), publisher, clock
+        )
+        self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._dirty = True
         self._saved_diverged = False
-        self._store_trouble: str | None = None
         self._registry_trouble: str | None = None
         self._registry_retry_at = 0.0
         self._caution = caution or Caution(Trail())
@@ -122,8 +110,6 @@ class Worker:
         self._next_beat = 0.0
         self._next_save = 0.0
         self._at_end = (False, False)
-        self._polled = dict.fromkeys(Side, 0)
-        self._held_back: Side | None = None
 
     def _fresh(self) -> None:
         self.comparison = Comparison(rules_of(self._spec, self._codec))
@@ -131,6 +117,7 @@ class Worker:
         budget = self._spec.undecodable.budget
         self.intake = Intake(self._codec, self.comparison, self._clock, budget, cut, self._shard)
         self._same_beginning = self._spec.start.is_cut
+        self._turns = Turns(self._spec.limits, self.comparison, self.intake)
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
         self._topics = TopicBook(self._spec)
@@ -179,10 +166,12 @@ class Worker:
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
-        for side in self._turn() if self._refusal is None else ():
+        for side in self._turns.next() if self._refusal is None else ():
             self._read(side)
         self.comparison.review()
-        if self._clock.monotonic() >= self._next_beat or (self._newly_diverged() and not self._store_trouble):
+        if self._clock.monotonic() >= self._next_beat or (
+            self._newly_diverged() and not self._keeper.trouble
+        ):
             self.beat()
 
     def stop(self) -> None:
@@ -207,39 +196,10 @@ class Worker:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _turn(self) -> list[Side]:
-        """The sides to read in this round: the one behind first, one far ahead not at all."""
-        ahead, behind = Side.LEFT, Side.RIGHT
-        if self.comparison.unmatched(behind) > self.comparison.unmatched(ahead):
-            ahead, behind = behind, ahead
-        self._hold_back(ahead)
-        if self._held_back is not None:
-            return [self._held_back.other]
-        return [behind] if self._polled[behind] and self._leads(ahead) else [behind, ahead]
-
-    def _leads(self, side: Side) -> bool:
-        """Whether a side is too far ahead, in unmatched events or in Kafka time."""
-        comparison, newest = self.comparison, self.intake.newest_ms
-        if comparison.unmatched(side) - comparison.unmatched(side.other) > LEAD_EVENTS:
-            return True
-        own, other = max(newest[side].values(), default=0), max(newest[side.other].values(), default=0)
-        return own - other > self._spec.limits.lead // timedelta(milliseconds=1)
-
-    def _hold_back(self, ahead: Side) -> None:
-        """Stop reading a side that holds half of the limit, until it holds less than a quarter."""
-        if self._held_back is None and self._filled(ahead) > HOLD_ABOVE:
-            self._held_back = ahead
-        elif self._held_back is not None and self._filled(self._held_back) < READ_ON_BELOW:
-            self._held_back = None
-
-    def _filled(self, side: Side) -> float:
-        """The share of the limits that the unmatched events of a side take; bytes as of the last survey."""
-        limits, held = self._spec.limits, self.comparison.surveyed.held_bytes[side]
-        return max(self.comparison.unmatched(side) / limits.unmatched_events, held / limits.unmatched_bytes)
-
     def _read(self, side: Side) -> None:
-        timeout = 0.0 if self._polled[side.other] >= FULL_POLL else POLL_SECONDS
-        items = self._unread.pop(side, None) or deque(self._carefully(self._source.poll(side, timeout)))
+        items = self._unread.pop(side, None) or deque(
+            self._carefully(self._source.poll(side, self._turns.patience(side)))
+        )
         count = 0
         if items and not self._same_start(side, items):
             self._unread[side] = items
@@ -250,7 +210,7 @@ class Worker:
                 break
             item = items.popleft()
             count += len(item.records) if isinstance(item, Batch) else 1
-        self._polled[side] = count
+        self._turns.note(side, count)
         self._dirty = self._dirty or count > 0
         if self.intake.cut is not None and self.intake.cut.refused is not None:
             self._refuse(self.intake.cut.refused)
@@ -285,9 +245,9 @@ class Worker:
         self._look_at_topics()
         self._hear()
         due = self._clock.monotonic() >= self._next_save
-        if due or (not self._store_trouble and (self._newly_diverged() or not self._renewed())):
+        if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
             self._save()
-        self._publish_provisional()
+        self._reports.show(self.comparison.provisional())
         self._publish_status()
 
     def _look_at_topics(self) -> None:
@@ -328,14 +288,14 @@ class Worker:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
         self._look()
-        self._collect_closed()
+        self._reports.add(self.comparison.take_closed())
         self._read_again()
         if not self._begun():
-            self._renewed()
-        elif self._dirty or self._unsaved or not self._renewed():
+            self._keeper.renewed()
+        elif self._dirty or self._reports.unsaved or not self._keeper.renewed():
             self._checkpoint()
         spent = self._clock.monotonic() - started
-        pause = RETRY_STORE_SECONDS if self._store_trouble else BEAT_SECONDS
+        pause = RETRY_STORE_SECONDS if self._keeper.trouble else BEAT_SECONDS
         self._next_save = started + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
 
     def _watch_memory(self) -> None:
@@ -368,92 +328,13 @@ class Worker:
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
-    def _collect_closed(self) -> None:
-        """Report the differences of closed scopes; beyond `limits.kept_divergences` they are only counted."""
-        for divergence in self.comparison.take_closed():
-            if divergence.number >= self._spec.limits.kept_divergences:
-                continue
-            report = self._report(divergence, provisional=False)
-            self._unsaved[report.id] = self._found[report.id] = report.model_dump_json().encode()
-            self._provisional.pop(report.id, None)
-            self._publisher.publish(report)
-
-    def _renewed(self) -> bool:
-        """Prolong the lease; False when the store has lost what was saved."""
-        try:
-            kept = self._store.renew(self._sequence)
-        except Fenced:
-            raise
-        except StoreError as error:
-            self._note_store_trouble(str(error))
-            return True
-        self._note_store_back()
-        return kept
-
     def _checkpoint(self) -> None:
-        started = self._clock.monotonic()
-        try:
-            size = self._write(self._journal.begin())
-        except Fenced:
-            raise
-        except StoreError as error:
-            self._note_store_trouble(str(error))
-            return
-        self._note_store_back()
-        self._sequence = self._attempt
-        self._unsaved, self._dirty = {}, False
-        self._saved_diverged = self.comparison.diverged
-        self._remember()
-        self._situation.checkpoint = status.CheckpointInfo(
-            sequence=self._sequence,
-            written_at=self._clock.now(),
-            duration_seconds=self._clock.monotonic() - started,
-            size_bytes=size,
-        )
-
-    def _write(self, plan: Plan) -> int:
-        """Save what changed since a checkpoint, or everything; the bytes that were written."""
-        if plan.after is None:
-            return self._write_base()
-        try:
-            return self._write_delta(plan)
-        except Outdated as error:
-            log.warning("the store is behind: all is saved", comparison=self._spec.name, reason=str(error))
-        self._journal.begin_base()
-        return self._write_base()
-
-    def _write_delta(self, plan: Plan) -> int:
-        sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
-        state = snapshot.delta(self.comparison, sweep)
-        swept = plan.sweeping and not snapshot.sweeping(self.comparison)
-        size = self._put(plan.after, state, self._journal.dropping(swept=swept))
-        if self._journal.grown():
-            snapshot.begin_sweep(self.comparison)
-            self._journal.begin_sweep()
-        return size
-
-    def _write_base(self) -> int:
-        if self._sequence and not self._store.renew(self._sequence):
-            self._unsaved = dict(self._found)  # What an older state of the store does not know of.
-        return self._put(None, snapshot.snapshot(self.comparison))
-
-    def _put(self, after: int | None, state: dict[str, Any], dropped: int = 0) -> int:
-        # Each attempt has a number of its own: one whose answer was lost may have taken effect.
-        self._attempt += 1
-        head, body = checkpoint.encode(self._head()), checkpoint.encode(state)
-        self._store.save(Checkpoint(self._attempt, after, head, body, self._unsaved, dropped))
-        self._journal.saved(self._attempt, len(body), dropped)
-        return len(head) + len(body)
-
-    def _note_store_back(self) -> None:
-        if self._store_trouble is not None:
-            self._store_trouble = None
-            log.info("store is back", comparison=self._spec.name)
-
-    def _note_store_trouble(self, reason: str) -> None:
-        if self._store_trouble is None:
-            self._store_trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
-            log.warning("checkpoint failed", comparison=self._spec.name, reason=reason)
+        written = self._keeper.save(self._head(), self.comparison)
+        if written is not None:
+            self._dirty = False
+            self._saved_diverged = self.comparison.diverged
+            self._remember()
+            self._situation.checkpoint = written
 
     def _remember(self) -> None:
         """Have Kafka remember what was saved; while it is read again, the earlier memory says more."""
@@ -461,7 +342,7 @@ class Worker:
             return
         verdict = Verdict.DIVERGED if self.comparison.diverged else self._reporter.verdict
         holes = len(self.comparison.holes)
-        account = Account(self._digest, self._situation.started_at, self._sequence, verdict, holes)
+        account = Account(self._digest, self._situation.started_at, self._keeper.sequence, verdict, holes)
         self._source.remember(marks_of(self._starts, self.intake.positions, self._topics.ids(), account))
 
     def _read_again(self) -> None:
@@ -480,7 +361,7 @@ class Worker:
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
                 "kafka": self._source.trouble(),
-                "redis": self._store_trouble,
+                "redis": self._keeper.trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             said = (self._control.trouble, self._registry_trouble)
@@ -502,31 +383,6 @@ class Worker:
                 behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
                 sentences.append(f"the {NAMES[side]} is stalled: its newest record is {behind}")
         return sentences
-
-    def _publish_provisional(self) -> None:
-        shown = self.comparison.provisional()[:PROVISIONAL_SHOWN]
-        reports = {report.id: report for report in (self._report(found, provisional=True) for found in shown)}
-        for key in self._provisional.keys() - reports.keys():
-            self._first_seen.pop(key, None)
-            self._publisher.publish(status.Withdrawn(id=key, comparison=self._spec.name))
-        for key, report in reports.items():
-            if self._provisional.get(key) != report:
-                self._publisher.publish(report)
-        self._provisional = reports
-
-    def _report(self, divergence: Divergence, *, provisional: bool) -> status.DivergenceReport:
-        plain = self._explainer.report(divergence)
-        first_seen = self._first_seen_of(plain["id"])
-        if not provisional:
-            self._first_seen.pop(plain["id"], None)
-        more = {"comparison": self._spec.name, "provisional": provisional, "first_seen": first_seen}
-        return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
-
-    def _first_seen_of(self, key: str) -> datetime:
-        """When a divergence was seen first; one that is told anew was seen before."""
-        if key in self._found:
-            return status.DivergenceReport.model_validate_json(self._found[key]).first_seen
-        return self._first_seen.setdefault(key, self._clock.now())
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -551,7 +407,7 @@ class Worker:
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
-            "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
+            "first_seen": self._reports.first_seen(),
         }
 
     def _resume(self, stored: Stored) -> None:
@@ -566,11 +422,9 @@ class Worker:
         base, *deltas = map(checkpoint.decode, stored.bodies)
         self._restore(head, snapshot.merged(base, deltas))
         self._recall_rest()
-        self._found = dict(stored.divergences)
         for change in self._topics.changes(topics, self.intake.positions):
             self._note_change(change)
-        for report in stored.divergences.values():
-            self._publisher.publish(status.DivergenceReport.model_validate_json(report))
+        self._reports.resume(stored.divergences, head["first_seen"])
 
     def _recall(self, topics: Mapping[Side, Topic]) -> None:
         """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
@@ -674,7 +528,7 @@ class Worker:
         """The head of what was saved; None where there is nothing that can be used."""
         if stored.sequence is None:
             return None
-        self._sequence = self._attempt = stored.sequence
+        self._keeper.adopt(stored.sequence)
         head = checkpoint.decode(stored.head)
         if head["spec_digest"] == self._digest:
             return head
@@ -705,7 +559,6 @@ class Worker:
         intake.resume()
         if state.get("taken"):
             intake.taken = taken_of(state["taken"], self._spec, self._codec)
-        self._first_seen = {key: datetime.fromisoformat(at) for key, at in state["first_seen"].items()}
         self._saved_diverged = self.comparison.diverged
 
 
