@@ -10,7 +10,7 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.runtime.worker import BEAT_SECONDS
-from twinstream.spec.marks import InputPosition
+from twinstream.spec.marks import Attempt, InputPosition
 from twinstream.status import ComparisonStatus, DivergenceReport
 
 LENGTH, BATCH = 40, 8
@@ -25,6 +25,7 @@ evidence: {matched: 1, seconds: 0}
 """
 CLOCKS = {
     "input": "control: said\noverdue: {clock: input}\n",
+    "replays": "control: said\nduplicates: {policy: replays}\noverdue: {after: 5s, proves: true}\n",
     "event_time": "overdue: {clock: event_time, field: t, unit: s, after: 5s, proves: true}\n",
 }
 Late = dict[int, int]
@@ -42,7 +43,7 @@ def fill(bench: Bench, dropped: frozenset[int], late: Late, number: int) -> None
             rows = list(written)
         for n in rows:
             record = orjson.dumps({"n": n, "t": n})
-            headers = [InputPosition("in", 0, n).header]
+            headers = [InputPosition("in", 0, n).header, *Attempt("q", number, "e", 0, 0).headers]
             bench.source.append(side, 0, record, number * BATCH * 1000, headers)
         said = {
             "version": ("1", "2")[side],

@@ -23,7 +23,7 @@ from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.orders import Epochs, Order, Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.passing import Passing
-from twinstream.core.progress import Finished
+from twinstream.core.progress import Finished, Progress
 from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
@@ -74,7 +74,10 @@ class Comparison:
         self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
         self.scopes: dict[Scope, None] = {}
         self.clock = ArrivalClock(rules.overdue_after_ms)
-        self.passing = None if rules.passing is None else Passing(rules.passing, self.ledger.held)
+        self.progress = Progress() if rules.hears else None
+        self.passing = (
+            None if rules.passing is None else Passing(rules.passing, self.ledger.held, self.progress)
+        )
         self._judge = Judge(
             rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing
         )
@@ -207,15 +210,16 @@ class Comparison:
 
     def note_finished(self, side: Side, fact: Finished) -> None:
         """A version says that it has finished a batch; that holds once its output is fed, as of a look."""
-        reason = None if self.passing is None else self.passing.note(side, fact)
+        reason = None if self.progress is None else self.progress.note(side, fact)
         if reason is not None:
             self.hole(Hole(reason, side))
 
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note how far a side was fed and where it ended, by partition; `now` never goes back."""
         if self.passing is not None:
-            for query, batch in self.passing.looked(side, positions, ends, now):
-                self.finish_batch(side, query, batch)
+            self.passing.looked(side, positions, ends, now)
+        for query, batch in () if self.progress is None else self.progress.read(side, positions):
+            self.finish_batch(side, query, batch)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
         """Note a look at the ends of the topics.

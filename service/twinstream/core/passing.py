@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from twinstream.core.event_time import EventTime, EventTimes, TimeOf
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.held import Held, OneSide
-from twinstream.core.progress import Finished, InputPartition, Progress
+from twinstream.core.progress import InputPartition, Progress
 
 SLACK = 1000
 """So many events more than twice those held may stand in the heaps before these are made anew."""
@@ -41,11 +41,14 @@ class Input(NamedTuple):
 
 
 class Passing:
-    """The clock of event time, or that of the input, and what it reads of the events of both sides."""
+    """The clock of event time, or that of the input, and what it reads of the events of both sides.
 
-    def __init__(self, clock: EventTime | Input, held: Held) -> None:
+    The clock of the input is `progress`: what both versions have said.
+    """
+
+    def __init__(self, clock: EventTime | Input, held: Held, progress: Progress | None = None) -> None:
         self.times = EventTimes(clock) if isinstance(clock, EventTime) else None
-        self.progress = Progress() if isinstance(clock, Input) else None
+        self.progress = progress if isinstance(clock, Input) else None
         self._clock, self._held = clock, held
         self._waiting = Waiting(held.of(Side.LEFT), self.point), Waiting(held.of(Side.RIGHT), self.point)
 
@@ -64,17 +67,10 @@ class Passing:
         if self.times is not None:
             self.times.saw(side, partition, forms, timestamps_ms)
 
-    def looked(
-        self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float
-    ) -> list[tuple[str, int]]:
-        """Note how far a side is read, and where it ended; the batches of queries that took effect."""
+    def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
+        """Note how far a side is read, and where it ended."""
         if self.times is not None:
             self.times.looked(side, positions, ends, now)
-        return [] if self.progress is None else self.progress.read(side, positions)
-
-    def note(self, side: Side, fact: Finished) -> str | None:
-        """Note what a version says of itself; a sentence where that is a hole."""
-        return None if self.progress is None else self.progress.note(side, fact)
 
     def point(self, event: Event) -> Point | None:
         """The point of an event; None where it has none, and is never passed."""
@@ -109,16 +105,12 @@ class Passing:
 
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data. The points of events are read again."""
-        if self.times is not None:
-            return {"times": self.times.snapshot()}
-        return {} if self.progress is None else {"progress": self.progress.snapshot()}
+        return {} if self.times is None else {"times": self.times.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of `snapshot`."""
         if self.times is not None and "times" in state:
             self.times.restore(state["times"])
-        if self.progress is not None and "progress" in state:
-            self.progress.restore(state["progress"])
 
 
 class Waiting:

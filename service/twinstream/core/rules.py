@@ -21,7 +21,8 @@ class Rules:
     records of one canonical form are equal only if it says so. `identity` maps a record to the thing it is
     about. `passing` is the clock that says how far each side has come, None for Kafka's timestamps; `proves`
     tells whether the clock proves anything. Limits are in events but for `unmatched_bytes`. `replay_horizon`
-    is in batches; without it every copy is an event.
+    is in batches; without it every copy is an event. `hears`: the versions say themselves what they have
+    finished.
     """
 
     canonical: Canonical
@@ -38,6 +39,7 @@ class Rules:
     scope_limit: int = 10_000
     recent_matches: int = 100_000
     replay_horizon: int | None = None
+    hears: bool = False
 
     def letter(self, event: Event) -> bytes:
         """The canonical form of an event."""

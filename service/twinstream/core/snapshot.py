@@ -139,6 +139,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "clock": comparison.clock.snapshot(),
         "passing": comparison.passing.snapshot() if comparison.passing is not None else {},
+        "progress": comparison.progress.snapshot() if comparison.progress is not None else [],
         "recent": comparison.ledger.recent.snapshot(),
         "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
@@ -199,6 +200,10 @@ def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
     comparison.clock.restore(state["clock"])
     if comparison.passing is not None:
         comparison.passing.restore(state.get("passing", {}))
+    # Earlier it was a part of the clock.
+    said = state.get("progress") or state.get("passing", {}).get("progress")
+    if comparison.progress is not None and said:
+        comparison.progress.restore(said)
 
 
 def _restore_waiting(

@@ -167,12 +167,14 @@ def _plain(number: Decimal) -> str:
 
 def _duplicates(spec: Spec) -> Iterator[Note]:
     if spec.duplicates.policy == "replays":
-        yield Note(
-            "duplicates.policy",
+        text = (
             f"a retry is told by the headers {QUERY}, {BATCH} and {ATTEMPT}, which both pipelines have to "
             "write; a record without them is an event like any other, so what a retry writes again without "
-            "them shows as duplicates",
+            "them shows as duplicates"
         )
+        if spec.control is None:
+            text += "; without `control` a difference in the last batch counts only when the next one comes"
+        yield Note("duplicates.policy", text)
     elif "horizon" in spec.duplicates.model_fields_set:
         yield Note("duplicates.horizon", "is for `policy: replays`; under `strict` no batch is remembered")
 
@@ -220,8 +222,8 @@ def _unmarked(spec: Spec) -> Iterator[Note]:
 def _clock(spec: Spec) -> Iterator[Note]:
     """Keys of another clock."""
     if spec.control is not None and spec.followed is None:
-        text = "is read for `overdue: {clock: input}` only, so nothing on it has a meaning"
-        yield Note("control", text)
+        uses = "`overdue: {clock: input}` and `duplicates: {policy: replays}`"
+        yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
     for key in ("max_jump", "idle_after"):
         if key in spec.overdue.model_fields_set and spec.overdue.clock != "event_time":
             text = f"is for `clock: event_time`; `clock: {spec.overdue.clock}` does not use it"

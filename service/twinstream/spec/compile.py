@@ -33,4 +33,5 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         scope_limit=spec.limits.scope_events,
         recent_matches=spec.limits.recent_matches,
         replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
+        hears=running_at is None and spec.followed is not None,
     )

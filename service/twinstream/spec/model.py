@@ -275,8 +275,8 @@ class Spec(Strict):
 
     @property
     def followed(self) -> str | None:
-        """The control topic, where anything depends on it."""
-        return self.control if self.overdue.clock == "input" else None
+        """The control topic, where anything depends on it: the same as asks for headers."""
+        return self.control if self.reads_marks else None
 
     def version_of(self, side: Side) -> Version:
         """What the file says of a side."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.held import Held
 from twinstream.core.passing import SLACK, Waiting
 from twinstream.core.progress import Finished
+from twinstream.core.snapshot import restore, snapshot
 from twinstream.spec.load import loads
 
 VERSIONS = """\
@@ -270,6 +272,18 @@ def test_a_query_created_anew_is_a_hole_and_what_follows_is_tainted() -> None:
     assert "was created anew" in hole.reason
     assert driver.kinds() == ["missing"]
     assert not driver.comparison.diverged
+
+
+def test_what_was_said_is_restored_also_from_where_it_stood_earlier() -> None:
+    driver = marked()
+    put_out(driver, LEFT, 0)
+    say(driver, RIGHT, 0, consumed=9)
+    state = snapshot(driver.comparison)
+    state["passing"] = {"progress": state.pop("progress")}
+    driver.comparison = Comparison(driver.comparison.rules)
+    restore(driver.comparison, state, driver.codec.form, 0.0)
+    driver.look()
+    assert driver.kinds() == ["missing"]
 
 
 def test_a_late_partner_is_told_on_the_clock_of_the_input() -> None:

@@ -59,6 +59,12 @@ def test_replays_need_marks() -> None:
         in text
     )
     assert "a record without them is an event like any other" in text
+    assert text.endswith(
+        "; without `control` a difference in the last batch counts only when the next one comes"
+    )
+    found = notes(**VERSIONS, duplicates={"policy": "replays"})
+    assert "control" not in found
+    assert found["duplicates.policy"].endswith("shows as duplicates")
     assert "no batch is remembered" in notes(duplicates={"horizon": 3})["duplicates.horizon"]
 
 
@@ -157,7 +163,8 @@ def test_what_the_clock_of_the_input_cannot_judge_is_told() -> None:
 def test_a_key_of_another_clock_and_a_control_topic_that_nobody_reads_are_told() -> None:
     found = notes(**VERSIONS, overdue={"clock": "arrival", "max_jump": "1h", "idle_after": "5s"})
     assert found == {
-        "control": "is read for `overdue: {clock: input}` only, so nothing on it has a meaning",
+        "control": "is read for `overdue: {clock: input}` and `duplicates: {policy: replays}` only, so "
+        "nothing on it has a meaning",
         "overdue.max_jump": "is for `clock: event_time`; `clock: arrival` does not use it",
         "overdue.idle_after": "is for `clock: event_time`; `clock: arrival` does not use it",
     }
@@ -172,6 +179,8 @@ def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
     (hint,) = hints(clocked, {**both, "said": None})
     assert hint == ("control", "there is no topic said yet; until there is, nothing is overdue")
     assert list(hints(clocked, {**both, "said": Topic(1, "delete")})) == []
+    (hint,) = hints(spec(**VERSIONS, duplicates={"policy": "replays"}), {**both, "said": None})
+    assert hint.text.endswith("until there is, the last batch is not known to be whole")
 
 
 def test_what_cannot_be_told_to_people_is_named() -> None:

@@ -1,0 +1,111 @@
+"""A batch that may be written again is finished when its version says so, on every clock."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from tests.support.retries import rows
+from tests.support.workers import Bench
+from twinstream.core.events import Side
+from twinstream.runtime.worker import Worker
+from twinstream.status import ComparisonStatus
+
+LEFT, RIGHT = Side
+SPEC = """
+version: 1
+name: test
+reference: {topic: test.reference, version: "1"}
+candidate: {topic: test.candidate, version: "2"}
+order: total
+control: test.control
+duplicates: {policy: replays}
+evidence: {matched: 1, seconds: 0}
+"""
+CLOCKS = ["arrival", "input", "event_time, field: t, after: 10s"]
+
+
+class Saying(Bench):
+    """A bench whose versions mark what they write, and say what they have finished."""
+
+    def put_out(self, side: Side, text: str) -> None:
+        """Rows from words ``BATCH/EXECUTION/TASK.ATTEMPT:NAMES``."""
+        for row in rows(text):
+            assert row.attempt is not None
+            self.source.append(side, 0, orjson.dumps(row.value), 0, row.attempt.headers)
+
+    def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
+        """A version says that it has finished a batch, and written so much; else all that was put out."""
+        said = {
+            "version": "12"[side],
+            "query_id": query,
+            "run_id": "r",
+            "batch": batch,
+            "attempt": "e",
+            "consumed": {"in": {"0": 10 * batch}},
+            "written": {
+                ("test.reference", "test.candidate")[side]: {
+                    "0": self.source.ends()[side][0] if written is None else written
+                }
+            },
+            "rows": 0,
+        }
+        self.source.say(orjson.dumps(said))
+
+    def settled(self, worker: Worker) -> ComparisonStatus:
+        """The status after two looks: the second knows that all was read."""
+        self.run(worker)
+        return self.run(worker)
+
+
+@pytest.fixture(params=CLOCKS)
+def bench(request: pytest.FixtureRequest) -> Saying:
+    return Saying(spec=f"{SPEC}overdue: {{clock: {request.param}}}\n")
+
+
+def test_a_difference_in_the_last_batch_counts_when_its_version_says_that_it_is_finished(
+    bench: Saying,
+) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, "1/e/0.0:ab")
+    bench.put_out(RIGHT, "1/x/0.0:aab")
+    status = bench.settled(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "which counts when the batches that were open then are finished" in status.reason
+    bench.finish(LEFT, 1)
+    assert bench.settled(worker).verdict == "INCONCLUSIVE"
+    bench.finish(RIGHT, 1)
+    assert bench.settled(worker).verdict == "DIVERGED"
+
+
+def test_a_retry_in_the_last_batch_that_differs_is_a_hole_when_the_batch_is_finished(bench: Saying) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, "1/e/0.0:ab")
+    bench.put_out(RIGHT, "1/x/0.0:a 1/y/0.0:b")
+    assert bench.settled(worker).hole_count == 0
+    bench.finish(RIGHT, 1)
+    status = bench.settled(worker)
+    assert (status.verdict, [hole.side for hole in status.holes]) == ("INCONCLUSIVE", ["candidate"])
+
+
+def test_a_batch_is_not_finished_before_all_that_it_wrote_is_read(bench: Saying) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, "1/e/0.0:ab")
+    bench.put_out(RIGHT, "1/x/0.0:b")
+    bench.finish(LEFT, 1)
+    bench.finish(RIGHT, 1, written=3)
+    assert bench.settled(worker).verdict == "INCONCLUSIVE"
+    bench.put_out(RIGHT, "1/y/0.0:ab")
+    status = bench.settled(worker)
+    assert status.accounts.candidate.replayed == 1
+    assert status.verdict == "DIVERGED"
+
+
+def test_what_a_version_has_said_outlasts_a_restart(bench: Saying) -> None:
+    worker = bench.started()
+    bench.finish(RIGHT, 7)
+    bench.settled(worker)
+    bench.finish(RIGHT, 0, query="anew")
+    status = bench.settled(bench.restarted())
+    assert [hole.side for hole in status.holes] == ["candidate"]
+    assert "it was created anew" in status.holes[0].reason
