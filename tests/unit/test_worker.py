@@ -58,6 +58,21 @@ def test_equal_streams_are_equivalent_and_verified_to_their_ends() -> None:
     assert status.verified_up_to.reference == status.verified_up_to.candidate == {"0": 60}
 
 
+@pytest.mark.parametrize("at_ms", [-(2**63), -1, 253_402_300_800_000, 1_790_000_000_000_000, 2**63 - 1])
+def test_a_timestamp_outside_of_the_calendar_is_one_like_any_other(at_ms: int) -> None:
+    bench = Bench(spec=SPEC + "limits: {lead: 1h}\n")
+    worker = bench.started()
+    bench.write_both(*EVENTS[:10])
+    bench.write(Side.LEFT, ("z", 1), at_ms=at_ms)
+    bench.write(Side.LEFT, ("y", 1), at_ms=-at_ms - 1)
+    status = bench.run(worker)
+    assert (status.verdict, status.unmatched.reference) == ("EQUIVALENT", 2)
+    worker = bench.restarted()
+    bench.write(Side.RIGHT, ("z", 1), ("y", 1), at_ms=at_ms)
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.verified_up_to.reference) == ("EQUIVALENT", 12, {"0": 12})
+
+
 def test_a_missing_event_is_reported_with_its_record_and_stays_when_all_else_matches() -> None:
     bench = Bench()
     worker = bench.started()

@@ -117,9 +117,16 @@ class Stalls:
         if self._now_ms is None:
             return None
         latest = self._now_ms - age_ms
-        arrivals = range(latest - self._stalled_until(self._now_ms), latest + 1)
-        place = bisect_left(arrivals, True, key=lambda arrived_ms: self.age_ms(arrived_ms) < age_ms)
-        return arrivals[place - 1] if place else None
+        # Halved by hand: `bisect` counts in 64 bits, and timestamps may lie further apart.
+        first = low = latest - self._stalled_until(self._now_ms)
+        high = latest + 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.age_ms(middle) < age_ms:
+                high = middle
+            else:
+                low = middle + 1
+        return low - 1 if low > first else None
 
     def _stalled_until(self, moment_ms: int) -> int:
         index = bisect_right(self._starts, moment_ms)

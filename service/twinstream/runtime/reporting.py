@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 
 from twinstream import status
@@ -18,6 +18,7 @@ from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.runtime.moments import moment_of
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -271,4 +272,4 @@ def _counts(by_kind: Mapping[Kind, int]) -> status.DivergenceCounts:
 
 
 def _moment(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return None if milliseconds is None else moment_of(milliseconds)

@@ -8,10 +8,11 @@ share.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from twinstream.core.events import Side
 from twinstream.ports import Positions, Topic
+from twinstream.runtime.moments import moment_of
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 
@@ -59,8 +60,7 @@ def apart(spec: Spec, first_ms: Mapping[Side, int | None]) -> str | None:
     reference, candidate = first
     if spec.start.at != "earliest" or reference is None or candidate is None:
         return None
-    distance = timedelta(milliseconds=abs(reference - candidate))
-    if distance <= spec.limits.lead:
+    if abs(reference - candidate) <= spec.limits.lead // timedelta(milliseconds=1):
         return None
     begins = ", ".join(f"the {NAMES[side]} begins at {_text(first[side] or 0)}" for side in Side)
     return (
@@ -99,4 +99,4 @@ def _given(spec: Spec, topics: Topics, bound: Positions | None) -> Positions:
 
 
 def _text(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+    return moment_of(milliseconds).isoformat(timespec="seconds")

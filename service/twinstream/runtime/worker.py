@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -40,6 +40,7 @@ from twinstream.runtime.control import ControlDesk
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import resident_bytes
+from twinstream.runtime.moments import moment_of
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
@@ -317,7 +318,7 @@ class Worker:
         self.intake.survey(at_end)
         oldest_ms = self.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
-            self._situation.verified_through = datetime.fromtimestamp(oldest_ms / 1000, UTC)
+            self._situation.verified_through = moment_of(oldest_ms)
         elif all(at_end) and self._begun() and self._source.trouble() is None:
             self._situation.verified_through = self._clock.now()
 

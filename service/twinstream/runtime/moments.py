@@ -1,0 +1,24 @@
+"""Kafka's timestamps as moments of the calendar.
+
+A timestamp is any number of 64 bits that a producer chose: one that counts in microseconds means a year after
+50000. Such a time is shown as the last moment that the calendar has, or the first. It decides nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def moment_of(milliseconds: int) -> datetime:
+    """The moment of a timestamp, the nearest that there is where it lies outside of the calendar.
+
+    >>> moment_of(0).isoformat(), moment_of(2**62).year, moment_of(-(2**62)).year
+    ('1970-01-01T00:00:00+00:00', 9999, 1)
+    """
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return _LAST if milliseconds > 0 else _FIRST
