@@ -32,7 +32,7 @@ SHARED = (
     "recent",
 )
 OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
-UNDIVIDED = ("known_hits", "halted", "passing", "replays", "copies")
+UNDIVIDED = ("known_hits", "halted", "passing", "progress", "replays", "copies")
 """Members that are empty in every comparison that can be divided."""
 
 
@@ -85,7 +85,7 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
 def _check(state: State) -> None:
     if unknown := state.keys() - {*SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED}:
         raise Undealt(f"it holds {', '.join(sorted(unknown))}")
-    if any(state["ended"]) or any(state[name] for name in UNDIVIDED) or state["moments"][2] is not None:
+    if any(state["ended"]) or any(state.get(name) for name in UNDIVIDED) or state["moments"][2] is not None:
         raise Undealt("it holds what is told of all events together")
 
 
@@ -127,7 +127,7 @@ def _common(states: Sequence[State]) -> State:
     first = states[0]
     newest = [[state["newest_matched_ms"][side] for state in states] for side in Side]
     return {
-        **{name: first[name] for name in ("ended", *UNDIVIDED)},
+        **{name: first[name] for name in ("ended", *UNDIVIDED) if name in first},
         "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
         "matched": 0,
         "matched_by_kind": {},
