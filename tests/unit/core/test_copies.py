@@ -41,6 +41,16 @@ def test_copies_of_a_barrier_are_one_event_and_the_surplus_is_ignored(driver: Dr
     assert not any(comparison.unmatched(side) for side in Side)
 
 
+def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pairs(driver: Driver) -> None:
+    driver.comparison.keeps_partitions = True
+    feed(driver, LEFT, (0, day(1)), (1, day(1)))
+    feed(driver, RIGHT, (1, day(1)), (0, day(1)))
+    assert (driver.comparison.matched, driver.comparison.holes) == (1, [])
+    feed(driver, LEFT, (0, ride(2)))
+    feed(driver, RIGHT, (1, ride(2)))
+    assert "cannot be divided by partition" in driver.comparison.holes[0].reason
+
+
 def test_an_epoch_of_an_event_is_the_number_of_copies_its_own_partition_has_delivered(driver: Driver) -> None:
     feed(driver, LEFT, (0, day(1)), (0, ride(1)), (1, ride(2)), (1, day(1)))
     feed(driver, RIGHT, (1, ride(2)), (1, day(1)), (0, day(1)), (0, ride(1)))
