@@ -16,7 +16,9 @@ Source: DiffStream stops at the first difference (section 4.2); going on is ours
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twinstream.core.events import Canonical, Event, Side
@@ -127,13 +129,15 @@ class Scope:
         if rules.close is not None:
             pairing.part(lambda i, j: not rules.equal(self.pieces[0][i], self.pieces[1][j]))
         contents = [item.letter for item in left], [item.letter for item in right]
-        self.findings = name_findings(self.pieces, contents, pairing, rules.dependent, rules.identity, recent)
+        met = _meets(pairing)
+        named = pairing if met else _with_moved(pairing, contents)
+        self.findings = name_findings(self.pieces, contents, named, rules.dependent, rules.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
             [self.pieces[0][i] for i in pairing.left_tail],
             [self.pieces[1][j] for j in pairing.right_tail],
         )
-        return Explanation(self.findings, matched, tails, _meets(pairing))
+        return Explanation(self.findings, matched, tails, met)
 
     def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
@@ -145,6 +149,27 @@ class Scope:
             event = piece[place]
             items.append(Item(place, self._canonical(event[0][1]), self.route(event)))
         return items
+
+
+def _with_moved(pairing: Pairing, contents: tuple[list[bytes], list[bytes]]) -> Pairing:
+    """The pairing with what has come of a tail as a difference, too, where it is the other half of one.
+
+    Nothing else of a tail is a difference yet. It is for naming alone: until the sides have met again, the
+    other half of an event that changed places stands in a tail.
+    """
+    left = _halves(pairing.left_tail, contents[0], Counter(contents[1][j] for j in pairing.right_rest))
+    right = _halves(pairing.right_tail, contents[1], Counter(contents[0][i] for i in pairing.left_rest))
+    return replace(pairing, left_rest=[*pairing.left_rest, *left], right_rest=[*pairing.right_rest, *right])
+
+
+def _halves(tail: list[int], contents: list[bytes], wanted: Counter[bytes]) -> list[int]:
+    """The places of a tail that hold what is wanted, each as often as it is."""
+    found = []
+    for place in tail if wanted else ():
+        if wanted[contents[place]] > 0:
+            wanted[contents[place]] -= 1
+            found.append(place)
+    return found
 
 
 def _meets(pairing: Pairing) -> bool:

@@ -112,6 +112,23 @@ def test_what_waits_faces_no_end_where_some_of_what_came_was_not_compared() -> N
     assert full.comparison.provisional() == []
 
 
+@pytest.mark.parametrize(
+    ("trace", "kinds"),
+    [
+        ("L:a1 L:b1 R:b1 R:a1", ["reordered"]),
+        ("R:a1 R:b1 L:b1 L:a1", ["reordered"]),
+        ("L:a1 L:b1 L:c1 R:c1 R:a1 R:b1", ["reordered"]),
+        ("L:a1 L:b1 R:b1 R:c1", ["missing"]),
+    ],
+)
+def test_an_event_that_came_later_is_called_reordered_before_its_scope_closes(
+    trace: str, kinds: list[str]
+) -> None:
+    driver = take("total", trace)
+    driver.comparison.review()
+    assert sorted(found.finding.kind for found in driver.comparison.provisional()) == kinds
+
+
 def test_an_open_scope_is_explained_provisionally() -> None:
     driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
     assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]
