@@ -8,6 +8,7 @@ of it over a crash.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
@@ -505,11 +506,12 @@ class Comparison:
 
     # -- when no partner comes ----------------------------------------------------------------------------
 
-    def survey(self, at_end: tuple[bool, bool]) -> Survey:
+    def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Survey:
         """Look at everything that waits: what is overdue, and how far each partition is settled.
 
         `at_end` tells by side whether it is read to its end; but on the clock of the input nothing is overdue
-        otherwise. Where the clock proves, overdue events are settled as differences.
+        otherwise. Where the clock proves, overdue events are settled as differences; that of arrival proves
+        nothing of what was read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
 
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
@@ -521,12 +523,14 @@ class Comparison:
             held_bytes=[one.size_bytes for one in held],
         )
         if not self.halted:
-            judged = [self._judge.judge(side, at_end, gapless=not self.overflowing) for side in Side]
+            judged = [
+                self._judge.judge(side, at_end, gapless=not self.overflowing, now_s=now_s) for side in Side
+            ]
             survey.suspicions = sum(one.suspected for one in judged)
             proven = judged[0].proven, judged[1].proven
             if any(proven):
                 self._settle_proven(proven)
-                return self.survey(at_end)
+                return self.survey(at_end, now_s)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey

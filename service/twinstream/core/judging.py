@@ -44,8 +44,8 @@ class Judge:
     clock: ArrivalClock
     passing: Passing | None
 
-    def judge(self, side: Side, at_end: tuple[bool, bool], *, gapless: bool) -> Judgement:
-        """Judge a side; `at_end` tells by side whether it is read to its end.
+    def judge(self, side: Side, at_end: tuple[bool, bool], *, gapless: bool, now_s: float) -> Judgement:
+        """Judge a side; `at_end` tells by side whether it is read to its end, `now_s` is the reader's clock.
 
         Unless all that came is compared (`gapless`) nobody knows what the other side has passed. Suspected
         are also copies of a form that has not been unmatched-free for long: a lost one could hide behind
@@ -63,7 +63,7 @@ class Judge:
             proven = sorted(passed.values(), key=_PLACE) if self.rules.proves else []
         elif overdue_until is not None:
             overdue = self._overdue(side, overdue_until)
-            proven = self._proven(side, overdue_until) if overdue else []
+            proven = self._proven(side, overdue_until, now_s) if overdue else []
         else:
             return Judgement(0, [])
         return Judgement(hidden + overdue - len(proven), proven)
@@ -97,13 +97,22 @@ class Judge:
         apart = sum(1 for event in self._apart(side) if event[3] <= overdue_until)
         return self.ledger.held.of(side).until(overdue_until) - apart
 
-    def _proven(self, side: Side, overdue_until: int) -> list[Event]:
-        """The overdue events of which Kafka's clock proves that no partner comes, if it may."""
+    def _proven(self, side: Side, overdue_until: int, now_s: float) -> list[Event]:
+        """The overdue events of which Kafka's clock proves that no partner comes, if it may.
+
+        They must have waited as long for the reader, too: one record with a time in the future, which Kafka
+        takes, would else prove everything that is on its way.
+        """
         newest = self.ledger.newest_matched_ms[side]
         if newest is None or not self.rules.proves:
             return []
-        proven_until = min(overdue_until, newest - self.rules.overdue_after_ms)
-        return [event for event, _ in self.index.unmatched(side) if event[3] <= proven_until]
+        after_ms = self.rules.overdue_after_ms
+        proven_until, read_until = min(overdue_until, newest - after_ms), now_s - after_ms / 1000
+        return [
+            event
+            for event, _ in self.index.unmatched(side)
+            if event[3] <= proven_until and event[4] <= read_until
+        ]
 
     def _apart(self, side: Side) -> Iterator[Event]:
         """The unmatched events that take no part in matching: set aside, or waiting for another partition."""

@@ -111,7 +111,7 @@ class Intake:
         if self.taken is not None and self.taken.over(self.positions):
             self.taken = None
         self._comparison.note_ends(at_end)
-        self._comparison.survey(at_end)
+        self._comparison.survey(at_end, self._clock.monotonic())
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
 

@@ -223,6 +223,19 @@ def test_what_is_set_aside_is_not_settled() -> None:
     assert survey.oldest_ms == 3 * SECOND
 
 
+def test_a_time_in_the_future_proves_nothing_before_the_reader_has_waited_as_long() -> None:
+    stream = driver(PROVES)
+    lose(stream, "late", 0)
+    both(stream, 0, 2)
+    for side in (LEFT, RIGHT):
+        stream.feed(side, [event("from a clock that is ahead", 3)], [3000 * SECOND])
+    both(stream, 4, 6)
+    assert stream.comparison.survey(AT_END, now_s=59.9).suspicions == 1
+    assert stream.kinds() == []
+    assert stream.comparison.survey(AT_END, now_s=60.0).suspicions == 0
+    assert stream.kinds() == ["missing"]
+
+
 def test_a_closing_scope_does_not_take_one_sides_times_for_the_others() -> None:
     """The candidate is late, and keeps its lateness: what the reference matched is as old as it says."""
     stream = driver(PROVES, order="{per_key: [k]}")
