@@ -23,6 +23,19 @@ from twinstream import errors
 
 DEFAULT_BIND = "127.0.0.1:8080"
 
+_POSITIONS = "positions are those of the checkpoint, and no other group may be disturbed"
+_OWN = {
+    "bootstrap.servers": "it is the setting `brokers`",
+    "metadata.broker.list": "it is the setting `brokers`",
+    "group.id": _POSITIONS,
+    "enable.auto.commit": _POSITIONS,
+    "enable.auto.offset.store": _POSITIONS,
+    "auto.offset.reset": "a lost range must be heard of, and not be skipped",
+    "enable.partition.eof": "it tells that everything is read",
+    "statistics.interval.ms": "it tells whether Kafka answers",
+}
+"""Properties of librdkafka on which the service relies, each with the reason."""
+
 
 class Settings(BaseSettings):
     """What the service needs to know beside its comparison files.
@@ -63,6 +76,21 @@ class Settings(BaseSettings):
                 f"{read_from!r} is not earliest, latest or a time with its zone, like 2026-01-01T00:00:00Z"
             )
         return read_from
+
+    @field_validator("brokers")
+    @classmethod
+    def _named(cls, brokers: str) -> str:
+        if not brokers.strip():
+            raise ValueError("no broker is named: give HOST:PORT[,HOST:PORT…]")
+        return brokers
+
+    @field_validator("kafka")
+    @classmethod
+    def _free(cls, kafka: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
+        for name in kafka:
+            if name in _OWN:
+                raise ValueError(f"`kafka`: {name} is not free: {_OWN[name]}")
+        return kafka
 
     @field_validator("bind")
     @classmethod

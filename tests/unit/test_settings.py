@@ -36,6 +36,16 @@ def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
+        ({"brokers": " "}, "flag --brokers: no broker is named: give HOST:PORT"),
+        ({"kafka": {"auto.offset.reset": "latest"}}, "`kafka`: auto.offset.reset is not free: a lost range"),
+        (
+            {"kafka": {"group.id": "ads"}},
+            "`kafka`: group.id is not free: positions are those of the checkpoint",
+        ),
+        (
+            {"kafka": {"bootstrap.servers": "b:1"}},
+            "bootstrap.servers is not free: it is the setting `brokers`",
+        ),
         ({"memory_limit": "much"}, "flag --memory-limit: could not parse value and unit from byte string"),
         ({"bind": "0.0.0.0:80"}, "flag --bind: '0.0.0.0:80' is not a loopback address"),
         ({"bind": "localhost"}, "flag --bind: 'localhost' is not HOST:PORT"),

@@ -23,7 +23,8 @@ from twinstream.errors import SourceError
 from twinstream.ports import Topic
 
 LOOK_SECONDS = 10.0
-TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 3.0
+"""Shorter than the silence after which a status is stale: at the start nothing else is done meanwhile."""
 _CLEANUP = "cleanup.policy"
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
@@ -67,7 +68,7 @@ class TopicsAdmin:
         try:
             found = {place.partition: future.result().offset for place, future in asked.items()}
         except KafkaException as error:
-            raise _silent(name, error) from None
+            raise self._silent(name, error) from None
         return {
             partition: topic.ends[partition] if offset < 0 else offset
             for partition, offset in sorted(found.items())
@@ -81,13 +82,17 @@ class TopicsAdmin:
                 raise SourceError(f"kafka settings: {error.args[0].str()}") from None
         return self._client
 
+    def _silent(self, name: str, error: KafkaException) -> SourceError:
+        brokers = self._config["bootstrap.servers"]
+        return SourceError(f"kafka at {brokers} does not answer for topic {name}: {error.args[0].str()}")
+
     def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
         try:
             topic = described.result()
         except KafkaException as error:
             if error.args[0].code() in _ABSENT:
                 return None
-            raise _silent(name, error) from None
+            raise self._silent(name, error) from None
         places = [TopicPartition(name, partition.id) for partition in topic.partitions]
         asked = [
             client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
@@ -99,7 +104,7 @@ class TopicsAdmin:
                 {place.partition: future.result() for place, future in each.items()} for each in asked
             )
         except KafkaException as error:
-            raise _silent(name, error) from None
+            raise self._silent(name, error) from None
         return Topic(
             str(topic.topic_id),
             {partition: found.offset for partition, found in sorted(first.items())},
@@ -117,10 +122,6 @@ def _policy(client: AdminClient, name: str) -> str | None:
         return str(future.result()[_CLEANUP].value)
     except KafkaException:
         return None
-
-
-def _silent(name: str, error: KafkaException) -> SourceError:
-    return SourceError(f"kafka does not answer for topic {name}: {error.args[0].str()}")
 
 
 class Watch:

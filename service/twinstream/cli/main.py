@@ -16,6 +16,7 @@ from twinstream.errors import TwinstreamError
 
 COMMANDS = {
     "check": "Compare two recorded outputs, or a trace of both.",
+    "divergences": "List what the service has found to differ.",
     "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Show what a comparison file amounts to, and what is doubtful in it.",

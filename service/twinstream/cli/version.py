@@ -6,8 +6,14 @@ from importlib.metadata import version as installed
 
 import click
 
+from twinstream.cli.output import print_json
+
 
 @click.command(help="Print the version.")
-def version() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
+def version(as_json: bool) -> None:
     """Print the version on standard output."""
-    click.echo(installed("twinstream"))
+    if as_json:
+        print_json({"version": installed("twinstream")})
+    else:
+        click.echo(installed("twinstream"))

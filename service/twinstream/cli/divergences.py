@@ -1,0 +1,60 @@
+"""`twinstream divergences`: what the service has found to differ in one comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from twinstream.cli.client import ask, service_option
+from twinstream.cli.output import print_divergence, print_json
+from twinstream.status import DIVERGENCE_KINDS
+
+PAGE = 500
+"""The most that the service gives at once."""
+
+
+@click.command(
+    help="""List the divergences of a comparison, newest first.
+
+\b
+  twinstream divergences ads-views
+  twinstream divergences ads-views --kind missing --limit 10
+  twinstream divergences ads-views --json | jq -r '.items[].id'
+
+NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the exact
+counts. Values of fields that `show` does not name are masked.
+
+Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be reached.
+"""
+)
+@click.argument("name")
+@click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
+def divergences(name: str, kind: str | None, limit: int, service: str, as_json: bool) -> int:
+    """Print the divergences of one comparison."""
+    found = _listing(service, name, kind, limit)
+    if as_json:
+        print_json(found)
+        return 0
+    for place, report in enumerate(found["items"]):
+        if place:
+            click.echo()
+        print_divergence(report)
+    return 0
+
+
+def _listing(service: str, name: str, kind: str | None, limit: int) -> dict[str, Any]:
+    """At most `limit` of them, asked for page by page; `next` is the cursor of what is left."""
+    query: dict[str, Any] = {} if kind is None else {"kind": kind}
+    items: list[dict[str, Any]] = []
+    while True:
+        asked = urlencode({**query, "limit": min(limit - len(items), PAGE)})
+        page = ask(service, f"/comparisons/{name}/divergences?{asked}")
+        items += page["items"]
+        if page["next"] is None or len(items) >= limit:
+            return {"items": items, "next": page["next"]}
+        query["cursor"] = page["next"]

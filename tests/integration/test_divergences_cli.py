@@ -1,0 +1,80 @@
+"""`twinstream divergences` as a user runs it, on a running service; and the version."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import Served, served
+from tests.support.statuses import NAME, divergence, expectation, status
+from twinstream.api.board import Board
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+FOUND = 600
+"""More than the service gives at once."""
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=60, check=False)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in out + err
+    return done.returncode, out, err
+
+
+@pytest.fixture
+def service() -> Iterator[Served]:
+    with served(Board(stale_after_seconds=60)) as service:
+        service.call(lambda: service.board.expect(expectation()))
+        found = [divergence(f"d-{number}") for number in range(FOUND)]
+        service.publish(status(at=datetime.now(UTC)), *found, divergence("m-1", kind="missing"))
+        yield service
+
+
+def test_all_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_once(
+    service: Served,
+) -> None:
+    code, out, err = run("divergences", NAME, "--service", service.url, "--limit", "1000", "--json")
+    assert (code, err) == (0, "")
+    listing = json.loads(out)
+    assert [each["id"] for each in listing["items"]] == ["m-1", *(f"d-{n}" for n in reversed(range(FOUND)))]
+    assert listing["next"] is None
+
+
+def test_they_are_told_as_a_person_reads_them_and_picked_by_kind(service: Served) -> None:
+    code, out, err = run("divergences", NAME, "--service", service.url, "--kind", "missing")
+    assert (code, err) == (0, "")
+    assert out.startswith("missing · ")
+    assert "id m-1" in out.splitlines()[0]
+    code, out, _ = run("divergences", NAME, "--service", service.url, "--limit", "2", "--json")
+    listing = json.loads(out)
+    assert ([each["id"] for each in listing["items"]], code) == (["m-1", f"d-{FOUND - 1}"], 0)
+    assert listing["next"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("nobody",), 2, "There is no comparison 'nobody'"),
+        ((NAME, "--kind", "odd"), 2, "'odd' is not one of"),
+        ((NAME, "--limit", "0"), 2, "0 is not in the range"),
+        ((NAME, "--service", "http://127.0.0.1:1"), 4, "cannot be reached"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_and_an_exit_code(
+    service: Served, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    found, out, err = run("divergences", "--service", service.url, *arguments)
+    assert (found, out) == (code, "")
+    assert said in err
+
+
+def test_the_version_is_told_to_programs_too() -> None:
+    code, out, _ = run("version", "--json")
+    assert code == 0
+    assert run("version")[1].strip() == json.loads(out)["version"]
