@@ -305,6 +305,23 @@ def test_another_number_of_shards_goes_on_with_the_state() -> None:
     assert team.shelf.in_effect == Layout(3, 1)
 
 
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_what_a_shard_that_saved_nothing_has_not_taken_is_taken_with_another_number(late: int) -> None:
+    team = Team(shards=3, by="key")
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    for number, worker in enumerate(workers):
+        if number == late:
+            team.shelf.storage(Layout(1, 3), late).stored = NOTHING
+        else:
+            worker.stop()
+    team.shelf.storage(Layout(1, 3), late).lease = None
+    team.shards = 2
+    status = team.view(team.started()).status
+    assert (status.matched, status.accounts.reference.consumed) == (24, 24)
+
+
 def test_an_end_while_the_state_is_dealt_leaves_what_was_in_effect() -> None:
     team = Team(shards=1)
     write_all(team, 8)

@@ -45,7 +45,7 @@ class Redealing:
             base, *deltas = map(checkpoint.decode, one.bodies)
             states.append(snapshot.merged(base, deltas))
         try:
-            return self._dealt(heads, states, used, len(stored), shards)
+            return self._dealt(heads, states, stored, shards)
         except dealing.Undealt as why:
             raise Unready(
                 f"the stored state is that of --shards {len(stored)} and cannot be dealt to {shards}, since "
@@ -53,7 +53,7 @@ class Redealing:
             ) from None
 
     def _dealt(
-        self, heads: list[Head], states: list[dict[str, Any]], used: list[Stored], before: int, shards: int
+        self, heads: list[Head], states: list[dict[str, Any]], stored: Sequence[Stored], shards: int
     ) -> list[Checkpoint | None]:
         codec, counts = Codec(self._spec), _partitions(heads[0])
         if any(self._behind(head, codec) for head in heads):
@@ -67,13 +67,12 @@ class Redealing:
             return deal.number(codec.form_again(record)) if way == "key" else partition % shards
 
         shares = dealing.dealt(states, shards, shard_of)
-        reached = [_positions(head["positions"]) for head in heads]
-        reached += [{side: {} for side in Side}] * (before - len(heads))
+        reached = [_reached(one) for one in stored]
         owns = [
             lambda partition, number=number: way != "partition" or partition % shards == number
             for number in range(shards)
         ]
-        reports = self._reports(used, shares)
+        reports = self._reports(stored, shares)
         checkpoints: list[Checkpoint | None] = []
         for number, share in enumerate(shares):
             head = _head(heads, reached, owns[number], first=number == 0)
@@ -88,7 +87,7 @@ class Redealing:
             return bool(head.get("rereading"))
         return not taken_of(head["taken"], self._spec, codec).over(_positions(head["positions"]))
 
-    def _reports(self, used: Sequence[Stored], shares: Sequence[dict[str, Any]]) -> list[dict[str, bytes]]:
+    def _reports(self, stored: Sequence[Stored], shares: Sequence[dict[str, Any]]) -> list[dict[str, bytes]]:
         """The divergences of each shard: those that it may complete, and with shard 0 all others."""
         whose = {
             (NAMES[side], partition, offset): number
@@ -98,7 +97,7 @@ class Redealing:
             for partition, offset in zip(columns["partitions"], columns["offsets"], strict=True)
         }
         found: list[dict[str, bytes]] = [{} for _ in shares]
-        for key, text in chain.from_iterable(one.divergences.items() for one in used):
+        for key, text in chain.from_iterable(one.divergences.items() for one in stored):
             positions = DivergenceReport.model_validate_json(text).positions
             places = [
                 (name, position.partition, position.offset)
@@ -123,6 +122,13 @@ def taken_of(state: list[Any], spec: Spec, codec: Codec) -> Taken:
 def _partitions(head: Head) -> tuple[int, int]:
     counts = {side: len(partitions) for side, _, partitions, _ in head["topics"]}
     return counts[Side.LEFT], counts[Side.RIGHT]
+
+
+def _reached(stored: Stored) -> dict[Side, dict[int, int]]:
+    """How far a shard had come: nowhere, where it has saved nothing."""
+    if stored.sequence is None:
+        return {side: {} for side in Side}
+    return _positions(checkpoint.decode(stored.head)["positions"])
 
 
 def _positions(pairs: Sequence[Any]) -> dict[Side, dict[int, int]]:
