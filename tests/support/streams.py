@@ -119,6 +119,8 @@ class Driver:
     def findings(self) -> list[Divergence]:
         """The divergences of closed scopes so far, each as it was found last."""
         self.closed.update((found.number, found) for found in self.comparison.take_closed())
+        for number in self.comparison.take_tainted():
+            self.closed[number] = self.closed[number]._replace(tainted=True)
         return list(self.closed.values())
 
     def kinds(self) -> list[str]:

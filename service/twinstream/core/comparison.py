@@ -116,6 +116,11 @@ class Comparison:
         return self.diverged_at is not None
 
     @property
+    def diverged_for_sure(self) -> bool:
+        """Whether such a difference is proven in what was vouched for."""
+        return self.diverged_at is not None and self.diverged_at <= self.ledger.vouched_at
+
+    @property
     def in_dispute(self) -> bool:
         """Whether something differs that may turn out to be a known difference."""
         return self.disputed_at is not None or any(scope.disputed for scope in self.scopes)
@@ -326,6 +331,19 @@ class Comparison:
         """
         if len(self.holes) < HOLES_LIMIT:
             self.holes.append(hole)
+
+    def vouch(self, moment: int) -> None:
+        """What was fed up to a moment is what was to be compared; of what came later nobody knows yet."""
+        self.ledger.vouch(moment)
+
+    def disown(self) -> None:
+        """Some of what was fed behind what is vouched for is not what was to be compared.
+
+        So what was found since decides nothing. The driver says as a hole what it is that was not compared.
+        """
+        self.ledger.disown()
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or scope.moment > self.ledger.vouched_at
 
     def _watch_partition(self, side: Side, run: Run) -> None:
         for stray in self._homes[side].strays(run.forms, run.partition):
@@ -574,6 +592,10 @@ class Comparison:
     def take_closed(self) -> list[Divergence]:
         """The divergences of closed scopes since the last call; one found again has its number."""
         return self.ledger.take_closed()
+
+    def take_tainted(self) -> list[int]:
+        """The numbers of divergences taken before that were found to decide nothing since the last call."""
+        return self.ledger.take_tainted()
 
     def provisional(self) -> list[Divergence]:
         """The best explanations of the scopes that are still open, and what faces a side that has ended."""

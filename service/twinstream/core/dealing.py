@@ -14,6 +14,7 @@ from typing import Any
 
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
+from twinstream.core.ledger import EVERYTHING
 
 ShardOf = Callable[[bytes, int], int]
 """The shard of an event, from its record and its partition."""
@@ -24,6 +25,7 @@ SUMMED = ("accounts", "matched", "matched_by_kind", "found_by_kind", "closed_by_
 SHARED = (
     "ended",
     "moments",
+    "doubts",
     "overflowing",
     "holes",
     "first_unverifiable",
@@ -132,6 +134,7 @@ def _common(states: Sequence[State]) -> State:
         "matched": 0,
         "matched_by_kind": {},
         "moments": [max(state["moments"][0] for state in states), None, None],
+        "doubts": {"vouched_at": EVERYTHING, "not_vouched_for": [], "held": []},
         "overflowing": any(state["overflowing"] for state in states),
         "holes": [list(hole) for hole in dict.fromkeys(tuple(hole) for s in states for hole in s["holes"])],
         "closed_by_kind": {},
@@ -180,8 +183,16 @@ def _count(states: Sequence[State], shares: Sequence[State]) -> None:
         share["closed_by_kind"] = dict(_kinds_of_strays(share))
         closed.subtract(share["closed_by_kind"])
     first["closed_by_kind"] = {kind: closed[kind] for kind in KINDS if closed[kind]}
-    proven = [state["moments"][1] for state in states if state["moments"][1] is not None]
-    first["moments"][1] = min(proven, default=None)
+    proven = [state for state in states if state["moments"][1] is not None]
+    first["moments"][1] = min((state["moments"][1] for state in proven), default=None)
+    if proven and not any(map(_for_sure, proven)):
+        first["doubts"]["vouched_at"] = first["moments"][1] - 1
+
+
+def _for_sure(state: State) -> bool:
+    """Whether the difference that was proven in it lies in what was vouched for."""
+    doubts = state.get("doubts")
+    return not doubts or bool(state["moments"][1] <= doubts["vouched_at"])
 
 
 def _sum(parts: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Account
 from twinstream.core.events import Event, Side
@@ -23,8 +23,10 @@ from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.strays import Strays
 
-FOUND_LIMIT = 10_000
-"""So many differences are shown as tainted where what was held is dropped."""
+DOUBTED_LIMIT = 10_000
+"""So many differences are shown as tainted where they turn out to decide nothing."""
+EVERYTHING = 1 << 62
+"""The moment up to which all is vouched for where nobody doubts what is fed."""
 
 
 class Divergence(NamedTuple):
@@ -48,6 +50,10 @@ class Ledger:
     `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
     `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
     by now. `diverged_at` is the earliest moment of a difference that no hole lies before.
+
+    A difference that was found may decide nothing after all, and is then tainted: one that is held for open
+    batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
+    the ledger keeps the numbers.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -66,8 +72,11 @@ class Ledger:
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.diverged_at: int | None = None
         self.retries = None if rules.replay_horizon is None else Retries(rules.replay_horizon)
+        self.vouched_at = EVERYTHING
         self._closed: list[Divergence] = []
-        self._found_while_held: list[Divergence] = []
+        self._found_while_held: list[int] = []
+        self._not_vouched_for: list[tuple[int, int]] = []
+        self._tainted: list[int] = []
 
     def unmatched(self, side: Side) -> int:
         """How many events of a side are not settled."""
@@ -133,7 +142,7 @@ class Ledger:
         if not tainted:
             self.diverge(moment)
         if len(events) == 2 or not self._complete(finding):
-            self._add(finding, tainted=tainted)
+            self._add(finding, moment, tainted=tainted)
 
     def diverge(self, moment: int) -> None:
         """A difference that counts was proven at a moment; while batches are open it is held."""
@@ -146,24 +155,79 @@ class Ledger:
         if moment is not None:
             self.stand(moment)
         else:
-            self._closed += [divergence._replace(tainted=True) for divergence in found]
+            self._taint(found)
 
     def stand(self, moment: int) -> None:
         """A difference that was proven at a moment counts."""
         self.diverged_at = moment if self.diverged_at is None else min(self.diverged_at, moment)
 
-    def _add(self, finding: Finding, *, tainted: bool) -> None:
+    def _add(self, finding: Finding, moment: int, *, tainted: bool) -> None:
         divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
         self.closed_by_kind[finding.kind] += 1
         self.found_by_kind[finding.kind] += 1
         self._closed.append(divergence)
         is_held = self.retries is not None and self.retries.held_at is not None
-        if is_held and not tainted and len(self._found_while_held) < FOUND_LIMIT:
-            self._found_while_held.append(divergence)
+        if is_held and not tainted and len(self._found_while_held) < DOUBTED_LIMIT:
+            self._found_while_held.append(divergence.number)
+        if moment > self.vouched_at and not tainted and len(self._not_vouched_for) < DOUBTED_LIMIT:
+            self._not_vouched_for.append((moment, divergence.number))
         alone = finding.left is None or finding.right is None
         if alone:
             strays = self.strays if self._depends(finding.event) else self.lone
             strays.note(finding.side, self._rules.letter(finding.event), divergence)
+
+    # -- what may decide nothing after all -----------------------------------------------------------------
+
+    def vouch(self, moment: int) -> None:
+        """What was fed up to a moment is what was to be compared."""
+        self.vouched_at = moment
+        self._not_vouched_for = [found for found in self._not_vouched_for if found[0] > moment]
+
+    def disown(self) -> None:
+        """What nobody has vouched for was not to be compared: what was found in it decides nothing."""
+        found, self._not_vouched_for = self._not_vouched_for, []
+        self._taint([number for _, number in found])
+        if self.diverged_at is not None and self.diverged_at > self.vouched_at:
+            self.diverged_at = None
+        if self.retries is not None and self.retries.drop_held(self.vouched_at):
+            self._found_while_held = []
+
+    def _taint(self, numbers: Sequence[int]) -> None:
+        self._tainted += numbers
+        gone = set(numbers)
+
+        def known(divergence: Divergence) -> Divergence:
+            return divergence._replace(tainted=True) if divergence.number in gone else divergence
+
+        self._closed = list(map(known, self._closed))
+        self.strays.amend(known)
+        self.lone.amend(known)
+
+    @property
+    def doubted(self) -> set[int]:
+        """The numbers of the differences that may be tainted yet."""
+        return {*self._found_while_held, *(number for _, number in self._not_vouched_for)}
+
+    def take_tainted(self) -> list[int]:
+        """The numbers of differences that were found to decide nothing since the last call."""
+        tainted, self._tainted = self._tainted, []
+        return tainted
+
+    def doubts(self) -> dict[str, Any]:
+        """What `doubted` comes from, for a snapshot."""
+        return {
+            "vouched_at": self.vouched_at,
+            "not_vouched_for": [list(found) for found in self._not_vouched_for],
+            "held": list(self._found_while_held),
+        }
+
+    def restore_doubts(self, state: dict[str, Any]) -> None:
+        """Take over `doubts`."""
+        self.vouched_at = state["vouched_at"]
+        self._not_vouched_for = [(moment, number) for moment, number in state["not_vouched_for"]]
+        self._found_while_held = list(state["held"])
+
+    # -- one event that is found twice ---------------------------------------------------------------------
 
     def _depends(self, event: Event) -> bool:
         """Whether an event depends on anything; on barriers all do, also on those with copies."""

@@ -30,6 +30,14 @@ class Retries:
         self.held_at = moment if self.held_at is None else min(self.held_at, moment)
         return True
 
+    def drop_held(self, moment: int) -> bool:
+        """Hold nothing any more that was proven after a moment; whether something was dropped."""
+        if self.held_at is None or self.held_at <= moment:
+            return False
+        self.held_at = None
+        self._held_for.clear()
+        return True
+
     def new_of(self, side: Side, run: Run, canonical: Canonical) -> Run:
         """The records of a run that are new: what is left are replays. Complexity: about 3 µs a record."""
         if run.attempts is None:

@@ -133,6 +133,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "holes": [list(hole) for hole in comparison.holes],
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
+        "doubts": comparison.ledger.doubts(),
         "strays": _strays(comparison.ledger.strays, whole=whole),
         "lone": _strays(comparison.ledger.lone, whole=whole),
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
@@ -170,6 +171,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         dict(state["first_unverifiable"][1]),
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
+    if state.get("doubts"):
+        comparison.ledger.restore_doubts(state["doubts"])
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
     if comparison.retries is not None and state.get("replays"):

@@ -8,7 +8,7 @@ remembered for a while, and a later leftover of the other side that equals it co
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from twinstream.core.events import Side
@@ -51,6 +51,13 @@ class Strays(Generic[T]):
             del self._waiting[side][letter]
         self._order[side].remove(letter)
         return stray
+
+    def amend(self, known: Callable[[T], T]) -> None:
+        """Replace each leftover by what is known of it by now. Complexity: O(limit)."""
+        for strays in self._waiting:
+            for letter, waiting in strays.items():
+                strays[letter] = deque(map(known, waiting))
+        self._changed = True
 
     def take_changed(self) -> bool:
         """Whether anything was noted or claimed since the last call."""

@@ -118,6 +118,8 @@ class Check:
     def _found(self) -> list[Divergence]:
         """Every divergence, as it was found last."""
         closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
+        for number in self.comparison.take_tainted():
+            closed[number] = closed[number]._replace(tainted=True)
         return [*closed.values(), *self.comparison.provisional()]
 
     def _decided_at(self) -> int | None:

@@ -394,9 +394,30 @@ def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted() -> None:
     assert [divergence.tainted for divergence in found] == [False]
     assert reader.comparison.take_closed() == []
     reader.read(RIGHT, [value("2/y/0.0", 1)])
-    (again,) = reader.comparison.take_closed()
-    assert again == found[0]._replace(tainted=True)
+    assert reader.comparison.take_tainted() == [found[0].number]
     assert not reader.comparison.is_held
+
+
+def test_differences_of_a_batch_that_ends_as_a_hole_are_tainted_also_over_a_restart() -> None:
+    reader = Reader(replays("total"))
+    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
+    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
+    reader.comparison.review()
+    (found,) = reader.comparison.take_closed()
+    reader.restart()
+    reader.read(RIGHT, [value("2/y/0.0", 1)])
+    assert reader.comparison.take_tainted() == [found.number]
+
+
+def test_what_a_dropped_difference_is_completed_by_is_tainted_too() -> None:
+    reader = Reader(replays("total"))
+    reader.read(LEFT, [value("1/e/0.0", number) for number in range(40)])
+    reader.read(RIGHT, [value("1/x/0.0", 99), *(value("1/y/0.0", number) for number in range(40))])
+    reader.comparison.review()
+    reader.comparison.take_closed()
+    reader.read(RIGHT, [value("2/y/0.0", 1)])
+    strays = [stray for side in Side for stray in reader.comparison.ledger.strays.all(side)]
+    assert [stray.tainted for stray in strays] == [True]
 
 
 def test_a_policy_that_is_strict_remembers_nothing() -> None:

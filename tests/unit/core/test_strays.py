@@ -50,3 +50,11 @@ def test_all_are_told_oldest_first_and_equal_ones_each() -> None:
     assert list(strays.all(LEFT)) == [0, 1, 2, 3]
     strays.claim(LEFT, "b")
     assert list(strays.all(LEFT)) == [1, 2, 3]
+
+
+def test_what_is_known_by_now_takes_the_place_of_what_was_known() -> None:
+    strays = noted("a", "b", "a")
+    strays.take_changed()
+    strays.amend(lambda number: number * 10)
+    assert list(strays.all(LEFT)) == [0, 10, 20]
+    assert strays.take_changed()
