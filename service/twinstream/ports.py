@@ -82,6 +82,16 @@ class Topic(NamedTuple):
     cleanup_policy: str | None
 
 
+class Seen(NamedTuple):
+    """A look at both topics, None for one that is not there; looks are numbered from 1 as they begin.
+
+    A look that found the ids and the partitions of the one before has its `topics`: the very same object.
+    """
+
+    number: int
+    topics: Mapping[Side, Topic | None]
+
+
 class Mark(NamedTuple):
     """What a consumer group remembers of a partition: the next offset to read, and a note."""
 
@@ -116,11 +126,18 @@ class Source(Protocol):
         """The offsets below which nothing is to be read, where that was asked for. Raises SourceError."""
         ...
 
-    def seen(self) -> Mapping[Side, Topic | None]:
-        """Both topics as last looked at, None for one that is not there; it asks nobody.
+    def seen(self) -> Seen:
+        """The last look; it asks nobody.
 
-        After `assign` the source looks by itself once in a while. Each look is an object of its own; before
-        the first it is empty.
+        After `assign` the source looks by itself once in a while, and when it is asked to. Before the first
+        look its number is 0, and no topic is in it.
+        """
+        ...
+
+    def look(self) -> int:
+        """Have the topics looked at soon, and wait for nothing: the number of a look that begins only now.
+
+        Where it does not come to that, a look of a higher number will do.
         """
         ...
 

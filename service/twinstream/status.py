@@ -215,8 +215,8 @@ class DivergenceReport(Frozen):
     """One divergence as the API and the page show it.
 
     `reference` and `candidate` are the values of the events (masked but for the fields that the spec shows),
-    None where that side has none. `provisional` is true while its scope is open: it may then still be
-    replaced. `fields` maps each differing path to both values.
+    None where that side has none. `provisional` is true while it may still be replaced or withdrawn: until
+    its scope has closed, and it is saved. `fields` maps each differing path to both values.
     """
 
     id: str
@@ -243,4 +243,11 @@ class Withdrawn(Frozen):
     comparison: str
 
 
-Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn
+class Resumed(Frozen):
+    """A matcher begins with what is saved: of all divergences reported before, only these stand, by id."""
+
+    comparison: str
+    divergences: tuple[str, ...]
+
+
+Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn | Resumed

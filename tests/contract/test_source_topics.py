@@ -45,7 +45,7 @@ def _begun(opened: Opened) -> None:
 
 def _seen(opened: Opened) -> Topic:
     """The candidate's topic as the source sees it by itself."""
-    topic = eventually(lambda: opened.source.seen().get(Side.RIGHT), what="the topic is seen")
+    topic = eventually(lambda: opened.source.seen().topics.get(Side.RIGHT), what="the topic is seen")
     assert topic is not None
     return topic
 
@@ -60,7 +60,40 @@ def test_a_topic_is_described_by_its_offsets_its_first_time_and_how_it_is_cleane
 
 
 def test_nothing_is_seen_before_the_topics_are_read(opened: Opened) -> None:
-    assert opened.source.seen() == {}
+    assert opened.source.seen() == (0, {})
+
+
+def test_a_look_that_is_asked_for_comes_soon_and_begins_after_that(opened: Opened) -> None:
+    _begun(opened)
+    _seen(opened)
+    for _ in range(3):
+        number = opened.source.look()
+        assert opened.source.seen().number <= number
+        eventually(lambda at_least=number: opened.source.seen().number >= at_least, what="the look")
+
+
+def test_a_look_that_finds_no_change_has_the_topics_of_the_one_before(opened: Opened) -> None:
+    _begun(opened)
+    _seen(opened)
+    before = opened.source.seen().topics
+    number = opened.source.look()
+    eventually(lambda: opened.source.seen().number >= number, what="the look")
+    assert opened.source.seen().topics == before
+
+
+def test_a_look_that_is_asked_for_sees_that_a_topic_was_created_anew_and_that_it_is_gone(
+    opened: Opened,
+) -> None:
+    _begun(opened)
+    before = _seen(opened).id
+    opened.topics.create_anew(Side.RIGHT)
+    number = opened.source.look()
+    eventually(lambda: opened.source.seen().number >= number, what="the look")
+    assert _seen(opened).id != before
+    opened.topics.delete(Side.RIGHT)
+    number = opened.source.look()
+    eventually(lambda: opened.source.seen().number >= number, what="the look")
+    assert opened.source.seen().topics[Side.RIGHT] is None
 
 
 def test_a_topic_that_is_left_alone_stays_the_same(opened: Opened) -> None:
@@ -80,7 +113,7 @@ def test_a_topic_created_anew_is_another_one(opened: Opened) -> None:
 def test_a_topic_that_is_gone_is_seen_as_none_and_named_to_who_asks(opened: Opened) -> None:
     _begun(opened)
     opened.topics.delete(Side.RIGHT)
-    eventually(lambda: opened.source.seen().get(Side.RIGHT, 1) is None, what="it is gone")
+    eventually(lambda: opened.source.seen().topics.get(Side.RIGHT, 1) is None, what="it is gone")
     with pytest.raises(SourceError, match="there is no such topic"):
         opened.source.topics()
 

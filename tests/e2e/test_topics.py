@@ -76,6 +76,21 @@ def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets
     assert service.matchers() == matchers, "it goes on and does not crash"
 
 
+def test_what_came_out_of_a_topic_created_anew_is_never_held_against_a_side(passing: Case) -> None:
+    service, writer, topics = passing
+    topics.create_anew(Side.RIGHT)
+    write = writer()
+    for number in range(150):
+        write.candidate(number % 10, 1000 + number)
+        write.reference(number % 10, 100 + number)
+    write.flush()
+    _hole(service, "was deleted and created anew")
+    status = service.get("")
+    assert status["verdict"] == "INCONCLUSIVE", "a difference that was called proven stays"
+    assert status["divergences"]["total"] > 0
+    assert all(found["tainted"] for found in service.get("/divergences")["items"])
+
+
 def test_a_topic_created_anew_while_the_service_was_away_is_a_hole(passing: Case) -> None:
     service, writer, topics = passing
     service.stop()

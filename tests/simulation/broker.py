@@ -8,10 +8,12 @@ from tests.simulation.inputs import Input, Row
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Marks, Positions, Topic
+from twinstream.ports import Batch, Gap, Marks, Positions, Seen, Topic
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
+LOOK_TAKES_SECONDS = 2.0
+"""At most."""
 SLOW = (0.0, 0.1, 0.5)
 
 
@@ -78,7 +80,8 @@ class SimulatedSource:
         self._slow = scheduler.one_of(SLOW) if fickle else 0.0
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
         self._trouble = False
-        self._seen: Mapping[Side, Topic | None] = {}
+        self._seen = Seen(0, {})
+        self._asked = 0
         self._looks_at = float("inf")
 
     def topics(self) -> Mapping[Side, Topic]:
@@ -104,12 +107,19 @@ class SimulatedSource:
         """Everything may be read."""
         return None
 
-    def seen(self) -> Mapping[Side, Topic | None]:
-        """Both topics as of a look, which it takes now and then while the broker answers."""
+    def seen(self) -> Seen:
+        """A look, which it takes now and then, and when it is asked to, while the broker answers."""
         if not self._broker.away and self._scheduler.now >= self._looks_at:
             self._looks_at = self._scheduler.now + LOOK_SECONDS
-            self._seen = {side: self._broker.described(side) for side in Side}
+            self._seen = Seen(self._asked, {side: self._broker.described(side) for side in Side})
         return self._seen
+
+    def look(self) -> int:
+        """Look soon."""
+        delay = self._scheduler.seconds(0.0, LOOK_TAKES_SECONDS) if self.fickle else 0.0
+        self._looks_at = min(self._looks_at, self._scheduler.now + delay)
+        self._asked += 1
+        return self._asked
 
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Read one more partition."""

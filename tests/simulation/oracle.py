@@ -138,6 +138,8 @@ class Oracle:
             self._heard_at[process.token] = self._world.scheduler.now
             self._world.scheduler.note(f"  {process.token} says {_line(publication)}")
             self._check(process, publication)
+        elif isinstance(publication, DivergenceReport) and not publication.provisional:
+            self._check_final(process, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
         positions = {
@@ -171,6 +173,11 @@ class Oracle:
             return 0
         gone = {partition: min(first[partition], at) for partition, at in positions[side].items()}
         return self._world.given.truth.written(side, gone)
+
+    def _check_final(self, process: Process, report: DivergenceReport) -> None:
+        stored = self._world.server.copy().load().divergences
+        if report.id not in stored and process.losses_before == self.losses:
+            self.violated(f"{process.token} reports {report.id} for good, which the store does not hold")
 
     def _check_diverged(self, process: Process, positions: Positions) -> None:
         given = self._world.given

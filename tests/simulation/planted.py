@@ -93,6 +93,16 @@ class SaysItBeforeItIsSaved(Worker):
         super()._publish_status()
 
 
+class ReportsBeforeItSaves(Worker):
+    """What a closed scope found is reported for good when it is found."""
+
+    def _checkpoint(self) -> None:
+        unsaved = self._reports.unsaved
+        self._reports.saved(set())
+        self._reports.unsaved = unsaved
+        super()._checkpoint()
+
+
 def commits_apart(seed: int) -> Failure | None:
     return simulate(seed, make=partial(CommitsApart, {}))
 
@@ -113,10 +123,15 @@ def says_it_before_it_is_saved(seed: int) -> Failure | None:
     return simulate(seed, make=SaysItBeforeItIsSaved)
 
 
+def reports_before_it_saves(seed: int) -> Failure | None:
+    return simulate(seed, make=ReportsBeforeItSaves)
+
+
 ALL = (
     commits_apart,
     reads_twice,
     fences_itself,
     takes_whatever_comes,
     says_it_before_it_is_saved,
+    reports_before_it_saves,
 )

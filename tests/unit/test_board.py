@@ -13,7 +13,7 @@ from twinstream.api.board import Board, UnknownComparisonError
 from twinstream.api.divergences import DivergenceLog
 from twinstream.api.mailbox import BoardEvent, Mailbox
 from twinstream.api.samples import Samples
-from twinstream.status import ComparisonStatus, Sides, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceCounts, Resumed, Sides, Withdrawn
 
 
 @pytest.fixture
@@ -143,6 +143,37 @@ def test_a_withdrawn_divergence_is_gone(board: Board) -> None:
     board.accept(divergence("a", provisional=True))
     board.accept(Withdrawn(id="a", comparison=NAME))
     assert board.divergences(NAME).get("a") is None
+
+
+def test_of_what_was_reported_before_only_what_a_new_matcher_begins_with_stands(board: Board) -> None:
+    board.accept(status())
+    for name in ("kept", "ghost"):
+        board.accept(divergence(name))
+    board.lost(NAME, "its matcher exited")
+    assert board.divergences(NAME).get("ghost") is not None, "it was saved, as far as anybody knows"
+    mailbox = board.subscribe()
+    board.accept(Resumed(comparison=NAME, divergences=("kept", "older")))
+    board.accept(divergence("older"))
+    assert {report.id for report in board.divergences(NAME).page(10).items} == {"kept", "older"}
+    board.accept(Resumed(comparison=NAME, divergences=()))
+    assert board.divergences(NAME).page(10).items == []
+    withdrawn = [event for event in drain(mailbox) if event.name == "withdrawn"]
+    assert sorted(event.subject for event in withdrawn) == ["ghost", "kept", "older"]
+
+
+def test_what_was_counted_is_never_less_also_while_a_matcher_has_not_taken_it_up_again(board: Board) -> None:
+    def counted(*missing: int) -> list[int]:
+        for seconds, number in enumerate(missing, start=len(told)):
+            counts = DivergenceCounts(total=number, by_kind={"missing": number})
+            board.accept(at(seconds).model_copy(update={"closed_divergences": counts}))
+            told.append(board.view(NAME).status.closed_divergences.by_kind["missing"])
+        return told
+
+    told: list[int] = []
+    assert counted(3, 0, 2, 4) == [3, 3, 3, 4]
+    board.lost(NAME, "its matcher exited")
+    assert counted(0)[-1] == 4
+    assert board.view(NAME).status.closed_divergences.total == 4
 
 
 def test_what_a_lost_matcher_said_provisionally_is_gone(board: Board) -> None:

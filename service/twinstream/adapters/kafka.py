@@ -29,7 +29,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Said, Topic
+from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Said, Seen, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
@@ -107,7 +107,7 @@ class KafkaSource:
         self._control = None if control is None else _ControlReader(control, config)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties)
-        self._watch = Watch(self._admin.look, look_seconds)
+        self._watch = Watch(self._admin.look, self._admin.is_as, look_seconds)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError when one is not there, or Kafka does not answer."""
@@ -138,9 +138,13 @@ class KafkaSource:
             return {side: topic.ends for side, topic in topics.items()}
         return {side: self._admin.offsets_at(side, topic, self._read_from) for side, topic in topics.items()}
 
-    def seen(self) -> Mapping[Side, Topic | None]:
-        """Both topics as its thread saw them last."""
+    def seen(self) -> Seen:
+        """The last look."""
         return self._watch.seen
+
+    def look(self) -> int:
+        """Have the topics looked at soon; the number of a look that begins only now."""
+        return self._watch.look()
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""

@@ -2,6 +2,10 @@
 
 The hot path sees records only. That a topic was deleted and created anew, has more partitions or is compacted
 now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
+
+Who wants to know that records were of the topics that it takes them for asks for a look (`Watch.look`), which
+begins when they are read already: ids never come back. It costs one question, about 2 ms on a broker nearby,
+as long as ids and partitions are what they were.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -20,9 +25,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Topic
+from twinstream.ports import Seen, Topic
 
 LOOK_SECONDS = 10.0
+"""Between whole looks, which see also how a topic is cleaned."""
+RETRY_SECONDS = 1.0
 TIMEOUT_SECONDS = 3.0
 """Shorter than the silence after which a status is stale: at the start nothing else is done meanwhile."""
 _CLEANUP = "cleanup.policy"
@@ -54,10 +61,23 @@ class TopicsAdmin:
 
     def look(self) -> Look:
         """Both topics as they are, None for one that is not there. Raises SourceError."""
-        client = self._connected()
-        names = TopicCollection(list(self._topics.values()))
-        described = client.describe_topics(names, request_timeout=TIMEOUT_SECONDS)
+        client, described = self._connected(), self._described()
         return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
+
+    def is_as(self, look: Look) -> bool:
+        """Whether both topics are those of a look, with its partitions. Raises SourceError."""
+        described = self._described()
+        return all(
+            topic is not None
+            and (found := self._found(name, described[name])) is not None
+            and str(found.topic_id) == topic.id
+            and {partition.id for partition in found.partitions} == topic.first.keys()
+            for topic, name in ((look[side], name) for side, name in self._topics.items())
+        )
+
+    def _described(self) -> dict[str, Future[Any]]:
+        names = TopicCollection(list(self._topics.values()))
+        return self._connected().describe_topics(names, request_timeout=TIMEOUT_SECONDS)
 
     def offsets_at(self, side: Side, topic: Topic, timestamp_ms: int) -> dict[int, int]:
         """By partition, the first record from that time or later; else the end. Raises SourceError."""
@@ -86,13 +106,19 @@ class TopicsAdmin:
         brokers = self._config["bootstrap.servers"]
         return SourceError(f"kafka at {brokers} does not answer for topic {name}: {error.args[0].str()}")
 
-    def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
+    def _found(self, name: str, described: Future[Any]) -> Any:
+        """A topic as Kafka describes it; None for one that is not there. Raises SourceError."""
         try:
-            topic = described.result()
+            return described.result()
         except KafkaException as error:
             if error.args[0].code() in _ABSENT:
                 return None
             raise self._silent(name, error) from None
+
+    def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
+        topic = self._found(name, described)
+        if topic is None:
+            return None
         places = [TopicPartition(name, partition.id) for partition in topic.partitions]
         asked = [
             client.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_SECONDS)
@@ -125,25 +151,54 @@ def _policy(client: AdminClient, name: str) -> str | None:
 
 
 class Watch:
-    """Looks once in a while, on a thread of its own; `seen` is what it saw last."""
+    """Looks once in a while, and when asked to, on a thread of its own; `seen` is what it saw last.
 
-    def __init__(self, look: Callable[[], Look], every_seconds: float = LOOK_SECONDS) -> None:
-        self._look, self._every_seconds = look, every_seconds
-        self._stopped = Event()
+    `is_as` tells whether a look would see what another one saw: then there is no need for a whole one.
+    """
+
+    def __init__(
+        self, look: Callable[[], Look], is_as: Callable[[Look], bool], every_seconds: float = LOOK_SECONDS
+    ) -> None:
+        self._look, self._is_as, self._every_seconds = look, is_as, every_seconds
+        self._wake = Event()
+        self._stopped = False
+        self._begun = 0
         self._thread = Thread(target=self._run, name="topics", daemon=True)
-        self.seen: Look = {}
+        self.seen = Seen(0, {})
 
     def start(self) -> None:
         """Begin to look."""
         self._thread.start()
 
+    def look(self) -> int:
+        """Look soon; the number of the next look that begins."""
+        following = self._begun + 1
+        self._wake.set()
+        return following
+
     def _run(self) -> None:
-        while not self._stopped.wait(self._every_seconds):
+        whole_at = monotonic() + self._every_seconds
+        while True:
+            self._wake.wait(max(0.0, whole_at - monotonic()))
+            if self._stopped:
+                return
+            # In this order: who asks from here on is told the number of a look that has not begun.
+            self._wake.clear()
+            self._begun += 1
+            whole = monotonic() >= whole_at
             try:
-                self.seen = self._look()
+                self.seen = Seen(self._begun, self._topics(whole=whole))
             except SourceError:
+                whole_at = monotonic() + RETRY_SECONDS
                 continue
+            if whole:
+                whole_at = monotonic() + self._every_seconds
+
+    def _topics(self, *, whole: bool) -> Look:
+        before = self.seen.topics
+        return before if before and not whole and self._is_as(before) else self._look()
 
     def stop(self) -> None:
         """Look no more. A question that is on its way is left alone."""
-        self._stopped.set()
+        self._stopped = True
+        self._wake.set()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Gap, Layout, Marks, Positions, Said, Stored, Topic
+from twinstream.ports import Batch, Checkpoint, Gap, Layout, Marks, Positions, Said, Seen, Stored, Topic
 from twinstream.spec.marks import Headers
 from twinstream.status import Publication
 
@@ -19,8 +19,9 @@ Row = tuple[bytes | None, int, Headers]
 class MemorySource:
     """Two topics as lists: ``source.append(side, partition, record, timestamp_ms)``.
 
-    While `down` is a sentence, reading fails as it does without a broker. What happens to a topic in Kafka
-    can be done to these: `retain`, `cut_off`, `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`.
+    While `down` is a sentence, reading fails as it does without a broker; while `looks` is False, no look at
+    the topics comes to an end. What happens to a topic in Kafka can be done to these: `retain`, `cut_off`,
+    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`.
     """
 
     def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
@@ -29,6 +30,9 @@ class MemorySource:
         self._batch = batch
         self._deleted: set[Side] = set()
         self._looking = False
+        self._asked = 0
+        self._seen = Seen(0, {})
+        self.looks = True
         self._control: list[bytes | None] = []
         self._next_said: int | None = None
         self.down: str | None = None
@@ -112,11 +116,20 @@ class MemorySource:
         at = self.read_from_ms
         return None if at is None else {side: topic.offsets_at(at) for side, topic in self._topics.items()}
 
-    def seen(self) -> Mapping[Side, Topic | None]:
+    def seen(self) -> Seen:
         """Both topics as they are now, once they are read."""
-        if self.down or not self._looking:
-            return {}
-        return {side: None if side in self._deleted else self._topics[side].described() for side in Side}
+        if self.looks and self._looking and not self.down:
+            topics = {
+                side: None if side in self._deleted else self._topics[side].described() for side in Side
+            }
+            unchanged = topics == self._seen.topics
+            self._seen = Seen(self._asked, self._seen.topics if unchanged else topics)
+        return self._seen
+
+    def look(self) -> int:
+        """The number of the next look; `seen` takes it."""
+        self._asked += 1
+        return self._asked
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""

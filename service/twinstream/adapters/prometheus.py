@@ -125,7 +125,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     undecodable = _counter("undecodable", "Records that are no event of the comparison.", "side")
     divergences = _counter(
         "divergences",
-        "Divergences found and finally classified; those of open scopes are not among them.",
+        "Divergences found, finally classified and saved; those of open scopes are not among them.",
         "kind",
     )
     unmatched = _gauge("unmatched", "Events without a partner so far.", "side")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,7 @@ from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
 from twinstream.api.gate import Answer, GateAnswer, gate
 from twinstream.api.mailbox import BoardEvent, Mailbox
-from twinstream.api.merging import merged
+from twinstream.api.merging import at_least, merged
 from twinstream.api.notices import (
     divergence_event,
     gate_event,
@@ -36,7 +36,7 @@ from twinstream.api.notices import (
     withdrawn_event,
 )
 from twinstream.api.samples import Sample, Samples
-from twinstream.status import ComparisonStatus, DivergenceReport, Publication, ShardStatus, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, Publication, Resumed, ShardStatus, Withdrawn
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 """A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
@@ -87,7 +87,7 @@ class View:
 class _Matcher:
     """What is known of one matcher. `heard_at` is on the monotonic clock, `age` what it was then.
 
-    `shown` are the divergences that it has put forward and not settled, by id.
+    `shown` are the divergences that it has put forward, by id: whether each of them is provisional.
     """
 
     heard_at: float
@@ -97,7 +97,7 @@ class _Matcher:
     falls: int = 0
     fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
     fell_last: str = ""
-    shown: dict[str, None] = field(default_factory=dict)
+    shown: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -162,10 +162,10 @@ class Board:
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
-                entry = self._entry(publication.comparison)
-                entry.matchers[shard].shown.pop(publication.id, None)
-                if entry.divergences.withdraw(publication.id):
-                    self._tell(lambda: withdrawn_event(publication))
+                self._withdraw(self._entry(publication.comparison), shard, [publication.id])
+            case Resumed():
+                entry, standing = self._entry(publication.comparison), set(publication.divergences)
+                self._withdraw(entry, shard, entry.matchers[shard].shown.keys() - standing)
 
     def lost(self, name: str, reason: str, shard: int = 0) -> None:
         """A matcher of a comparison is gone: nothing that it said counts until a new status comes.
@@ -178,10 +178,7 @@ class Board:
         matcher.falls += 1
         matcher.fell_at.append(self._monotonic())
         # Its successor starts from the last checkpoint, and does not know what was shown since.
-        for key in matcher.shown:
-            if entry.divergences.withdraw(key):
-                self._tell(partial(withdrawn_event, Withdrawn(id=key, comparison=name)))
-        matcher.shown.clear()
+        self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
         self._tell_state(entry)
 
     def tick(self) -> None:
@@ -258,18 +255,25 @@ class Board:
     def _merged(self, entry: _Entry) -> ComparisonStatus:
         said = {number: one.said for number, one in enumerate(entry.matchers) if one.said is not None}
         if len(entry.matchers) == 1 or entry.expected is None:
-            return said[0].status
-        return merged(entry.expected, said, self._now(), entry.status)
+            status = said[0].status
+        else:
+            status = merged(entry.expected, said, self._now(), entry.status)
+        # A matcher that has not taken up what is saved counts nothing yet, and what was counted is counted.
+        counted = at_least(entry.status.closed_divergences, status.closed_divergences)
+        return status.model_copy(update={"closed_divergences": counted})
 
     def _accept_divergence(self, report: DivergenceReport, shard: int) -> None:
         entry = self._entry(report.comparison)
-        shown = entry.matchers[shard].shown
-        if report.provisional:
-            shown[report.id] = None
-        else:
-            shown.pop(report.id, None)
+        entry.matchers[shard].shown[report.id] = report.provisional
         entry.divergences.upsert(report)
         self._tell(lambda: divergence_event(report))
+
+    def _withdraw(self, entry: _Entry, shard: int, keys: Iterable[str]) -> None:
+        for key in keys:
+            entry.matchers[shard].shown.pop(key, None)
+            if entry.divergences.withdraw(key):
+                gone = Withdrawn(id=key, comparison=entry.status.name)
+                self._tell(partial(withdrawn_event, gone))
 
     def _entry(self, name: str) -> _Entry:
         try:

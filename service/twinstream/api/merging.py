@@ -236,6 +236,12 @@ def _counts(parts: Iterable[DivergenceCounts]) -> DivergenceCounts:
     return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
 
 
+def at_least(least: DivergenceCounts, now: DivergenceCounts) -> DivergenceCounts:
+    """The counts of now, none of them below what it was at least: so that none ever falls."""
+    by_kind = {kind: max(least.by_kind.get(kind, 0), now.by_kind.get(kind, 0)) for kind in DIVERGENCE_KINDS}
+    return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
+
+
 def _histogram(parts: Iterable[Histogram]) -> Histogram:
     first, *others = parts
     counts, seconds = first.counts, first.sum_seconds

@@ -222,10 +222,10 @@ class Ledger:
         }
 
     def restore_doubts(self, state: dict[str, Any]) -> None:
-        """Take over `doubts`."""
-        self.vouched_at = state["vouched_at"]
-        self._not_vouched_for = [(moment, number) for moment, number in state["not_vouched_for"]]
-        self._found_while_held = list(state["held"])
+        """Take over `doubts`; there are none where it is empty."""
+        self.vouched_at = state.get("vouched_at", EVERYTHING)
+        self._not_vouched_for = [(moment, number) for moment, number in state.get("not_vouched_for", ())]
+        self._found_while_held = list(state.get("held", ()))
 
     # -- one event that is found twice ---------------------------------------------------------------------
 

@@ -171,8 +171,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         dict(state["first_unverifiable"][1]),
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
-    if state.get("doubts"):
-        comparison.ledger.restore_doubts(state["doubts"])
+    comparison.ledger.restore_doubts(state.get("doubts", {}))
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
     if comparison.retries is not None and state.get("replays"):

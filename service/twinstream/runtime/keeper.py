@@ -60,7 +60,7 @@ class Keeper:
             return None
         self._note_back()
         self.sequence = self._attempt
-        self._reports.saved()
+        self._reports.saved(comparison.ledger.doubted)
         return CheckpointInfo(
             sequence=self.sequence,
             written_at=self._clock.now(),

@@ -162,6 +162,7 @@ def _head(heads: Sequence[Head], reached: Reached, owns: Any, *, first: bool) ->
         if first
         else [],
         "first_seen": {key: moment for head in heads for key, moment in head["first_seen"].items()},
+        "doubted": {},
     }
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from twinstream import status
 from twinstream.core.accounts import Hole
@@ -26,7 +26,19 @@ from twinstream.status import Dependency
 
 HOLES_SHOWN = 20
 REASONS_SHOWN = 3
+_UNCHANGED = "a look has found both topics unchanged"
 T = TypeVar("T")
+
+
+class Standing(NamedTuple):
+    """How things stood at a moment: what may be told of them once that is vouched for.
+
+    `verified_through`: the smallest Kafka time of an unsettled event, or the last look that found all read.
+    """
+
+    moment: int
+    verified_through: datetime | None
+    evidence: status.Coverage
 
 
 @dataclass
@@ -34,8 +46,8 @@ class Situation:
     """What the worker knows beside the comparison itself.
 
     `rereading`: the state was lost, and how far reading again has come.
-    `unsaved_divergence`: a difference was found and is in no checkpoint yet.
-    `verified_through`: the smallest Kafka time of an unsettled event, or the last look that found all read.
+    `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
+    `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
     """
 
     started_at: datetime
@@ -45,7 +57,8 @@ class Situation:
     waiting_for: str | None = None
     rereading: str | None = None
     unsaved_divergence: bool = False
-    verified_through: datetime | None = None
+    standing: Standing | None = None
+    saved: Counter[Kind] = field(default_factory=Counter)
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
 
@@ -87,14 +100,14 @@ class Reporter:
             max_unmatched=self._intake.max_unmatched,
             accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
-            closed_divergences=_counts(comparison.ledger.found_by_kind),
+            closed_divergences=_counts(situation.saved),
             suspicions=comparison.surveyed.suspicions,
             hole_count=len(comparison.holes),
             holes=self._holes(now),
             undecodable=[self._undecodable(record) for record in self._intake.undecodable],
-            coverage=self.coverage(),
+            coverage=self._coverage(situation),
             verified_up_to=_sides(self._verified_up_to),
-            verified_through=situation.verified_through,
+            verified_through=None if situation.standing is None else situation.standing.verified_through,
             progress=_sides(lambda side: self._progress(side, situation.ends[side])),
             frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
             match_latency=self._intake.match_latency.published(),
@@ -128,7 +141,7 @@ class Reporter:
         comparison = self._comparison
         doubts = self._doubts(situation)
         waiting = self._waiting_for(situation)
-        lacking = [waiting] if waiting else self.coverage().missing
+        lacking = [waiting] if waiting else self._coverage(situation).missing
         diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
         verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)
@@ -142,7 +155,8 @@ class Reporter:
         if situation.rereading and comparison.diverged:
             doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
-            doubts.insert(0, "a difference was found, and is announced as soon as it is saved")
+            until = "it is saved" if comparison.diverged_for_sure else _UNCHANGED
+            doubts.insert(0, f"a difference was found, and is announced as soon as {until}")
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
         if comparison.is_held:
@@ -181,13 +195,18 @@ class Reporter:
 
     # -- evidence ------------------------------------------------------------------------------------------
 
-    def coverage(self) -> status.Coverage:
+    def _coverage(self, situation: Situation) -> status.Coverage:
+        """The evidence that is vouched for, and what is lacking now."""
+        found = self.evidence() if situation.standing is None else situation.standing.evidence
+        missing = [*found.missing, *self._comparison.disagreeing_batches]
+        return found.model_copy(update={"missing": missing})
+
+    def evidence(self) -> status.Coverage:
         """The evidence so far against what the spec asks for."""
         comparison, asked = self._comparison, self._spec.evidence
         seconds = self._verified_seconds()
         kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
         missing = lacking(wanted(self._spec), comparison.matched, seconds, kinds)
-        missing += comparison.disagreeing_batches
         return status.Coverage(
             matched=comparison.matched,
             matched_required=asked.matched,

@@ -1,19 +1,26 @@
-"""What a matcher reports of the differences that it finds: final ones, and the best guess for others.
+"""What a matcher reports of the differences that it finds: for good, and provisionally.
 
-Final are the differences of closed scopes; they are saved with the next checkpoint. An explanation of an open
-scope is *provisional*: it is withdrawn where a better one takes its place.
+A report is *provisional* while it may still be replaced or withdrawn. It is final when all of this holds:
+
+- its scope has closed: the explanation of an open one is only the best so far;
+- a checkpoint has it: whoever goes on after a crash may cut the input otherwise, and find others;
+- it decides what it says (`Ledger.doubted`): nothing is open any more that would taint it.
+
+A report that was final stays so: what is known of it later is shown when that is saved, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
+from typing import Any
 
 from twinstream import status
 from twinstream.core.ledger import Divergence
 from twinstream.ports import Clock, Publisher
 from twinstream.spec.explain import Explainer
 from twinstream.spec.model import Spec
+from twinstream.spec.wording import TAINTED
 
 PROVISIONAL_SHOWN = 100
 
@@ -24,62 +31,104 @@ class Reports:
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
         self._name, self._kept = spec.name, spec.limits.kept_divergences
         self._explainer, self._publisher, self._clock = explainer, publisher, clock
-        self._final: dict[str, bytes] = {}
+        self._closed: dict[str, bytes] = {}
+        self._number: dict[str, int] = {}
+        self._final: set[str] = set()
+        self._awaiting: dict[str, status.DivergenceReport] = {}
         self._provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
 
-    def add(self, closed: Iterable[Divergence]) -> None:
-        """Report what closed scopes found; beyond `limits.kept_divergences` it is only counted."""
-        for divergence in closed:
-            if divergence.number >= self._kept:
-                continue
-            report = self._report(divergence, provisional=False)
-            self.unsaved[report.id] = self._final[report.id] = report.model_dump_json().encode()
-            self._provisional.pop(report.id, None)
-            self._publisher.publish(report)
+    def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
+        """Take what closed scopes found, and which of it turned out to decide nothing.
 
-    def show(self, provisional: Sequence[Divergence]) -> None:
-        """Report the explanations of the scopes that are open now, in place of those of the last time."""
-        shown = provisional[:PROVISIONAL_SHOWN]
-        reports = {report.id: report for report in (self._report(found, provisional=True) for found in shown)}
+        Beyond `limits.kept_divergences` it is only counted.
+        """
+        for divergence in closed:
+            if divergence.number < self._kept:
+                report = self._report(divergence)
+                self._number[report.id] = divergence.number
+                self._await(report)
+        self._taint(set(tainted))
+
+    def _taint(self, numbers: Set[int]) -> None:
+        for key in [key for key, number in self._number.items() if number in numbers]:
+            report = status.DivergenceReport.model_validate_json(self._closed[key])
+            if not report.tainted:
+                said = {"tainted": True, "text": f"{report.text} {TAINTED}"}
+                self._await(report.model_copy(update=said))
+
+    def _await(self, report: status.DivergenceReport) -> None:
+        """Let a report become final with the save that makes it so."""
+        self.unsaved[report.id] = self._closed[report.id] = report.model_dump_json().encode()
+        self._awaiting[report.id] = report.model_copy(update={"provisional": True})
+        self._first_seen.pop(report.id, None)
+
+    def show(self, explanations: Sequence[Divergence]) -> None:
+        """Report provisionally what is not final, and the explanations of the scopes that are open now.
+
+        They take the place of those of the last time.
+        """
+        found = (self._report(one, provisional=True) for one in explanations[:PROVISIONAL_SHOWN])
+        reports = {report.id: report for report in found}
+        reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
         for key in self._provisional.keys() - reports.keys():
             self._first_seen.pop(key, None)
             self._publisher.publish(status.Withdrawn(id=key, comparison=self._name))
         for key, report in reports.items():
-            if self._provisional.get(key) != report:
+            if (shown := self._provisional.get(key)) is not report and shown != report:
                 self._publisher.publish(report)
         self._provisional = reports
 
-    def saved(self) -> None:
-        """A checkpoint has all that was reported."""
+    def saved(self, doubted: Set[int]) -> None:
+        """A checkpoint has all that was added; what has a number that is `doubted` is not final yet."""
         self.unsaved = {}
+        for key, report in tuple(self._awaiting.items()):
+            if self._number[key] not in doubted:
+                self._publisher.publish(report.model_copy(update={"provisional": False}))
+                self._final.add(key)
+                self._provisional.pop(key, None)
+                del self._awaiting[key], self._number[key]
 
     def lost(self) -> None:
         """The store has lost some of what was saved, nobody knows how much."""
-        self.unsaved = dict(self._final)
+        self.unsaved = dict(self._closed)
 
-    def first_seen(self) -> dict[str, str]:
-        """When each of the differences was seen first that are not final yet, for a checkpoint."""
-        return {key: moment.isoformat() for key, moment in self._first_seen.items()}
+    def awaits(self, doubted: Set[int]) -> bool:
+        """Whether another save makes something final."""
+        return any(self._number[key] not in doubted for key in self._awaiting)
 
-    def resume(self, final: Mapping[str, bytes], first_seen: Mapping[str, str]) -> None:
-        """Take over what was saved, and report it."""
-        self._final = dict(final)
+    def state(self, doubted: Set[int]) -> dict[str, dict[str, Any]]:
+        """For a checkpoint: when those open were seen first, and the numbers of those that stay doubted."""
+        return {
+            "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
+            "doubted": {key: number for key, number in self._number.items() if number in doubted},
+        }
+
+    def resume(
+        self, closed: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
+    ) -> None:
+        """Take over what was saved, and report it: it is all that stands."""
+        self._closed = dict(closed)
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
-        for report in final.values():
-            self._publisher.publish(status.DivergenceReport.model_validate_json(report))
+        self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(closed)))
+        for key, data in closed.items():
+            report = status.DivergenceReport.model_validate_json(data)
+            if key in doubted:
+                self._number[key] = doubted[key]
+                self._awaiting[key] = report.model_copy(update={"provisional": True})
+            else:
+                self._final.add(key)
+                self._publisher.publish(report)
 
-    def _report(self, divergence: Divergence, *, provisional: bool) -> status.DivergenceReport:
+    def _report(self, divergence: Divergence, *, provisional: bool = False) -> status.DivergenceReport:
         plain = self._explainer.report(divergence)
         first_seen = self._first_seen_of(plain["id"])
-        if not provisional:
-            self._first_seen.pop(plain["id"], None)
         more = {"comparison": self._name, "provisional": provisional, "first_seen": first_seen}
         return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
 
     def _first_seen_of(self, key: str) -> datetime:
         """When a divergence was seen first; one that is told anew was seen before."""
-        if key in self._final:
-            return status.DivergenceReport.model_validate_json(self._final[key]).first_seen
+        if key in self._closed:
+            return status.DivergenceReport.model_validate_json(self._closed[key]).first_seen
         return self._first_seen.setdefault(key, self._clock.now())

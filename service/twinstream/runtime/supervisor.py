@@ -22,7 +22,15 @@ import structlog
 
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
-from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Publication, ShardStatus, Withdrawn
+from twinstream.status import (
+    ComparisonStatus,
+    DivergenceReport,
+    Frozen,
+    Publication,
+    Resumed,
+    ShardStatus,
+    Withdrawn,
+)
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
@@ -44,7 +52,7 @@ class Failure(Frozen):
 Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
-    for message in (ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Failure)
+    for message in (ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Failure)
 }
 
 

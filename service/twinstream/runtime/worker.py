@@ -39,11 +39,12 @@ from twinstream.runtime import checkpoint
 from twinstream.runtime.control import ControlDesk
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.keeper import Keeper
+from twinstream.runtime.looks import Looks
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.redealing import taken_of, taken_state
-from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.reporting import Reporter, Situation, Standing
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
@@ -122,10 +123,11 @@ class Worker:
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
         self._situation = Situation(started_at=self._clock.now())
         self._topics = TopicBook(self._spec)
+        self._looks = Looks(self._source, self._topics, self.comparison)
+        self._standing: Standing | None = None
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._control = ControlDesk(self._spec, self.comparison)
-        self._seen: Mapping[Side, Topic | None] = {}
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -170,6 +172,9 @@ class Worker:
         for side in self._turns.next() if self._refusal is None else ():
             self._read(side)
         self.comparison.review()
+        if self.comparison.diverged and not self.comparison.diverged_for_sure:
+            self._looks.ask()
+            self._look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (
             self._newly_diverged() and not self._keeper.trouble
         ):
@@ -227,6 +232,7 @@ class Worker:
             return False
         if isinstance(item, Batch):
             self._caution.trail.enter(item)
+            self.comparison.moment += len(item.records)
         try:
             self.intake.take(item)
         except SourceError as error:
@@ -248,18 +254,18 @@ class Worker:
         due = self._clock.monotonic() >= self._next_save
         if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
             self._save()
+        self._looks.ask()
+        self._look_at_topics()
         self._reports.show(self.comparison.provisional())
         self._publish_status()
 
     def _look_at_topics(self) -> None:
-        """Note what happened to the topics themselves, as of the last look of the source."""
-        seen = self._source.seen()
-        if seen is self._seen:
-            return
-        self._seen = seen
-        for change in self._topics.changes(seen, self.intake.positions):
+        """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
+        for change in self._looks.take(self.intake.positions):
             self._note_change(change)
             self._read_added(change)
+        if self._standing is not None and self._standing.moment <= self.comparison.ledger.vouched_at:
+            self._situation.standing, self._standing = self._standing, None
 
     def _hear(self) -> None:
         """Hear what the versions say of themselves."""
@@ -268,7 +274,6 @@ class Worker:
             self._dirty = True
 
     def _note_change(self, change: Hole) -> None:
-        self.comparison.hole(change)
         self._dirty = True
         log.warning("a topic has changed", comparison=self._spec.name, reason=change.reason)
 
@@ -283,17 +288,18 @@ class Worker:
         self.intake.positions[side][partition] = offset
 
     def _newly_diverged(self) -> bool:
-        return self.comparison.diverged and not self._saved_diverged
+        return self.comparison.diverged_for_sure and not self._saved_diverged
 
     def _save(self) -> None:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
         self._look()
-        self._reports.add(self.comparison.take_closed())
+        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
         self._read_again()
+        due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
         if not self._begun():
             self._keeper.renewed()
-        elif self._dirty or self._reports.unsaved or not self._keeper.renewed():
+        elif due or self._newly_diverged() or not self._keeper.renewed():
             self._checkpoint()
         spent = self._clock.monotonic() - started
         pause = RETRY_STORE_SECONDS if self._keeper.trouble else BEAT_SECONDS
@@ -316,11 +322,19 @@ class Worker:
         self._ends_before = {side: dict(ends[side]) for side in Side}
         self._situation.ends = self._ends_before
         self.intake.survey(at_end)
+        if self._standing is None:
+            self._standing = Standing(
+                self.comparison.moment, self._verified_through(), self._reporter.evidence()
+            )
+
+    def _verified_through(self) -> datetime | None:
+        """The Kafka time up to which all is settled; that of before where nobody knows by now."""
         oldest_ms = self.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
-            self._situation.verified_through = moment_of(oldest_ms)
-        elif all(at_end) and self._begun() and self._source.trouble() is None:
-            self._situation.verified_through = self._clock.now()
+            return moment_of(oldest_ms)
+        if all(self._at_end) and self._begun() and self._source.trouble() is None:
+            return self._clock.now()
+        return None if self._situation.standing is None else self._situation.standing.verified_through
 
     def _has_read(self, side: Side) -> bool:
         """Whether everything that stood in the topic at the last look has been read by now."""
@@ -333,7 +347,8 @@ class Worker:
         written = self._keeper.save(self._head(), self.comparison)
         if written is not None:
             self._dirty = False
-            self._saved_diverged = self.comparison.diverged
+            self._saved_diverged = self.comparison.diverged_for_sure
+            self._situation.saved = self.comparison.ledger.found_by_kind.copy()
             self._remember()
             self._situation.checkpoint = written
 
@@ -341,7 +356,7 @@ class Worker:
         """Have Kafka remember what was saved; while it is read again, the earlier memory says more."""
         if self._rereading is not None:
             return
-        verdict = Verdict.DIVERGED if self.comparison.diverged else self._reporter.verdict
+        verdict = Verdict.DIVERGED if self._saved_diverged else self._reporter.verdict
         holes = len(self.comparison.holes)
         account = Account(self._digest, self._situation.started_at, self._keeper.sequence, verdict, holes)
         self._source.remember(marks_of(self._starts, self.intake.positions, self._topics.ids(), account))
@@ -408,7 +423,7 @@ class Worker:
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
-            "first_seen": self._reports.first_seen(),
+            **self._reports.state(self.comparison.ledger.doubted),
         }
 
     def _resume(self, stored: Stored) -> None:
@@ -419,13 +434,15 @@ class Worker:
         self._begin(topics, head)
         if head is None:
             self._recall(topics)
+            self._looks.begin(topics, self.intake.positions)
+            self._reports.resume({}, {}, {})
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
         self._restore(head, snapshot.merged(base, deltas))
         self._recall_rest()
-        for change in self._topics.changes(topics, self.intake.positions):
+        self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
+        for change in self._looks.begin(topics, self.intake.positions):
             self._note_change(change)
-        self._reports.resume(stored.divergences, head["first_seen"])
 
     def _recall(self, topics: Mapping[Side, Topic]) -> None:
         """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
@@ -560,7 +577,8 @@ class Worker:
         intake.resume()
         if state.get("taken"):
             intake.taken = taken_of(state["taken"], self._spec, self._codec)
-        self._saved_diverged = self.comparison.diverged
+        self._saved_diverged = self.comparison.diverged_for_sure
+        self._situation.saved = self.comparison.ledger.found_by_kind.copy()
 
 
 def _first_ms(item: Batch | Gap | Poison) -> int | None:

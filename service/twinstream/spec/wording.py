@@ -71,6 +71,9 @@ def is_stand_in(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("‹") and value.endswith("›")
 
 
+TAINTED = "It lies behind a part of the input that was not checked, so it decides nothing."
+
+
 def text_of(
     divergence: Divergence,
     order: Order,
@@ -92,7 +95,7 @@ def text_of(
     if divergence.late is not None:
         sentences.append(f"One came after all, {divergence.late:g} s later than this; that was too late.")
     if divergence.tainted:
-        sentences.append("It lies behind a part of the input that was not checked, so it decides nothing.")
+        sentences.append(TAINTED)
     return " ".join(sentences)
 
 

@@ -92,7 +92,7 @@ const scope = (value) =>
 
 function flags(report) {
   const texts = [
-    report.provisional && "provisional: its scope is still open, so this may be replaced",
+    report.provisional && "provisional: its scope is still open, or it is not saved yet, so this may be replaced",
     report.late !== null && `late: its partner came after all, ${duration(report.late)} later`,
     report.tainted && "tainted: found after a stretch that was not checked, so the verdict leaves it out",
     report.explained && `explained by the known difference ${report.explained}`,

@@ -1,0 +1,235 @@
+"""Which differences a worker reports for good: those that are saved, and that a look vouches for."""
+
+from __future__ import annotations
+
+from tests.support.workers import SPEC, Bench
+from twinstream.core.events import Side
+from twinstream.runtime.worker import Worker
+from twinstream.status import DivergenceReport, Resumed
+
+LOST = ("a", -1)
+SAME = [("a", number) for number in range(20)]
+
+
+def _lose_one(bench: Bench) -> None:
+    """An event is lost, and both sides meet again behind it."""
+    bench.write(Side.LEFT, LOST)
+    bench.write_both(*SAME)
+
+
+def _shown(bench: Bench) -> list[bool]:
+    """Whether each of the divergences that are shown is provisional."""
+    return [report.provisional for report in bench.reports().values()]
+
+
+def _counted(bench: Bench) -> int:
+    """How many divergences the metrics count."""
+    return bench.status().closed_divergences.total
+
+
+def _in_store(bench: Bench) -> set[str]:
+    return set(bench.storage.stored.divergences)
+
+
+def test_a_difference_that_is_not_saved_is_provisional_and_not_counted_until_it_is() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.run(worker)
+    bench.storage.down = "the store is away"
+    _lose_one(bench)
+    bench.run(worker)
+    assert _shown(bench) == [True]
+    assert (_counted(bench), _in_store(bench)) == (0, set())
+    bench.storage.down = None
+    bench.run(worker)
+    assert _shown(bench) == [False]
+    assert (_counted(bench), _in_store(bench)) == (1, set(bench.reports()))
+
+
+def test_a_difference_that_is_saved_at_once_is_never_provisional_and_reported_once() -> None:
+    bench = Bench()
+    worker = bench.started()
+    _lose_one(bench)
+    bench.run(worker)
+    told = [one for one in bench.publisher.published if isinstance(one, DivergenceReport)]
+    assert [report.provisional for report in told] == [False]
+
+
+def test_nothing_is_reported_for_good_that_the_store_does_not_hold() -> None:
+    bench = Bench()
+    worker = bench.started()
+    for number in range(30):
+        bench.storage.down = "the store is away" if number % 3 else None
+        bench.write(Side.LEFT, ("b", -number - 1))
+        bench.write_both(*(("b", each) for each in range(20)))
+        bench.run(worker)
+        final = {key for key, report in bench.reports().items() if not report.provisional}
+        assert final <= _in_store(bench)
+    assert len(bench.reports()) == 30
+
+
+def test_what_is_known_anew_of_a_saved_difference_is_shown_when_it_is_saved() -> None:
+    bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", "order: unordered") + _PROVES)
+    worker = bench.started()
+    bench.write(Side.LEFT, LOST, at_ms=1_000)
+    bench.write_both(("a", 1), at_ms=2_000)
+    bench.run(worker)
+    bench.write_both(("a", 2), at_ms=90_000)
+    bench.run(worker)
+    bench.run(worker)
+    assert _shown(bench) == [False]
+    bench.storage.down = "the store is away"
+    bench.write(Side.RIGHT, LOST, at_ms=91_000)
+    bench.write_both(("a", 3), at_ms=180_000)
+    bench.run(worker)
+    bench.run(worker)
+    (report,) = bench.reports().values()
+    assert (report.provisional, report.late) == (False, None)
+    bench.storage.down = None
+    bench.run(worker)
+    (report,) = bench.reports().values()
+    assert (report.provisional, report.late) == (False, 90.0)
+
+
+_PROVES = "overdue: {clock: arrival, after: 60s, proves: true}\n"
+
+
+def test_a_worker_says_at_its_start_which_divergences_stand() -> None:
+    bench = Bench()
+    bench.run(bench.started())
+    assert _begun_with(bench) == [()]
+    worker = bench.restarted()
+    _lose_one(bench)
+    bench.run(worker)
+    bench.restarted()
+    assert _begun_with(bench) == [(), (), tuple(bench.reports())]
+
+
+def test_of_a_state_that_is_gone_no_divergence_stands() -> None:
+    bench = Bench()
+    worker = bench.started()
+    _lose_one(bench)
+    bench.run(worker)
+    worker.stop()
+    bench.spec = SPEC.replace("order: {per_key: [k]}", "order: unordered")
+    bench.started()
+    assert _begun_with(bench)[-1] == ()
+
+
+def _begun_with(bench: Bench) -> list[tuple[str, ...]]:
+    return [one.divergences for one in bench.publisher.published if isinstance(one, Resumed)]
+
+
+# -- what a look vouches for -------------------------------------------------------------------------------
+
+
+def _blind(bench: Bench) -> Worker:
+    """A worker that has compared something, and whose looks at the topics do not come to an end any more."""
+    worker = bench.started()
+    bench.write_both(*SAME)
+    assert bench.run(worker).verdict == "EQUIVALENT"
+    bench.source.looks = False
+    return worker
+
+
+def test_a_difference_is_announced_only_when_a_look_has_found_the_topics_unchanged() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    _lose_one(bench)
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "as soon as a look has found both topics unchanged" in status.reason
+    assert _shown(bench) == [True]
+    bench.source.looks = True
+    assert bench.run(worker).verdict == "DIVERGED"
+    assert _shown(bench) == [False]
+
+
+def test_what_came_out_of_a_topic_created_anew_is_no_difference() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    bench.source.create_anew(Side.RIGHT)
+    bench.write(Side.RIGHT, *(("a", number) for number in range(500, 560)))
+    bench.write(Side.LEFT, *(("a", number) for number in range(20, 60)))
+    status = bench.run(worker)
+    assert (status.verdict, _counted(bench) > 0 and not all(_shown(bench))) == ("INCONCLUSIVE", False)
+    bench.source.looks = True
+    status = bench.run(worker)
+    assert status.verdict == "INCONCLUSIVE"
+    assert "was deleted and created anew" in status.reason
+    assert all(report.tainted for report in bench.reports().values())
+    assert bench.run(bench.restarted()).verdict == "INCONCLUSIVE"
+
+
+def test_what_came_out_of_a_topic_created_anew_is_no_difference_over_a_restart() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    bench.source.create_anew(Side.RIGHT)
+    bench.write(
+        Side.RIGHT, *(("a", number) for number in range(20)), *(("a", number) for number in range(21, 61))
+    )
+    bench.write(Side.LEFT, *(("a", number) for number in range(20, 61)))
+    assert bench.run(worker).verdict == "INCONCLUSIVE"
+    assert [report.tainted for report in bench.reports().values()] == [False]
+    assert bench.storage.stored.divergences
+    bench.source.looks = True
+    status = bench.run(bench.restarted())
+    assert status.verdict == "INCONCLUSIVE"
+    assert [(report.tainted, report.provisional) for report in bench.reports().values()] == [(True, False)]
+
+
+def test_a_difference_that_was_announced_stays_when_the_topic_is_created_anew() -> None:
+    bench = Bench()
+    worker = bench.started()
+    _lose_one(bench)
+    assert bench.run(worker).verdict == "DIVERGED"
+    bench.source.create_anew(Side.RIGHT)
+    assert bench.run(worker).verdict == "DIVERGED"
+    assert [report.tainted for report in bench.reports().values()] == [False]
+    assert bench.run(bench.restarted()).verdict == "DIVERGED"
+
+
+def test_a_difference_that_was_saved_and_not_announced_is_announced_after_a_restart() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    _lose_one(bench)
+    assert bench.run(worker).verdict == "INCONCLUSIVE"
+    bench.source.looks = True
+    assert bench.run(bench.restarted()).verdict == "DIVERGED"
+    assert _shown(bench) == [False]
+
+
+def test_nothing_is_vouched_for_while_a_topic_is_not_there() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    _lose_one(bench)
+    bench.run(worker, steps=1)
+    bench.source.delete(Side.RIGHT)
+    bench.source.looks = True
+    assert bench.run(worker).verdict == "INCONCLUSIVE"
+
+
+def test_a_pass_says_nothing_of_what_no_look_vouches_for() -> None:
+    bench = Bench()
+    worker = _blind(bench)
+    before = bench.status().verified_through
+    bench.write_both(*SAME)
+    status = bench.run(worker)
+    assert status.matched == 40
+    assert (status.verified_through, status.coverage.matched) == (before, 20)
+    bench.source.looks = True
+    status = bench.run(worker)
+    assert status.coverage.matched == 40
+    assert status.verified_through is not None
+    assert before is not None
+    assert status.verified_through > before
+
+
+def test_no_look_is_asked_for_where_nothing_was_read() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*SAME)
+    bench.run(worker)
+    asked = bench.source.look()
+    bench.run(worker)
+    assert bench.source.look() == asked + 1
