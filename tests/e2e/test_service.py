@@ -236,11 +236,12 @@ def _outcome(service: ServiceProcess, events: int) -> dict[str, Any]:
     """What must not depend on crashes, once everything is read and closed."""
 
     def settled() -> dict[str, Any] | None:
-        status: dict[str, Any] = service.get("")
-        unmatched = status["unmatched"]["reference"] + status["unmatched"]["candidate"]
+        # In this order: with what is reported for good comes a status that was surveyed then, or later.
         reported = [
             each for each in service.get("/divergences?limit=100")["items"] if not each["provisional"]
         ]
+        status: dict[str, Any] = service.get("")
+        unmatched = status["unmatched"]["reference"] + status["unmatched"]["candidate"]
         all_read = sum(status["events"].values()) >= events and not unmatched
         return status if all_read and len(reported) == status["divergences"]["total"] else None
 

@@ -105,7 +105,7 @@ def test_a_damaged_state_is_refused(cut: int) -> None:
 def test_a_flipped_bit_is_refused(place: int) -> None:
     data = bytearray(encode(STATE))
     data[place // 8] ^= 1 << place % 8
-    with pytest.raises(CheckpointError, match=r"damaged|not a Twinstream checkpoint|upgrade"):
+    with pytest.raises(CheckpointError, match=r"damaged|not a Twinstream checkpoint|has format"):
         decode(bytes(data))
 
 

@@ -76,11 +76,15 @@ def test_what_is_known_anew_of_a_saved_difference_is_shown_when_it_is_saved() ->
     bench.run(worker)
     bench.write_both(("a", 2), at_ms=90_000)
     bench.run(worker)
+    bench.clock.advance(60)
+    bench.run(worker)
     bench.run(worker)
     assert _shown(bench) == [False]
     bench.storage.down = "the store is away"
     bench.write(Side.RIGHT, LOST, at_ms=91_000)
     bench.write_both(("a", 3), at_ms=180_000)
+    bench.run(worker)
+    bench.clock.advance(60)
     bench.run(worker)
     bench.run(worker)
     (report,) = bench.reports().values()
