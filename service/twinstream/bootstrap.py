@@ -162,7 +162,8 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
         if settings.read_from != "earliest" and not spec.start.is_cut:
             raise SettingsError(
                 f"--from {settings.read_from} leaves out the beginnings of both topics, which `start: "
-                f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time or barrier)"
+                f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time, "
+                "barrier or input)"
             )
         if reason := refusal(spec, settings.shards, settings.shard_by):
             raise SettingsError(reason)

@@ -52,7 +52,7 @@ class RelationError(TwinstreamError):
 
 
 class SourceError(TwinstreamError):
-    """Kafka cannot be read, or a schema registry cannot be asked."""
+    """Kafka cannot be read, a schema registry cannot be asked, or what they have is not enough yet."""
 
 
 class StoreError(TwinstreamError):

@@ -154,11 +154,18 @@ class Source(Protocol):
         ...
 
     def follow(self, position: int | None) -> None:
-        """Read the control topic, too: from this offset on, or from its first record. Called once."""
+        """Read the control topic, too: from this offset on, or from its first record.
+
+        Called again it goes on from there.
+        """
         ...
 
     def said(self) -> Sequence[Said]:
         """What has come on the control topic, in order; it waits for nothing, and nothing is no error."""
+        ...
+
+    def heard_all(self) -> bool:
+        """Whether all was said that stood on the control topic when it was followed."""
         ...
 
     def ends(self) -> Positions:

@@ -73,6 +73,34 @@ def test_control_records_come_from_where_reading_goes_on(saying: Saying) -> None
     assert _heard(source, 1) == [Said(2, b"2")]
 
 
+def test_followed_again_control_records_come_from_there_once_more(saying: Saying) -> None:
+    source, say = saying
+    for record in (b"0", b"1", b"2"):
+        say(record)
+    source.follow(None)
+    assert len(_heard(source, 3)) == 3
+    source.follow(1)
+    say(b"3")
+    assert _heard(source, 3) == [Said(1, b"1"), Said(2, b"2"), Said(3, b"3")]
+
+
+def test_all_is_heard_once_the_end_is_reached(saying: Saying) -> None:
+    source, say = saying
+    for record in (b"0", b"1"):
+        say(record)
+    assert not source.heard_all()
+    source.follow(None)
+    said: list[Said] = []
+
+    def all_heard() -> bool:
+        assert not (source.heard_all() and len(said) < 2)
+        said.extend(source.said())
+        return source.heard_all()
+
+    eventually(all_heard, what="the end of the control topic")
+    assert [one.record for one in said] == [b"0", b"1"]
+
+
 def test_before_a_source_follows_nothing_is_said(saying: Saying) -> None:
     source, say = saying
     say(b"0")
@@ -93,6 +121,7 @@ def test_a_control_topic_that_comes_later_is_read(kafka: Kafka, topic: MakeTopic
     source = _source(kafka, topic, control)
     source.follow(None)
     assert list(source.said()) == []
+    assert not source.heard_all()
     kafka.create_topic(control, partitions=1)
     _say(kafka, control, b"0")
     assert _heard(source, 1) == [Said(0, b"0")]

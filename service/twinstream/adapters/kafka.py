@@ -169,6 +169,10 @@ class KafkaSource:
         """What has come on the control topic."""
         return () if self._control is None else self._control.said()
 
+    def heard_all(self) -> bool:
+        """Whether the end of the control topic was reached."""
+        return self._control is not None and self._control.reached_end
+
     def ends(self) -> Positions:
         """The ends of the partitions as of the latest fetch; it asks nobody."""
         return {side: reader.ends() for side, reader in self._readers.items()}
@@ -314,7 +318,8 @@ class _TopicReader:
 class _ControlReader:
     """The control topic: a consumer of its one partition, which connects when it is told to follow.
 
-    A lost range is skipped, since control records are cumulative.
+    A lost range is skipped, since control records are cumulative. `reached_end`: all that
+    there was when it was told has been handed over.
     """
 
     def __init__(self, topic: str, config: Mapping[str, str | int | bool]) -> None:
@@ -325,20 +330,25 @@ class _ControlReader:
             "topic.metadata.refresh.interval.ms": 10_000,
         }
         self._consumer: Consumer | None = None
+        self.reached_end = False
 
     def follow(self, position: int | None) -> None:
+        self.close()
         self._consumer = Consumer({**self._config, "logger": _quiet_logger()})
         place = TopicPartition(self._topic, 0, OFFSET_BEGINNING if position is None else position)
         self._consumer.assign([place])
 
     def said(self) -> Sequence[Said]:
         messages = [] if self._consumer is None else self._consumer.consume(BATCH_RECORDS, 0.0)
+        errors = [error for one in messages if (error := one.error()) is not None]
+        if any(error.code() == KafkaError._PARTITION_EOF for error in errors):
+            self.reached_end = True
         return [Said(_offset(one), one.value()) for one in messages if one.error() is None]
 
     def close(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
-            self._consumer = None
+            self._consumer, self.reached_end = None, False
 
 
 class _Link:

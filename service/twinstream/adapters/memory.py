@@ -173,6 +173,10 @@ class MemorySource:
         self._next_said += len(said)
         return said
 
+    def heard_all(self) -> bool:
+        """Whether all records of the control topic were said."""
+        return self._next_said is not None and self._next_said >= len(self._control)
+
     def ends(self) -> Positions:
         """The end of each partition."""
         return {side: topic.described().ends for side, topic in self._topics.items()}

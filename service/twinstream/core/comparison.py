@@ -47,6 +47,7 @@ class Comparison:
     compared elsewhere, so that two equal events in partitions of two numbers are a hole. `halted` tells that
     what comes is ignored, `cut_short` that something has come since: partners may be among it.
 
+    >>> from twinstream.core.events import Form
     >>> from twinstream.core.orders import Lanes
     >>> forms = [Form("lane", content, "event", content) for content in (b"1", b"2")]
     >>> comparison = Comparison(Rules(canonical=bytes, order=Lanes()))

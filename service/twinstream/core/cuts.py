@@ -10,7 +10,7 @@ Forms are read by their places, since the quick readers make plain tuples of the
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -36,6 +36,16 @@ class Passed(NamedTuple):
     before: tuple[int, int] = (0, 0)
     held: tuple[int, int] = (0, 0)
     refused: tuple[tuple[int, str], ...] = ()
+
+
+def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[int, str]]) -> Passed:
+    """What of a run is kept, by its places; all else but what is refused lies before the start."""
+    if len(kept) == len(run.forms):
+        return Passed([(side, run)])
+    before = [0, 0]
+    before[side] = len(run.forms) - len(kept) - len(refused)
+    runs = [(side, run.only(kept))] if kept else []
+    return Passed(runs, (before[0], before[1]), refused=tuple(refused))
 
 
 class Cut(Protocol):
@@ -109,12 +119,7 @@ class EventTimeCut:
                 self.refused = self._unsafe(side, run.partition, offset)
             if behind:
                 kept.append(place)
-        before = [0, 0]
-        before[side] = len(run.forms) - len(kept) - len(refused)
-        if len(kept) == len(run.forms):
-            return Passed([(side, run)])
-        runs = [(side, run.only(kept))] if kept else []
-        return Passed(runs, (before[0], before[1]), refused=tuple(refused))
+        return kept_of(side, run, kept, refused)
 
     def _unsafe(self, side: Side, partition: int, offset: int) -> str:
         name = ("reference", "candidate")[side]

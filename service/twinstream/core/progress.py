@@ -23,7 +23,8 @@ again or leaves out cannot be told. That is a hole.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Side
@@ -41,7 +42,8 @@ class Finished(NamedTuple):
     """A batch that a query says it has finished.
 
     `consumed` and `written` are next offsets: of the input, and of the topic that is compared; `written` is
-    None where the record does not name that topic.
+    None where the record does not name that topic. `since` are the first offsets that the batch itself has
+    consumed, where that is told.
     """
 
     query: str
@@ -50,6 +52,7 @@ class Finished(NamedTuple):
     consumed: Mapping[InputPartition, int]
     watermark_ms: int | None
     written: Mapping[int, int] | None
+    since: Mapping[InputPartition, int] = MappingProxyType({})
 
 
 class Awaited(NamedTuple):
@@ -212,11 +215,11 @@ class _Query:
             "old_runs": list(self.old_runs),
             "batches": [self.last, self.batch],
             "inputs": [list(place) for place in sorted(self.inputs)],
-            "consumed": _rows(self.consumed),
+            "consumed": rows_of(self.consumed),
             "watermarks": [self.watermark_ms, self.passed_ms],
             "has_watermark": self.has_watermark,
             "pending": [
-                [fact.run, fact.batch, _rows(fact.consumed), fact.watermark_ms, _pairs(fact.written or {})]
+                [fact.run, fact.batch, rows_of(fact.consumed), fact.watermark_ms, _pairs(fact.written or {})]
                 for fact in self.pending
             ],
         }
@@ -228,11 +231,11 @@ class _Query:
         query.last, query.batch = row["batches"]
         query.inputs = {(topic, partition) for topic, partition in row["inputs"]}
         query.topics = {topic for topic, _ in query.inputs}
-        query.consumed = _offsets(row["consumed"])
+        query.consumed = offsets_of(row["consumed"])
         query.watermark_ms, query.passed_ms = row["watermarks"]
         query.has_watermark = row["has_watermark"]
         query.pending.extend(
-            Finished(query.name, run, batch, _offsets(consumed), watermark, dict(written))
+            Finished(query.name, run, batch, offsets_of(consumed), watermark, dict(written))
             for run, batch, consumed, watermark, written in row["pending"]
         )
         return query
@@ -248,11 +251,13 @@ def _larger(one: int | None, other: int | None) -> int | None:
     return max((mark for mark in (one, other) if mark is not None), default=None)
 
 
-def _rows(offsets: Mapping[InputPartition, int]) -> list[list[Any]]:
+def rows_of(offsets: Mapping[InputPartition, int]) -> list[list[Any]]:
+    """Offsets of the input as plain data."""
     return [[topic, partition, offset] for (topic, partition), offset in offsets.items()]
 
 
-def _offsets(rows: list[list[Any]]) -> dict[InputPartition, int]:
+def offsets_of(rows: Iterable[Sequence[Any]]) -> dict[InputPartition, int]:
+    """What `rows_of` was given."""
     return {(topic, partition): offset for topic, partition, offset in rows}
 
 

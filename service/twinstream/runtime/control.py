@@ -1,4 +1,4 @@
-"""What the versions say on the control topic, handed to the comparison.
+"""What the versions say on the control topic, read and handed on.
 
 Records of other versions are passed over: several comparisons may share a topic. One that cannot be read is
 no hole, since the next of its version says all that it said. So it is a trouble as long as it is the newest.
@@ -6,25 +6,25 @@ no hole, since the next of its version says all that it said. So it is a trouble
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.progress import Finished
+from twinstream.core.progress import Finished, InputPartition
 from twinstream.errors import DecodeError
 from twinstream.ports import Said
-from twinstream.spec.control import ControlRecord, control_record
+from twinstream.spec.control import ControlRecord, Offsets, control_record
 from twinstream.spec.model import Spec
 
 
 class ControlDesk:
-    """Reads control records. `position` is the offset of the next one, None before the first.
+    """Reads control records, and tells `hear` of those of the two versions.
 
-    `trouble` is a sentence while the newest record is none.
+    `position` is the offset of the next one, None before the first. `trouble` is a sentence while the newest
+    record is none.
     """
 
-    def __init__(self, spec: Spec, comparison: Comparison) -> None:
-        self._topic, self._comparison = spec.control, comparison
+    def __init__(self, spec: Spec, hear: Callable[[Side, Finished], None]) -> None:
+        self._topic, self._hear = spec.control, hear
         self._side_of = {spec.version_of(side).version: side for side in Side}
         self._topics = {side: spec.version_of(side).topic for side in Side}
         self.position: int | None = None
@@ -44,15 +44,15 @@ class ControlDesk:
             self.trouble = None
             side = self._side_of.get(record.version)
             if side is not None:
-                self._comparison.note_finished(side, finished(record, self._topics[side]))
+                self._hear(side, finished(record, self._topics[side]))
 
 
 def finished(record: ControlRecord, topic: str) -> Finished:
     """What a control record says about a topic."""
-    consumed = {
-        (name, partition): offset
-        for name, offsets in record.consumed.items()
-        for partition, offset in offsets.items()
-    }
+    consumed, since = _places(record.consumed), _places(record.consumed_from)
     written = record.written.get(topic)
-    return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written)
+    return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written, since)
+
+
+def _places(offsets: Offsets) -> dict[InputPartition, int]:
+    return {(topic, partition): offset for topic, of in offsets.items() for partition, offset in of.items()}

@@ -14,8 +14,10 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut
 from twinstream.core.events import Side
+from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
 from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
+from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
@@ -77,7 +79,11 @@ class Intake:
             self.cut.begin(positions)
 
     def take(self, item: Batch | Gap | Poison) -> None:
-        """Take what a source delivered."""
+        """Take what a source delivered.
+
+        Raises SourceError, and has taken nothing, while what the records need is not there yet: their schema,
+        or what a version says of their input.
+        """
         if isinstance(item, Gap):
             self._note_gap(item)
             return
@@ -85,13 +91,13 @@ class Intake:
             self._leave_out(item)
             return
         started = self._clock.monotonic()
+        marks = self._marks(item)
         forms, refused = self._codec.forms(item.records, item.side)
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
-        if item.headers is not None and self._comparison.reads_input_marks:
-            run = run._replace(marks=list(map(input_mark, item.headers)))
+        run = run._replace(marks=marks)
         if self.taken is not None:
             run, refused = self._not_taken(self.taken, run, refused, item.side)
         if not run.forms:
@@ -105,6 +111,16 @@ class Intake:
         self._advance(item)
         count = len(item.records)
         self.processing.add((self._clock.monotonic() - started) / count, count)
+
+    def _marks(self, item: Batch) -> list[str | None] | None:
+        """The marks that name the input of each record, where they are asked for. Raises SourceError."""
+        cut = self.cut if isinstance(self.cut, InputCut) else None
+        if item.headers is None or not (cut or self._comparison.reads_input_marks):
+            return None
+        marks = list(map(input_mark, item.headers))
+        if cut is not None and (lacking := cut.lacks(item.side, marks)):
+            raise SourceError(lacking)
+        return marks
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Look at everything that waits, and remember for which positions that holds."""
@@ -137,7 +153,7 @@ class Intake:
     def _feed(self, side: Side, run: Run) -> None:
         if self.cut is None:
             self._compare(side, run)
-        else:
+        elif self.cut.refused is None:
             self._sort(self.cut, side, run)
 
     def _sort(self, cut: Cut, side: Side, run: Run) -> None:
@@ -150,7 +166,7 @@ class Intake:
         if cut.refused is not None:
             return
         for of, behind in passed.runs:
-            self._compare(of, behind)
+            self._compare(of, behind if self._comparison.reads_input_marks else behind._replace(marks=None))
 
     def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison

@@ -35,6 +35,11 @@ def positions_of(spec: Spec, topics: Topics, bound: Positions | None = None) -> 
         if reason := apart(spec, {side: topic.first_ms for side, topic in topics.items()}):
             raise Unsafe(reason)
         return {side: dict(topic.first) for side, topic in topics.items()}
+    return bounded(topics, bound)
+
+
+def bounded(topics: Topics, bound: Positions | None) -> Positions:
+    """The first offsets that can be read, and are not below `bound`."""
     return {
         side: {
             partition: max(first, bound[side].get(partition, first) if bound else first)

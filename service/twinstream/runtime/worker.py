@@ -21,6 +21,8 @@ from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.input_cut import InputCut
+from twinstream.core.progress import Finished
 from twinstream.core.sharding import Way
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
@@ -42,6 +44,7 @@ from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.looks import Looks
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.moments import moment_of
+from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation, Standing
@@ -96,6 +99,7 @@ class Worker:
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
+        self._opening = Opening(spec, source) if spec.start.at == "input" else None
         self._fresh()
         self._refusal: str | None = None
         self._reports = Reports(
@@ -104,8 +108,8 @@ class Worker:
         self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._dirty = True
         self._saved_diverged = False
-        self._registry_trouble: str | None = None
-        self._registry_retry_at = 0.0
+        self._lacking: dict[Side, str] = {}
+        self._retry_at = dict.fromkeys(Side, 0.0)
         self._caution = caution or Caution(Trail())
         self._unread: dict[Side, deque[Batch | Gap | Poison]] = {}
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
@@ -118,6 +122,7 @@ class Worker:
         cut = cut_of(self._spec, self._codec)
         budget = self._spec.undecodable.budget
         self.intake = Intake(self._codec, self.comparison, self._clock, budget, cut, self._shard)
+        self._input_cut = cut if isinstance(cut, InputCut) else None
         self._same_beginning = self._spec.start.is_cut
         self._turns = Turns(self._spec.limits, self.comparison, self.intake)
         self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
@@ -127,7 +132,7 @@ class Worker:
         self._standing: Standing | None = None
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
-        self._control = ControlDesk(self._spec, self.comparison)
+        self._control = ControlDesk(self._spec, self._note_said)
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ class Worker:
         while not self.start():
             if stopping(RETRY_SECONDS):
                 return
-        while not stopping(0.0 if self._refusal is None else POLL_SECONDS):
+        while not stopping(0.0 if self._reads_on() else POLL_SECONDS):
             self.step()
         self.stop()
 
@@ -179,6 +184,10 @@ class Worker:
             self._newly_diverged() and not self._keeper.trouble
         ):
             self.beat()
+
+    def _reads_on(self) -> bool:
+        """Whether a round reads anything, and so waits for records."""
+        return self._refusal is None and len(self._unread) < len(Side)
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
@@ -227,8 +236,9 @@ class Worker:
             yield from (item,) if isinstance(item, Gap) else carefully(item, self._caution.suspicion)
 
     def _take(self, item: Batch | Gap | Poison) -> bool:
-        """Hand over what was read; False where it cannot be decoded now, since a registry is away."""
-        if self._clock.monotonic() < self._registry_retry_at:
+        """Hand over what was read; False where a schema or a control record is awaited for it."""
+        side = item.side
+        if self._clock.monotonic() < self._retry_at[side]:
             return False
         if isinstance(item, Batch):
             self._caution.trail.enter(item)
@@ -237,11 +247,11 @@ class Worker:
             self.intake.take(item)
         except SourceError as error:
             self._caution.trail.leave()
-            self._registry_trouble = str(error)
-            self._registry_retry_at = self._clock.monotonic() + RETRY_SECONDS
+            self._lacking[side] = str(error)
+            self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
             return False
         self._caution.trail.leave()
-        self._registry_trouble = None
+        self._lacking.pop(side, None)
         return True
 
     # -- the beat ------------------------------------------------------------------------------------------
@@ -273,6 +283,12 @@ class Worker:
             self._control.take(said)
             self._dirty = True
 
+    def _note_said(self, side: Side, fact: Finished) -> None:
+        self.comparison.note_finished(side, fact)
+        reason = None if self._input_cut is None else self._input_cut.hear(side, fact)
+        if reason is not None:
+            self.comparison.hole(Hole(reason, side))
+
     def _note_change(self, change: Hole) -> None:
         self._dirty = True
         log.warning("a topic has changed", comparison=self._spec.name, reason=change.reason)
@@ -293,9 +309,10 @@ class Worker:
     def _save(self) -> None:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
-        self._look()
-        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
-        self._read_again()
+        if self._refusal is None:  # Else some of what was read was left out, and proves nothing.
+            self._look()
+            self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+            self._read_again()
         due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
         if not self._begun():
             self._keeper.renewed()
@@ -380,8 +397,8 @@ class Worker:
                 "redis": self._keeper.trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
-            said = (self._control.trouble, self._registry_trouble)
-            troubles = (*away.values(), *said, *self._topics.missing)
+            lacking = dict.fromkeys(self._lacking.values())
+            troubles = (*away.values(), self._control.trouble, *lacking, *self._topics.missing)
             situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         tell = self._reporter.glance if self._shard.whole else self._reporter.part
@@ -420,6 +437,7 @@ class Worker:
             "starts": [_pairs(self._starts[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self._control.position,
+            "start": None if self._input_cut is None else self._input_cut.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
@@ -454,6 +472,13 @@ class Worker:
         self._refusal = self._topics.refusal(topics)
         self._starts, holes = resumed(past, topics)
         self._starts = {side: self._own(self._starts[side]) for side in Side}
+        if self._opening is not None:
+            try:
+                self._starts = self._opening.positions(topics, self._starts)
+            except Unsafe as reason:
+                self._refusal = self._refusal or str(reason)
+                return
+            self._hand_over(self._opening)
         self.intake.begin(self._starts)
         self._same_beginning = True
         self._situation.started_at = past.account.started_at
@@ -482,7 +507,11 @@ class Worker:
         positions: Positions = {side: topic.first for side, topic in topics.items()}
         refusal = self._topics.refusal(topics)
         try:
-            positions = positions_of(self._spec, topics, self._source.bound())
+            if self._opening is not None and head is None:
+                positions = self._opening.positions(topics)
+                self._hand_over(self._opening)
+            else:
+                positions = positions_of(self._spec, topics, self._source.bound())
         except Unsafe as reason:
             refusal = refusal or str(reason)
         counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
@@ -491,6 +520,12 @@ class Worker:
         self._starts = {side: self._own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
         self._topics.begin(topics)
+
+    def _hand_over(self, opening: Opening) -> None:
+        """The start at the input is found, and what was heard by then is known."""
+        assert self._input_cut is not None, "the comparison file starts at the input"
+        opening.hand_over(self.comparison, self._input_cut)
+        self._control.position = opening.position
 
     def _divide(self, partitions: tuple[int, int], head: dict[str, Any] | None) -> str | None:
         """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
@@ -570,6 +605,8 @@ class Worker:
             self._rereading = Rereading.of(state["rereading"])
             self._situation.rereading = self._rereading.sentence(intake.positions)
         self._control.position = state.get("control")
+        if self._input_cut is not None:
+            self._input_cut.restore(state["start"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self._situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

@@ -222,8 +222,13 @@ def _unmarked(spec: Spec) -> Iterator[Note]:
 def _clock(spec: Spec) -> Iterator[Note]:
     """Keys of another clock."""
     if spec.control is not None and spec.followed is None:
-        uses = "`overdue: {clock: input}` and `duplicates: {policy: replays}`"
+        uses = "`overdue: {clock: input}`, `start: {at: input}` and `duplicates: {policy: replays}`"
         yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
+    if spec.start.at == "input":
+        text = (
+            f"an event without the header {INPUT} has no place before or behind it, and ends the comparison"
+        )
+        yield Note("start.at", f"{text}; leave the kinds of aggregates out")
     for key in ("max_jump", "idle_after"):
         if key in spec.overdue.model_fields_set and spec.overdue.clock != "event_time":
             text = f"is for `clock: event_time`; `clock: {spec.overdue.clock}` does not use it"

@@ -21,7 +21,8 @@ class ControlRecord(BaseModel):
     """One finished micro-batch.
 
     `version` is the text that the comparison file gives to a side. `consumed` and `written` are next offsets:
-    all before them is consumed, or stands in the topic. `watermark` is in milliseconds since the epoch, None
+    all before them is consumed, or stands in the topic. `consumed_from`, which may be left out, is where this
+    batch itself began. `watermark` is in milliseconds since the epoch, None
     for a query without one. `rows` is how many events the batch wrote. The newest `run_id` of a query wins.
     """
 
@@ -33,6 +34,7 @@ class ControlRecord(BaseModel):
     batch: Annotated[int, Field(ge=0)]
     attempt: str
     consumed: Offsets
+    consumed_from: Offsets = {}
     watermark: int | None = None
     written: Offsets
     rows: Annotated[int, Field(ge=0)]

@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from twinstream.core.cuts import BarrierCut, Cut, EventTimeCut
+from twinstream.core.input_cut import InputCut
 from twinstream.core.orders import Time
 from twinstream.errors import DecodeError
 from twinstream.spec.codec import Codec
+from twinstream.spec.marks import input_position
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, read
 from twinstream.spec.routes import exact_time
@@ -29,6 +31,8 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
         return EventTimeCut(_time_of(spec, codec), start, text)
     if spec.start.at == "barrier":
         return BarrierCut(codec.canonical, min(HELD_LIMIT, spec.limits.unmatched_events // 4))
+    if spec.start.at == "input":
+        return InputCut(input_position)
     return None
 
 

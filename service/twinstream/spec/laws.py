@@ -50,11 +50,12 @@ def _topics(spec: Spec) -> Iterator[Breach]:
 
 
 def _control(spec: Spec) -> Iterator[Breach]:
-    """Control records are told apart by version, and the clock of the input is made of them."""
+    """Control records are told apart by version, and clock and start of the input are made of them."""
     if spec.control is None:
-        if spec.overdue.clock == "input":
-            problem = "needs `control`, the topic on which both versions say how far they have come"
-            yield breach(("overdue", "clock"), f"`input` {problem}")
+        problem = "`input` needs `control`, the topic on which both versions say how far they have come"
+        for at, named in ((("overdue", "clock"), spec.overdue.clock), (("start", "at"), spec.start.at)):
+            if named == "input":
+                yield breach(at, problem)
         return
     if spec.control in {spec.reference.topic, spec.candidate.topic}:
         yield breach(("control",), f"`{spec.control}` is read for events; control records need a topic")

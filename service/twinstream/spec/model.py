@@ -271,7 +271,7 @@ class Spec(Strict):
     @property
     def reads_marks(self) -> bool:
         """Whether the headers of records are asked for, in which a pipeline says what it wrote."""
-        return self.duplicates.policy == "replays" or self.overdue.clock == "input"
+        return "input" in (self.overdue.clock, self.start.at) or self.duplicates.policy == "replays"
 
     @property
     def followed(self) -> str | None:

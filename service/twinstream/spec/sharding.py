@@ -131,7 +131,7 @@ def _indivisible(spec: Spec) -> str | None:
         return "the ceilings of `known_differences` are counted over all events"
     if spec.duplicates.policy == "replays":
         return "a batch that is written again (`duplicates`) is told by all that it holds"
-    if spec.start.at in ("event_time", "barrier"):
+    if spec.start.at in ("event_time", "barrier", "input"):
         return f"`start: {spec.start.at}` is found by what all partitions hold"
     if spec.overdue.clock != "arrival":
         return f"the clock of `overdue`, {spec.overdue.clock}, reads all events of a side"

@@ -61,6 +61,7 @@ _NEEDS = {
     "offsets": ("reference", "candidate"),
     "event_time": ("field", "from"),
     "barrier": (),
+    "input": (),
 }
 _WHAT = {
     "reference": "partition → offset of the first record that is compared",
@@ -73,7 +74,7 @@ _WHAT = {
 class Start(Strict):
     """The cut at which the comparison begins; what lies before it is not compared."""
 
-    at: Literal["earliest", "offsets", "event_time", "barrier"] = "earliest"
+    at: Literal["earliest", "offsets", "event_time", "barrier", "input"] = "earliest"
     reference: Offsets | None = None
     candidate: Offsets | None = None
     field: FieldPath | None = None

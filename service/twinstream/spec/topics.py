@@ -45,11 +45,11 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
 def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
     """What topics allow or forbid, and no reason to refuse."""
     if spec.followed is not None and topics.get(spec.followed) is None:
-        waits = (
-            "nothing is overdue"
-            if spec.overdue.clock == "input"
-            else "the last batch is not known to be whole"
-        )
+        waits = "the last batch is not known to be whole"
+        if spec.overdue.clock == "input":
+            waits = "nothing is overdue"
+        if spec.start.at == "input":
+            waits = "nothing is compared"
         yield Note("control", f"there is no topic {spec.followed} yet; until there is, {waits}")
     reference, candidate = (topics[version.topic] for version in (spec.reference, spec.candidate))
     if reference is None or candidate is None or reference.partitions == candidate.partitions:

@@ -163,8 +163,8 @@ def test_what_the_clock_of_the_input_cannot_judge_is_told() -> None:
 def test_a_key_of_another_clock_and_a_control_topic_that_nobody_reads_are_told() -> None:
     found = notes(**VERSIONS, overdue={"clock": "arrival", "max_jump": "1h", "idle_after": "5s"})
     assert found == {
-        "control": "is read for `overdue: {clock: input}` and `duplicates: {policy: replays}` only, so "
-        "nothing on it has a meaning",
+        "control": "is read for `overdue: {clock: input}`, `start: {at: input}` and `duplicates: {policy: "
+        "replays}` only, so nothing on it has a meaning",
         "overdue.max_jump": "is for `clock: event_time`; `clock: arrival` does not use it",
         "overdue.idle_after": "is for `clock: event_time`; `clock: arrival` does not use it",
     }

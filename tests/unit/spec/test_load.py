@@ -48,7 +48,7 @@ from twinstream.spec.load import digest, load, loads
         ),
         (
             "order: total\nstart: latest",
-            "ads.yaml:6: `start.at`: must be 'earliest', 'offsets', 'event_time' or 'barrier', but",
+            "ads.yaml:6: `start.at`: must be 'earliest', 'offsets', 'event_time', 'barrier' or 'input', but",
         ),
         (
             "order: total\nstart: {at: event_time, field: ts}",
@@ -128,6 +128,12 @@ def test_a_wrong_key_is_named_with_what_was_meant(more: str, message: str) -> No
             "`overdue`: `proves` has no meaning for `clock: input`, which always proves; leave it out",
         ),
         ("overdue: {clock: input}", "`overdue.clock`: `input` needs `control`, the topic on which both"),
+        (
+            "start: {at: input}",
+            "`start.at`: `input` needs `control`, the topic on which both versions say how",
+        ),
+        ("start: input", "`start.at`: `input` needs `control`, the topic on which both versions say how far"),
+        ("start: {at: input, field: ts}", "`start.field`: is for `at: event_time`, and means nothing with"),
         ("control: ads.reference", "`control`: `ads.reference` is read for events; control records need a"),
         ("control: said", "`control`: `reference.version` is missing: control records of `said` are told by"),
         (

@@ -1,0 +1,206 @@
+"""However two versions began, and whoever restarts: only what both have consumed is compared, and all of it.
+
+The start is held against its definition: by partition of the input the larger of the first offsets that the
+versions have consumed, where control records tell these; else it is not later than the ends of first batches.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.workers import Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.runtime.worker import BEAT_SECONDS, Worker
+from twinstream.spec.marks import InputPosition
+from twinstream.status import ComparisonStatus
+
+LEFT, RIGHT = Side
+TOPICS = ("test.reference", "test.candidate")
+INPUTS, LENGTH, OUTPUTS = 3, 60, 2
+SPEC = """
+version: 1
+name: test
+reference: {topic: test.reference, version: "1"}
+candidate: {topic: test.candidate, version: "2"}
+control: said
+order: unordered
+show: [p, n]
+evidence: {matched: 1, seconds: 0}
+start: {at: input}
+overdue: {clock: input}
+"""
+Vector = dict[int, int]
+Lost = frozenset[tuple[int, int]]
+
+
+@dataclass
+class Version:
+    """One version: it consumes the input from `first` on in batches of any size, and makes rows of it."""
+
+    rng: random.Random
+    source: MemorySource
+    side: Side
+    first: Vector
+    tells: bool
+    lost: Lost = frozenset()
+    consumed: Vector = field(init=False)
+    batch: int = 0
+    ends: list[Vector] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.consumed = dict(self.first)
+
+    @property
+    def done(self) -> bool:
+        return all(offset == LENGTH for offset in self.consumed.values())
+
+    def work(self) -> None:
+        """One batch: rows in any order over the partitions of the output, then the control record."""
+        before = dict(self.consumed)
+        for place in self.consumed:
+            self.consumed[place] = min(LENGTH, before[place] + self.rng.randrange(15))
+        rows = [(place, n) for place in before for n in range(before[place], self.consumed[place])]
+        for place, n in self.rng.sample(rows, len(rows)):
+            if (place, n) not in self.lost:
+                header = InputPosition("in", place, n).header
+                record = orjson.dumps({"p": place, "n": n})
+                self.source.append(self.side, self.rng.randrange(OUTPUTS), record, 0, [header])
+        said = {
+            "version": "12"[self.side],
+            "query_id": "q",
+            "run_id": "r",
+            "batch": self.batch,
+            "attempt": "e",
+            "consumed": {"in": dict(self.consumed)},
+            "written": {TOPICS[self.side]: self.source.ends()[self.side]},
+            "rows": len(rows),
+            **({"consumed_from": {"in": before}} if self.tells else {}),
+        }
+        self.batch += 1
+        self.ends.append(dict(self.consumed))
+        self.source.say(orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS))
+
+
+@dataclass
+class World:
+    """Two versions in one seed: who began where, who works when, what of the input makes no row."""
+
+    seed: int
+    tells: bool
+    losing: bool
+
+    def __post_init__(self) -> None:
+        rng = self.rng = random.Random(self.seed)
+        self.source = MemorySource(partitions=OUTPUTS, batch=rng.choice([30, 1000]))
+        lost = frozenset((rng.randrange(INPUTS), rng.randrange(LENGTH)) for _ in range(4))
+        firsts = [{place: rng.randrange(40) for place in range(INPUTS)} for _ in Side]
+        self.versions = [
+            Version(
+                random.Random(rng.random()),
+                self.source,
+                side,
+                firsts[side],
+                self.tells,
+                lost if self.losing and side is RIGHT else frozenset(),
+            )
+            for side in Side
+        ]
+
+    def cut(self) -> Vector:
+        """The start by its definition; as far as it is told, if batches do not tell where they began."""
+        firsts = [one.first if self.tells else one.ends[0] for one in self.versions]
+        return {place: max(first[place] for first in firsts) for place in range(INPUTS)}
+
+    def steps(self) -> Iterator[None]:
+        """Batches of both versions in any order; then the world stands still."""
+        while working := [one for one in self.versions if not one.done]:
+            for one in working:
+                if self.rng.random() < 0.5:
+                    one.work()
+            yield
+
+    def found(self, bench: Bench) -> set[tuple[int, int]]:
+        rows = [report.reference or report.candidate for report in bench.reports().values()]
+        return {(row["p"], row["n"]) for row in rows if row is not None}
+
+
+STEPS = 16
+"""So many rounds read everything that the world has, and look at it twice."""
+
+
+def run(bench: Bench, rounds: Iterator[None], crash: random.Random | None) -> ComparisonStatus:
+    """Let a worker work beside the world and behind its end, with crashes if there are to be any."""
+    worker: Worker | None = None
+    for _ in chain(rounds, repeat(None, STEPS)):
+        if worker is None or (crash is not None and crash.random() < 0.2):
+            bench.storage.lease = None
+            worker = bench.worker()
+            worker = worker if worker.start() else None
+        if worker is not None:
+            worker.step()
+        bench.clock.advance(BEAT_SECONDS / 2)
+    for _ in range(STEPS) if worker is not None else ():
+        worker.step()
+        bench.clock.advance(BEAT_SECONDS)
+    return bench.status()
+
+
+def outcome(world: World, crash: random.Random | None) -> tuple[Bench, ComparisonStatus]:
+    bench = Bench(spec=SPEC, source=world.source)
+    return bench, run(bench, world.steps(), crash)
+
+
+seeds = st.integers(0, 2**32)
+
+
+@settings(max_examples=60)
+@given(seeds, st.booleans(), st.booleans())
+def test_exactly_what_both_have_consumed_is_compared(seed: int, tells: bool, losing: bool) -> None:
+    world = World(seed, tells, losing)
+    bench, status = outcome(world, None)
+    cut = world.cut()
+    behind = {(place, n) for place, first in cut.items() for n in range(first, LENGTH)}
+    lost = world.versions[RIGHT].lost & behind
+    assert status.hole_count == 0, status.holes
+    assert world.found(bench) == lost
+    assert (status.matched, status.divergences.total) == (len(behind) - len(lost), len(lost))
+    assert status.verdict == ("DIVERGED" if lost else "EQUIVALENT")
+    assert status.unmatched.reference == status.unmatched.candidate == 0
+
+
+@settings(max_examples=60)
+@given(seeds, st.booleans(), st.booleans())
+def test_a_run_with_crashes_ends_as_one_without(seed: int, tells: bool, losing: bool) -> None:
+    calm_bench, calm = outcome(World(seed, tells, losing), None)
+    shaken_bench, shaken = outcome(World(seed, tells, losing), random.Random(seed))
+    assert (shaken.verdict, shaken.matched, shaken.hole_count) == (calm.verdict, calm.matched, 0)
+    assert shaken.divergences == calm.divergences
+    assert shaken.verified_up_to == calm.verified_up_to
+    assert shaken.frontier == calm.frontier
+    assert shaken_bench.reports().keys() == calm_bench.reports().keys()
+
+
+@settings(max_examples=60)
+@given(seeds, st.booleans(), st.integers(0, 60), st.integers(0, 60))
+def test_whatever_retention_has_taken_nothing_is_found_that_is_not_there(
+    seed: int, tells: bool, left: int, right: int
+) -> None:
+    world = World(seed, tells, losing=True)
+    rest = world.steps()
+    for _ in range(world.rng.randrange(8)):
+        next(rest, None)
+    for side, count in ((LEFT, left), (RIGHT, right)):
+        for partition, end in world.source.ends()[side].items():
+            world.source.retain(side, partition, min(count, end))
+    bench = Bench(spec=SPEC, source=world.source)
+    status = run(bench, rest, None)
+    assert status.hole_count == 0, status.holes
+    assert world.found(bench) <= {(p, n) for p, n in world.versions[RIGHT].lost if n >= world.cut()[p]}
