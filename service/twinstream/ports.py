@@ -281,6 +281,10 @@ class Shelf(Protocol):
         """
         ...
 
+    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
+        """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
+        ...
+
     def store(self, layout: Layout, number: int) -> Store:
         """The store of a shard in a layout."""
         ...

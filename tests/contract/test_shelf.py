@@ -83,3 +83,11 @@ def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
     assert other.acquire()
     for store in (one, other):
         store.close()
+
+
+def test_each_shard_of_a_layout_reads_the_newest_notes_of_all(open_shelf: Open) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    assert one.exchange(Layout(1, 2), 0, b"first") == {0: b"first"}
+    assert other.exchange(Layout(1, 2), 1, b"hello") == {0: b"first", 1: b"hello"}
+    assert one.exchange(Layout(1, 2), 0, b"second") == {0: b"second", 1: b"hello"}
+    assert one.exchange(Layout(2, 3), 2, b"anew") == {2: b"anew"}

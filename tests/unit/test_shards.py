@@ -16,14 +16,18 @@ from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
 from twinstream.ports import Layout, Stored
+from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest, loads
-from twinstream.spec.sharding import Part, refusal
+from twinstream.spec.sharding import Part, refusal, way_of
 from twinstream.status import ComparisonStatus, ShardStatus, Version
 
 NOTHING = Stored(None, b"", (), {})
+BEATS = 6
+"""So often shards by partition have heard and answered each other."""
 
 
 @dataclass
@@ -49,7 +53,8 @@ class Team:
         self.publishers[number] = MemoryPublisher()
         source = self.source.reader()
         part = Part(shard, self.by)
-        return Worker(spec, source, store, self.publishers[number], self.clock, part=part)
+        publisher = self.publishers[number]
+        return Worker(spec, source, store, publisher, self.clock, part=part, exchange=store.exchange)
 
     def started(self) -> list[Worker]:
         """All workers, at work."""
@@ -63,9 +68,9 @@ class Team:
         published = self.publishers[number].published
         return next(one for one in reversed(published) if isinstance(one, ShardStatus))
 
-    def write(self, side: Side, partition: int, *events: tuple[object, int]) -> None:
+    def write(self, side: Side, partition: int, *events: tuple[object, int], at_ms: int = 0) -> None:
         for key, number in events:
-            self.source.append(side, partition, orjson.dumps({"k": key, "n": number}))
+            self.source.append(side, partition, orjson.dumps({"k": key, "n": number}), at_ms)
 
     def view(self, workers: list[Worker], steps: int = 6) -> View:
         """What is shown of the comparison when all have read on."""
@@ -74,9 +79,10 @@ class Team:
         for worker in workers:
             for _ in range(steps):
                 worker.step()
-        self.clock.advance(RETRY_STORE_SECONDS)
-        for worker in workers:
-            worker.step()
+        for _ in range(BEATS):
+            self.clock.advance(RETRY_STORE_SECONDS)
+            for worker in workers:
+                worker.step()
         for number in range(self.shards):
             for publication in self.publishers[number].published:
                 board.accept(publication, number)
@@ -86,7 +92,7 @@ class Team:
         spec = loads(self.spec)
         topics = Version(topic="test.reference"), Version(topic="test.candidate")
         own: dict[str, Any] = {"matched_required": 1, "shards": self.shards}
-        own["undecodable_budget"] = spec.undecodable.budget
+        own |= {"undecodable_budget": spec.undecodable.budget, "kinds_required": wanted(spec).kinds}
         return Expectation(
             name=spec.name,
             spec_digest=digest(spec),
@@ -164,6 +170,111 @@ def test_what_is_no_event_counts_once(by: Any) -> None:
     assert view.status.accounts.candidate.undecodable == 4
     assert len(view.status.undecodable) == 4
     assert view.status.verdict == "INCONCLUSIVE"
+
+
+# -- what shards by partition tell each other ---------------------------------------------------------------
+
+
+def test_a_difference_counts_when_the_others_have_nothing_of_its_key() -> None:
+    team = Team(by="partition", shards=3)
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 16)
+    workers = team.started()
+    for worker in workers[:2]:
+        for _ in range(9):
+            worker.step()
+            team.clock.advance(RETRY_STORE_SECONDS)
+    assert team.said(1).doubts == [ASKED]
+    view = team.view(workers)
+    assert (view.status.verdict, view.status.divergences.total) == ("DIVERGED", 1)
+
+
+def test_a_shard_that_has_a_hole_confirms_nothing() -> None:
+    team = Team(by="partition")
+    write_all(team, 16)
+    team.source.append(Side.RIGHT, 0, b"no event")
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 16)
+    view = team.view(team.started())
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+
+
+def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
+    team = Team(by="partition")
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 400)
+    workers = team.started()
+    for _ in range(4):
+        workers[1].step()
+        team.clock.advance(RETRY_STORE_SECONDS)
+    assert team.said(1).doubts == [ASKED]
+    workers[1].stop()
+    workers[1] = team.worker(1)
+    assert workers[1].start()
+    view = team.view(workers)
+    assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail")
+
+
+def test_a_candidate_that_deals_its_keys_differently_is_found_at_once() -> None:
+    team = Team(by="partition")
+    write_all(team, 40, shift=1)
+    view = team.view(team.started())
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    (hole,) = view.status.holes
+    assert hole.reason == (
+        "events of one key stand in partitions of shard 0 and of shard 1, so the work cannot be divided by "
+        "partition: begin anew with `--shard-by key`"
+    )
+
+
+def test_an_event_of_a_bag_that_crosses_is_a_hole_when_both_halves_are_overdue() -> None:
+    team = Team(by="partition", spec=SPEC.replace("{per_key: [k]}", "unordered"))
+    team.write(Side.LEFT, 0, ("a", 1))
+    team.write(Side.RIGHT, 1, ("a", 1))
+    workers = team.started()
+    team.view(workers)
+    for partition in range(4):
+        for side in Side:
+            team.write(side, partition, ("later", partition), at_ms=200_000)
+    view = team.view(workers)
+    assert view.status.verdict == "INCONCLUSIVE"
+    assert "two equal events, one of each version, wait without a partner" in view.status.holes[0].reason
+
+
+def test_a_partition_in_which_nothing_comes_makes_events_overdue_as_the_whole_side_goes_on() -> None:
+    team = Team(by="partition")
+    team.write(Side.LEFT, 1, (1, 1))
+    for at_ms in (0, 200_000):
+        for side in Side:
+            team.write(side, 0, (0, at_ms), at_ms=at_ms)
+    view = team.view(team.started())
+    status = view.status
+    assert (status.verdict, status.suspicions, status.health.status) == ("INCONCLUSIVE", 1, "ok")
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("lost", "verdict", "reason"),
+    [
+        ((), "EQUIVALENT", "nothing differs"),
+        ((2,), "INCONCLUSIVE", "the copies of one barrier in "),
+        ((0, 1, 2, 3), "DIVERGED", "The outputs differ"),
+    ],
+)
+def test_barriers_with_a_copy_in_each_partition(
+    lost: tuple[int, ...], verdict: str, reason: str, shards: int
+) -> None:
+    team = Team(by="auto", shards=shards, spec=SPEC.replace("order: {per_key: [k]}\n", "") + COPIES)
+    for day in range(4):
+        write_all(team, 24)
+        for side in Side:
+            for partition in range(4):
+                if (day, side) != (1, Side.RIGHT) or partition not in lost:
+                    team.source.append(side, partition, orjson.dumps({"t": "d", "k": 0, "n": day}))
+    view = team.view(team.started())
+    assert (view.status.verdict, reason in view.status.reason) == (verdict, True)
 
 
 def test_a_difference_in_one_shard_is_one_of_the_comparison() -> None:
@@ -378,7 +489,7 @@ order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
         ("on_divergence: halt", "ends with the first difference of all"),
         (START, "found by what all partitions hold"),
         (KNOWN, "counted over all events"),
-        (COPIES, "can only be divided by partition"),
+        (COPIES + "overdue: {proves: true}", "have copies in each partition"),
     ],
 )
 def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str) -> None:
@@ -388,6 +499,21 @@ def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str)
     assert why in str(refusal(spec, 2, "auto"))
 
 
-def test_epochs_with_copies_are_divided_by_partition_where_that_is_asserted() -> None:
+@pytest.mark.parametrize(
+    ("more", "by", "why"),
+    [
+        (COPIES, "key", "matchers by key, since a barrier has a copy in each partition: leave"),
+        ("overdue: {proves: true}", "partition", "since time that proves (`overdue.proves`) would prove"),
+    ],
+)
+def test_a_way_that_cannot_be_is_refused_and_the_other_one_taken(more: str, by: Any, why: str) -> None:
+    text = SPEC.replace("order: {per_key: [k]}\n", "") if "order:" in more else SPEC
+    spec = loads(f"{text}{more}\n")
+    assert why in str(refusal(spec, 2, by))
+    assert refusal(spec, 2, "auto") is None
+    assert way_of(spec, Part(Shard(0, 2)), (4, 4)) == ("partition" if by == "key" else "key")
+
+
+def test_epochs_with_copies_cannot_be_divided_where_partitions_differ() -> None:
     spec = loads(SPEC.replace("order: {per_key: [k]}\n", "") + COPIES)
-    assert refusal(spec, 2, "partition") is None
+    assert way_of(spec, Part(Shard(0, 2)), (4, 3)) is None

@@ -308,6 +308,7 @@ class MemoryShelf:
     def __init__(self) -> None:
         self.storages: dict[tuple[int, int], MemoryStorage] = {}
         self.in_effect: Layout | None = None
+        self.notes: dict[tuple[int, int], bytes] = {}
 
     def owned_by(self, token: str) -> OwnedShelf:
         """The same for one owner."""
@@ -334,6 +335,12 @@ class OwnedShelf:
         if self._shelf.in_effect not in (None, old):
             raise Fenced("another process has divided this comparison anew")
         self._shelf.in_effect = new
+
+    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
+        """Leave the note of a shard; the newest of each shard of the layout."""
+        notes = self._shelf.notes
+        notes[layout.generation, number] = note
+        return {shard: text for (generation, shard), text in notes.items() if generation == layout.generation}
 
     def store(self, layout: Layout, number: int) -> MemoryStore:
         """The store of a shard."""

@@ -1,6 +1,7 @@
 """The stores of all matchers of a comparison in Redis, and the word on which of them are in effect.
 
     twinstream:{NAME}:shards          `GENERATION SHARDS`: how many matchers share the state in effect
+    twinstream:{NAME}:notes           what shards by partition tell each other: a hash, by `GENERATION.SHARD`
 
 The keys of a matcher that has no others beside it are those of `twinstream.adapters.redis` as they stand,
 with the hash tag NAME; those of one of several have the hash tag NAME.GENERATION.SHARD, so that each may live
@@ -8,6 +9,8 @@ on a node of its own. A name has no dots, so tags never meet.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import RedisConnection
@@ -17,6 +20,7 @@ from twinstream.ports import Layout
 _REPLACE = """
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
+if ARGV[1] ~= ARGV[2] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
@@ -26,7 +30,7 @@ class RedisShelf:
 
     def __init__(self, url: str, name: str, token: str) -> None:
         self._url, self._name, self._token = url, name, token
-        self._key = f"twinstream:{{{name}}}:shards"
+        self._key, self._notes = f"twinstream:{{{name}}}:shards", f"twinstream:{{{name}}}:notes"
         self._connection = RedisConnection(url)
 
     def layout(self) -> Layout:
@@ -37,8 +41,17 @@ class RedisShelf:
     def replace(self, old: Layout, new: Layout) -> None:
         """Put a layout into effect in the place of another. Raises Fenced where that is not in effect."""
         replace = self._connection.client.register_script(_REPLACE)
-        if not self._connection.run(replace, [self._key], [_text(old), _text(new)]):
+        if not self._connection.run(replace, [self._key, self._notes], [_text(old), _text(new)]):
             raise Fenced("another process has divided this comparison anew")
+
+    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
+        """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
+        pipeline = self._connection.client.pipeline(transaction=False)
+        pipeline.hset(self._notes, f"{layout.generation}.{number}", note)
+        pipeline.hgetall(self._notes)
+        _, notes = self._connection.run(pipeline.execute)
+        found = {tuple(map(int, place.split(b"."))): text for place, text in notes.items()}
+        return {shard: text for (generation, shard), text in found.items() if generation == layout.generation}
 
     def store(self, layout: Layout, number: int) -> RedisStore:
         """The store of one matcher."""

@@ -21,6 +21,7 @@ from twinstream.core.index import Hooks, Index, Pairs
 from twinstream.core.indexes import index_of
 from twinstream.core.judging import Judge
 from twinstream.core.ledger import Divergence, Ledger
+from twinstream.core.neighbours import Asking, Sample
 from twinstream.core.orders import BARRIER, Epochs, Order, Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.passing import Passing
@@ -44,7 +45,8 @@ class Comparison:
 
     `moment` is the driver's count of what it has fed; it is remembered for what is proven then, and
     `diverged_at` is the earliest moment of a proven difference. `keeps_partitions`: other partitions are
-    compared elsewhere, so that two equal events in partitions of two numbers are a hole. `halted` tells that
+    compared elsewhere, so that two equal events in partitions of two numbers are a hole; with `ask` other
+    shards have to confirm a difference (see `neighbours`). `halted` tells that
     what comes is ignored, `cut_short` that something has come since: partners may be among it.
 
     >>> from twinstream.core.events import Form
@@ -137,6 +139,11 @@ class Comparison:
         return self.retries is not None and self.retries.held_at is not None
 
     @property
+    def is_asked(self) -> bool:
+        """Whether a difference waits for the word of other shards."""
+        return self.ledger.asking is not None and self.ledger.asking.held_at is not None
+
+    @property
     def disagreeing_batches(self) -> list[str]:
         """A sentence for each open batch that was written several times, not the same each time so far."""
         return [] if self.retries is None else self.retries.disagreeing()
@@ -205,6 +212,22 @@ class Comparison:
         self.ledger.accounts[side].consumed += replayed
         self.ledger.accounts[side].replayed += replayed
         return new
+
+    def ask(self, asking: Asking, sample: Sample) -> None:
+        """Hold differences back until other shards have confirmed them, and sample the classes that come."""
+        self.ledger.asking = asking
+        for homes in self._homes:
+            homes.sample = sample
+
+    def settle_asked(self, crossing: Hole | None) -> None:
+        """Other shards have confirmed what was held; or something crosses, and it never counts."""
+        assert self.ledger.asking is not None
+        moment = self.ledger.asking.take()
+        if crossing is not None:
+            self.hole(crossing)
+            for scope in self.scopes:
+                scope.tainted = True
+        self.ledger.settle_held(None if crossing is not None else moment)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed.

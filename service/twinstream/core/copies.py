@@ -18,12 +18,15 @@ from itertools import chain
 from twinstream.core.events import Event
 from twinstream.core.orders import BARRIER
 
+LATEST = 20
+
 
 class Copies:
     """The partitions of one side, each with what waits of it. `equal` compares two barriers.
 
     `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
-    are the caller's to take.
+    are the caller's to take. `united` counts the barriers of which all copies were delivered,
+    `latest` are the latest of them that were since the start of the process.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -31,6 +34,8 @@ class Copies:
         self.surplus: list[Event] = []
         self.unequal: list[Event] = []
         self.partitions: frozenset[int] = frozenset()
+        self.united = 0
+        self.latest: deque[Event] = deque(maxlen=LATEST)
         self._waiting: dict[int, deque[Event]] = {}
         self._delivered: dict[int, Event] = {}
 
@@ -69,6 +74,8 @@ class Copies:
     def _unite(self, ready: list[Event]) -> None:
         """The first of the copies that were delivered stands for all of them."""
         first, *others = self._delivered.values()
+        self.united += 1
+        self.latest.append(first)
         ready.append(first)
         self.surplus += others
         self._delivered.clear()

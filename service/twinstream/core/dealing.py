@@ -36,6 +36,7 @@ SHARED = (
 OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
 UNDIVIDED = ("known_hits", "halted", "passing", "progress", "replays", "copies")
 """Members that are empty in every comparison that can be divided."""
+ASKED = "asked"
 
 
 class Undealt(Exception):  # noqa: N818 - it is an answer, caught where it is asked for
@@ -85,7 +86,9 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
 
 
 def _check(state: State) -> None:
-    if unknown := state.keys() - {*SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED}:
+    if state.get(ASKED):
+        raise Undealt("a difference in it waits for the word of the other shards")
+    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED}:
         raise Undealt(f"it holds {', '.join(sorted(unknown))}")
     if any(state["ended"]) or any(state.get(name) for name in UNDIVIDED) or state["moments"][2] is not None:
         raise Undealt("it holds what is told of all events together")

@@ -11,7 +11,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from twinstream.core.events import Form
+from twinstream.core.neighbours import Sample
 from twinstream.core.orders import Order, ordered_class
+from twinstream.core.sharding import stable
 
 SAMPLE = 16
 LIMIT = 100_000
@@ -26,9 +28,10 @@ class Stray(NamedTuple):
 
 
 class Homes:
-    """The partitions of one side."""
+    """The partitions of one side. `sample` gets the classes that are met, where it is given."""
 
     def __init__(self, order: Order) -> None:
+        self.sample: Sample | None = None
         self._order = order
         self._home_of: dict[Hashable, int] = {}
 
@@ -44,6 +47,8 @@ class Homes:
             kept_together = ordered_class(self._order, forms[place][0])
             if kept_together is None:
                 continue
+            if self.sample is not None and kept_together not in home_of:
+                self.sample.note(stable(kept_together))
             home = home_of.setdefault(kept_together, partition)
             if home != partition:
                 home_of[kept_together] = partition

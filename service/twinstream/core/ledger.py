@@ -17,6 +17,7 @@ from twinstream.core.findings import Finding, Kind
 from twinstream.core.held import Held
 from twinstream.core.index import Pairs
 from twinstream.core.known import Known
+from twinstream.core.neighbours import Asking
 from twinstream.core.orders import Epochs, ordered_class
 from twinstream.core.recent import RecentMatches
 from twinstream.core.retries import Retries
@@ -49,7 +50,8 @@ class Ledger:
 
     `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
     `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
-    by now. `diverged_at` is the earliest moment of a difference that no hole lies before.
+    by now. `diverged_at` is the earliest moment of a difference that no hole lies before. `asking` holds
+    differences back where other shards have to be asked first.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
@@ -73,6 +75,7 @@ class Ledger:
         self.diverged_at: int | None = None
         self.retries = None if rules.replay_horizon is None else Retries(rules.replay_horizon)
         self.vouched_at = EVERYTHING
+        self.asking: Asking | None = None
         self._closed: list[Divergence] = []
         self._found_while_held: list[int] = []
         self._not_vouched_for: list[tuple[int, int]] = []
@@ -141,13 +144,24 @@ class Ledger:
             self.accounts[side].divergent += 1
         if not tainted:
             self.diverge(moment)
+            if self.asking is not None:
+                for side, event in events:
+                    self.asking.suspect(side, event[0])
         if len(events) == 2 or not self._complete(finding):
             self._add(finding, moment, tainted=tainted)
 
     def diverge(self, moment: int) -> None:
-        """A difference that counts was proven at a moment; while batches are open it is held."""
-        if self.retries is None or not self.retries.hold(moment):
+        """A difference that counts was proven at a moment; while batches or questions are open it is held."""
+        if self.asking is not None and self.diverged_at is None:
+            self.asking.hold(moment)
+        elif self.retries is None or not self.retries.hold(moment):
             self.stand(moment)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a difference was proven that does not count yet."""
+        by_batches = self.retries is not None and self.retries.held_at is not None
+        return by_batches or (self.asking is not None and self.asking.held_at is not None)
 
     def settle_held(self, moment: int | None) -> None:
         """What was held counts as of a moment; without one it does not, and its differences are tainted."""
@@ -166,8 +180,7 @@ class Ledger:
         self.closed_by_kind[finding.kind] += 1
         self.found_by_kind[finding.kind] += 1
         self._closed.append(divergence)
-        is_held = self.retries is not None and self.retries.held_at is not None
-        if is_held and not tainted and len(self._found_while_held) < DOUBTED_LIMIT:
+        if self.is_held and not tainted and len(self._found_while_held) < DOUBTED_LIMIT:
             self._found_while_held.append(divergence.number)
         if moment > self.vouched_at and not tainted and len(self._not_vouched_for) < DOUBTED_LIMIT:
             self._not_vouched_for.append((moment, divergence.number))
@@ -189,8 +202,9 @@ class Ledger:
         self._taint([number for _, number in found])
         if self.diverged_at is not None and self.diverged_at > self.vouched_at:
             self.diverged_at = None
-        if self.retries is not None and self.retries.drop_held(self.vouched_at):
-            self._found_while_held = []
+        for held in (self.retries, self.asking):
+            if held is not None and held.drop_held(self.vouched_at):
+                self._found_while_held = []
 
     def _taint(self, numbers: Sequence[int]) -> None:
         self._tainted += numbers

@@ -89,13 +89,14 @@ class Dealer:
     ([2, 3], [0, 1])
     """
 
-    def __init__(self, shard: Shard, key: KeyOf) -> None:
-        self._shard, self._key = shard, key
+    def __init__(self, shard: Shard, key_of: KeyOf) -> None:
+        self.key_of = key_of
+        self._shard = shard
         self._own: dict[Any, bool] = {}
 
     def number(self, form: Form) -> int:
         """The shard that an event belongs to."""
-        return (crc32(self._key(form)) * _SPREAD >> 16 & 0xFFFF) % self._shard.of
+        return (crc32(self.key_of(form)) * _SPREAD >> 16 & 0xFFFF) % self._shard.of
 
     def places(self, forms: Sequence[Form]) -> list[int]:
         """The places of the events that belong to the own shard.

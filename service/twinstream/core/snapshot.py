@@ -143,6 +143,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "progress": comparison.progress.snapshot() if comparison.progress is not None else [],
         "recent": comparison.ledger.recent.snapshot(),
         "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
+        "asked": {} if comparison.ledger.asking is None else comparison.ledger.asking.snapshot(),
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
@@ -174,8 +175,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ledger.restore_doubts(state.get("doubts", {}))
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
-    if comparison.retries is not None and state.get("replays"):
-        comparison.retries.restore(state["replays"])
+    _restore_held_back(comparison, state)
     held = [
         {(event[1], event[2]): event for event in _events(columns, form_of, read_at)}
         for columns in state["held"]
@@ -188,6 +188,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         _restore_waiting(comparison, side, held[side], state)
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])
+        comparison.copies[side].united = apart.get("united", 0)
         for place in apart["places"]:
             comparison.copies[side].arrange(place[0], (held[side][tuple(place)],))
     for columns in state["scopes"]:
@@ -196,6 +197,13 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     for name, strays in (("strays", ledger.strays), ("lone", ledger.lone)):
         for side, columns in zip(Side, state.get(name, ()), strict=False):
             _restore_strays(comparison, strays, side, columns, form_of, read_at)
+
+
+def _restore_held_back(comparison: Comparison, state: dict[str, Any]) -> None:
+    if comparison.retries is not None and state.get("replays"):
+        comparison.retries.restore(state["replays"])
+    if comparison.ledger.asking is not None:
+        comparison.ledger.asking.restore(state.get("asked", {}))
 
 
 def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
@@ -228,7 +236,7 @@ def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
 
 def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
     copies = comparison.copies[side]
-    return {"places": _places(copies), "expected": sorted(copies.partitions)}
+    return {"places": _places(copies), "expected": sorted(copies.partitions), "united": copies.united}
 
 
 def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Keeper:
         except Fenced:
             raise
         except StoreError as error:
-            self._note_trouble(str(error))
+            self.note_trouble(str(error))
             return True
         self._note_back()
         return kept
@@ -56,7 +56,7 @@ class Keeper:
         except Fenced:
             raise
         except StoreError as error:
-            self._note_trouble(str(error))
+            self.note_trouble(str(error))
             return None
         self._note_back()
         self.sequence = self._attempt
@@ -107,7 +107,8 @@ class Keeper:
             self.trouble = None
             log.info("store is back", comparison=self._name)
 
-    def _note_trouble(self, reason: str) -> None:
+    def note_trouble(self, reason: str) -> None:
+        """What is wrong with the store, in a sentence."""
         if self.trouble is None:
             self.trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
             log.warning("checkpoint failed", comparison=self._name, reason=reason)

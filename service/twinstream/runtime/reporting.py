@@ -19,6 +19,7 @@ from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
+from twinstream.runtime.neighbourhood import ASKED
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -161,6 +162,8 @@ class Reporter:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
         if comparison.is_held:
             doubts.append(HELD)
+        if comparison.is_asked:
+            doubts.append(ASKED)
         if suspicions := comparison.surveyed.suspicions:
             after = f"{self._spec.overdue.after.total_seconds():g} s"
             gone_on = f"the other side went on for {after} without their partners"

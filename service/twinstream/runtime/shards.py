@@ -13,7 +13,7 @@ What ends between two steps leaves the old stores as they are, or in effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
@@ -68,6 +68,11 @@ class ShardStore:
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there."""
         return self._own.renew(sequence)
+
+    def exchange(self, note: bytes) -> Mapping[int, bytes]:
+        """Leave a note for the other shards, and read those of all."""
+        assert self._layout is not None, "acquire comes first"
+        return self._shelf.exchange(self._layout, self._shard.number, note)
 
     def release(self) -> None:
         """Give the lease back, if there is one."""

@@ -44,6 +44,7 @@ from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.looks import Looks
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.moments import moment_of
+from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.redealing import taken_of, taken_state
@@ -93,8 +94,10 @@ class Worker:
         clock: Clock,
         caution: Caution | None = None,
         part: Part = ALL,
+        exchange: Exchange | None = None,
     ) -> None:
         self._shard, self._shard_by = part
+        self._exchange = exchange
         self._way: Way | None = None
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
@@ -133,6 +136,7 @@ class Worker:
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._control = ControlDesk(self._spec, self._note_said)
+        self._neighbourhood: Neighbourhood | None = None
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -266,6 +270,7 @@ class Worker:
             self._save()
         self._looks.ask()
         self._look_at_topics()
+        self._confer()
         self._reports.show(self.comparison.provisional())
         self._publish_status()
 
@@ -288,6 +293,15 @@ class Worker:
         reason = None if self._input_cut is None else self._input_cut.hear(side, fact)
         if reason is not None:
             self.comparison.hole(Hole(reason, side))
+
+    def _confer(self) -> None:
+        """Hear what the other shards say, where each reads partitions of its own."""
+        if self._neighbourhood is None or self._keeper.trouble or not self._begun():
+            return
+        try:
+            self._dirty = self._neighbourhood.confer(self._source.ends()) or self._dirty
+        except StoreError as error:
+            self._keeper.note_trouble(str(error))
 
     def _note_change(self, change: Hole) -> None:
         self._dirty = True
@@ -406,7 +420,16 @@ class Worker:
 
     def _stalled(self) -> list[str]:
         """A side that is silent while the other goes on: stopped or behind, which is no difference."""
-        newest = {side: max(self.intake.newest_ms[side].values(), default=None) for side in Side}
+        newest = {
+            side: max(
+                (
+                    *self.intake.newest_ms[side].values(),
+                    *filter(None, (self.comparison.clock.newest_ms[side],)),
+                ),
+                default=None,
+            )
+            for side in Side
+        }
         patience_ms = self.comparison.rules.overdue_after_ms * STALLED_SHARE
         sentences = []
         for side in Side:
@@ -536,6 +559,11 @@ class Worker:
             return unfit(self._shard.of, partitions)
         self._way = way
         self.comparison.keeps_partitions = way == "partition"
+        if way == "partition" and self._exchange is not None:
+            key_of = dealer(self._spec, self._codec, self._shard).key_of
+            self._neighbourhood = Neighbourhood(
+                self._exchange, self._shard, self.comparison, self.intake, key_of
+            )
         self.intake.dealer = dealer(self._spec, self._codec, self._shard) if way == "key" else None
         if self._shard_by in ("auto", way):
             return None

@@ -32,7 +32,7 @@ ALL = Part()
 """The share of a matcher that has no others beside it."""
 
 NOT_AT_ALL = "events of all keys and partitions can depend on each other"
-ASSERTED = "equal events are in partitions of one number"
+KEPT = "both topics have as many partitions and equal events are in partitions of one number"
 
 
 class Division(NamedTuple):
@@ -48,20 +48,11 @@ def division(spec: Spec) -> Division:
         return Division(False, f"not at all: {reason}")
     key = shard_key(spec.order)
     if key is None:
-        text = (
-            f"only where {ASSERTED} in both topics, and you say so with `--shard-by partition`: each "
-            "partition has its copy of a barrier"
-        )
-        return Division(True, text)
-    by = "the event" if key == "event" else " and ".join(key)
-    if spec.overdue.proves:
-        text = f"by a hash of {by}; by partition where {ASSERTED}, and you say so with `--shard-by partition`"
-        return Division(True, text)
-    return Division(
-        True,
-        "by partition, where both topics have as many and equal events are in partitions of one number; "
-        f"else by a hash of {by}",
-    )
+        return Division(True, f"by partition, where {KEPT}: each partition has its copy of a barrier")
+    by = f"by a hash of {'the event' if key == 'event' else ' and '.join(key)}"
+    if (reason := _needs_key(spec)) is not None:
+        return Division(True, f"{by}; not by partition, since {reason}")
+    return Division(True, f"by partition, where {KEPT}; else {by}")
 
 
 def refusal(spec: Spec, shards: int, shard_by: ShardBy) -> str | None:
@@ -69,24 +60,24 @@ def refusal(spec: Spec, shards: int, shard_by: ShardBy) -> str | None:
     if shards == 1:
         return None
     reason = _indivisible(spec)
-    if reason is None and shard_key(spec.order) is None and shard_by != "partition":
-        reason = (
-            "a barrier has a copy in each partition, so its epochs can only be divided by partition; say "
-            f"`--shard-by partition` if {ASSERTED} in both topics"
-        )
+    if reason is None and shard_by == "key" and shard_key(spec.order) is None:
+        reason = "by key, since a barrier has a copy in each partition: leave `--shard-by key` out"
+    if reason is None and shard_by == "partition" and (why := _needs_key(spec)) is not None:
+        reason = f"by partition, since {why}: say `--shard-by key`"
     if reason is None:
         return None
-    return f"comparison {spec.name!r} cannot be divided over {shards} matchers: {reason}"
+    colon = "" if reason.startswith("by ") else ":"
+    return f"comparison {spec.name!r} cannot be divided over {shards} matchers{colon} {reason}"
 
 
 def way_of(spec: Spec, part: Part, partitions: tuple[int, int]) -> Way | None:
     """The way in which the work is divided, once the numbers of partitions of both topics are known.
 
-    None where it cannot be, as `unfit` says. By partition is the quicker one. Unasked it is only chosen where
-    events whose partners are in partitions of other shards could not be taken for a proven difference.
+    None where it cannot be, as `unfit` says. By partition is the quicker one.
     """
     fits = partitions[0] == partitions[1] >= part.shard.of
-    if part.by == "key" or (part.by == "auto" and (spec.overdue.proves or not fits)):
+    divisible_by_key = shard_key(spec.order) is not None
+    if part.by == "key" or _needs_key(spec) or (part.by == "auto" and not fits and divisible_by_key):
         return "key"
     return "partition" if fits else None
 
@@ -135,8 +126,17 @@ def _indivisible(spec: Spec) -> str | None:
         return f"`start: {spec.start.at}` is found by what all partitions hold"
     if spec.overdue.clock != "arrival":
         return f"the clock of `overdue`, {spec.overdue.clock}, reads all events of a side"
+    if by_copies and spec.overdue.proves:
+        return f"{_needs_key(spec)}, and its barriers have copies in each partition"
     if spec.on_divergence == "halt":
         return "`on_divergence: halt` ends with the first difference of all"
+    return None
+
+
+def _needs_key(spec: Spec) -> str | None:
+    """Why each shard has to read all partitions."""
+    if spec.overdue.proves:
+        return "time that proves (`overdue.proves`) would prove a loss where another shard has the partner"
     return None
 
 
