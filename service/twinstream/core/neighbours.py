@@ -137,7 +137,7 @@ class Passed(NamedTuple):
     def differs(self, other: Passed) -> bool:
         """Whether a barrier is not equal to the one that has its number in another shard."""
         count = min(self.number, other.number)
-        own, theirs = (one.latest[: len(one.latest) - (one.number - count)] for one in (self, other))
+        own, theirs = (one.latest[: max(0, len(one.latest) - one.number + count)] for one in (self, other))
         return any(mine != their for mine, their in zip(reversed(own), reversed(theirs), strict=False))
 
 
