@@ -145,12 +145,16 @@ class Histogram(Frozen):
 
 
 class CheckpointInfo(Frozen):
-    """The last checkpoint that took effect; all None before the first."""
+    """The last checkpoint that took effect; all None before the first.
+
+    `store_bytes` is what the comparison's keys take in Redis, as of a minute ago or less.
+    """
 
     sequence: int | None = None
     written_at: datetime | None = None
     duration_seconds: float | None = None
     size_bytes: int | None = None
+    store_bytes: int | None = None
 
 
 class ComparisonStatus(Frozen):

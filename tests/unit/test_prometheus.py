@@ -153,6 +153,16 @@ def test_the_age_of_the_checkpoint_counts_from_the_start_before_the_first(
     assert value(scrape(), "checkpoint_age_seconds") == 1
 
 
+def test_the_memory_in_the_store_is_0_before_it_is_known(
+    board: Board, clocks: Clocks, scrape: Callable[[], str]
+) -> None:
+    board.accept(status(checkpoint=CheckpointInfo()))
+    assert value(scrape(), "store_memory_bytes") == 0
+    clocks.advance(1)
+    board.accept(status(at=clocks.now(), checkpoint=CheckpointInfo(store_bytes=4096)))
+    assert value(scrape(), "store_memory_bytes") == 4096
+
+
 def test_names_have_the_prefix_and_labels_are_the_few_that_are_declared(
     board: Board, scrape: Callable[[], str]
 ) -> None:

@@ -287,6 +287,15 @@ def test_a_difference_in_one_shard_is_one_of_the_comparison() -> None:
     assert view.status.divergences.by_kind["missing"] == 1
 
 
+def test_what_all_shards_take_in_the_store_is_told_as_a_sum() -> None:
+    team = Team()
+    write_all(team)
+    view = team.view(team.started())
+    own = [team.said(number).status.checkpoint.store_bytes or 0 for number in range(2)]
+    assert view.status.checkpoint.store_bytes == sum(own)
+    assert min(own) > 0
+
+
 @pytest.mark.parametrize("by", ["partition", "key"])
 def test_a_shard_goes_on_where_it_stood(by: Any) -> None:
     team = Team(by=by)

@@ -456,3 +456,19 @@ def test_a_pause_during_a_save_does_not_put_off_the_next_for_long() -> None:
     bench.write_both(*EVENTS)
     bench.clock.advance(PUT_OFF_SECONDS)
     assert bench.run(worker).verified_up_to.reference == {"0": 120}
+
+
+def test_a_store_that_does_not_tell_its_memory_is_no_trouble() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(("a", 1))
+    told = bench.run(worker).checkpoint.store_bytes
+    assert told
+
+    def refuse() -> int:
+        raise StoreError("the user may not")
+
+    worker._store.memory_bytes = refuse  # type: ignore[method-assign]
+    bench.write_both(("a", 2))
+    status = bench.run(worker)
+    assert (status.checkpoint.store_bytes, status.health.status) == (told, "ok")

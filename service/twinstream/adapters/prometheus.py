@@ -192,6 +192,7 @@ def _checkpoints(statuses: Sequence[ComparisonStatus], now: datetime) -> Iterato
     written = _gauge("checkpoint_timestamp_seconds", "When the last checkpoint took effect; 0 before.")
     duration = _gauge("checkpoint_duration_seconds", "What the last checkpoint took; 0 before.")
     size = _gauge("checkpoint_size_bytes", "How large the last checkpoint was; 0 before.")
+    stored = _gauge("store_memory_bytes", "What the comparison's keys take in Redis; 0 before a checkpoint.")
     for status in statuses:
         name, checkpoint = [status.name], status.checkpoint
         reached = checkpoint.written_at or status.started_at
@@ -199,7 +200,8 @@ def _checkpoints(statuses: Sequence[ComparisonStatus], now: datetime) -> Iterato
         written.add_metric(name, _timestamp(checkpoint.written_at))
         duration.add_metric(name, checkpoint.duration_seconds or 0.0)
         size.add_metric(name, checkpoint.size_bytes or 0)
-    yield from (age, written, duration, size)
+        stored.add_metric(name, checkpoint.store_bytes or 0)
+    yield from (age, written, duration, size, stored)
 
 
 def _gauge(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:

@@ -321,10 +321,11 @@ def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
 
 
 def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:
-    """The oldest; none at all where a shard has none."""
+    """The oldest; none at all where a shard has none. What they take in the store is summed."""
     infos = [status.checkpoint for status in statuses]
     none = next((info for info in infos if info.written_at is None), None)
-    return none or min(infos, key=attrgetter("written_at"))
+    oldest = none or min(infos, key=attrgetter("written_at"))
+    return oldest.model_copy(update={"store_bytes": sum(info.store_bytes or 0 for info in infos)})
 
 
 def _health(said: Said, count: int) -> Health:

@@ -30,6 +30,7 @@ class Keeper:
         self._journal = Journal()
         self._attempt = 0
         self.sequence = 0
+        self._store_bytes: int | None = None
         self.trouble: str | None = None
 
     def adopt(self, sequence: int) -> None:
@@ -66,7 +67,18 @@ class Keeper:
             written_at=self._clock.now(),
             duration_seconds=self._clock.monotonic() - started,
             size_bytes=size,
+            store_bytes=self._measured(),
         )
+
+    def _measured(self) -> int | None:
+        """What is kept in the store, if it tells: nothing hangs on it."""
+        try:
+            self._store_bytes = self._store.memory_bytes()
+        except Fenced:
+            raise
+        except StoreError as error:
+            log.info("the store does not tell its memory", comparison=self._name, reason=str(error))
+        return self._store_bytes
 
     def _write(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
         """Save what changed since a checkpoint, or everything; the bytes that were written."""
