@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -214,14 +215,25 @@ def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of 6 MB."""
+    """A folder on a disk of 6 MB, which a process of a name space of its own holds: that takes no right."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(folder)]
-    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    hold = f"mount -t tmpfs -o size=6m tmpfs {shlex.quote(str(folder))} && echo held && exec cat"
+    holder = subprocess.Popen(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hold],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        if holder.stdout.readline() != b"held\n":
+            pytest.fail(
+                "this drill needs a disk that it can fill, and the kernel gives it no name space for one: "
+                f"allow user name spaces (sysctl user.max_user_namespaces): {holder.stderr.read().decode()}"
+            )
+        yield Path(f"/proc/{holder.pid}/root{folder}")
 
 
 def test_a_redis_whose_disk_is_full_is_named_and_nothing_is_lost(

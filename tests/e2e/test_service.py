@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.browser import chromium, watched
+from tests.support.cases import Case, passes_with, serving
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -30,42 +31,25 @@ pytestmark = [
 ]
 
 
-class Case(NamedTuple):
-    """A service, and a writer to its two topics."""
-
-    service: ServiceProcess
-    write: Writer
-
-
 @pytest.fixture
 def shared(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
     """A running service on the shared servers."""
     topics = topic(partitions=3), topic(partitions=3)
-    service = ServiceProcess(spec_file(tmp_path, "shared", *topics), kafka.brokers, redis_url)
-    service.start()
-    yield Case(service, Writer(kafka.brokers, *topics))
-    service.stop()
-    eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
+    with serving(tmp_path, kafka.brokers, redis_url, topics) as case:
+        yield case
+    eventually(lambda: not case.service.family(), seconds=5, what="all its processes are gone")
 
 
 @pytest.fixture
 def own(own_kafka: Kafka, own_redis: RedisServer, tmp_path: Path) -> Iterator[Case]:
     """A running service on servers of its own."""
     topics = own_kafka.create_topic("reference"), own_kafka.create_topic("candidate")
-    service = ServiceProcess(spec_file(tmp_path, "own", *topics), own_kafka.brokers, own_redis.url)
-    service.start()
-    yield Case(service, Writer(own_kafka.brokers, *topics))
-    service.stop()
-
-
-def _passes_with(service: ServiceProcess, matched: int) -> None:
-    """The service has matched so many pairs, and its gate passes."""
-    eventually(lambda: service.get("")["matched"] == matched, seconds=60, what=f"{matched} pairs match")
-    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
+    with serving(tmp_path, own_kafka.brokers, own_redis.url, topics) as case:
+        yield case
 
 
 def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) -> None:
-    service, write = shared
+    service, write, _ = shared
     write.both(range(1000))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     write.reference(3, -1)
@@ -79,7 +63,7 @@ def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) 
 def test_the_page_of_the_running_service_turns_from_equivalent_to_diverged_without_a_reload(
     shared: Case,
 ) -> None:
-    service, write = shared
+    service, write, _ = shared
     write.both(range(1000))
     with chromium() as browser, watched(browser) as watch:
         page = watch.page
@@ -102,18 +86,16 @@ def days(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iter
     topics = topic(partitions=3), topic(partitions=3)
     order = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
     kinds = "kinds: {day: {where: {k: day}}, event: {}}\n"
-    service = ServiceProcess(spec_file(tmp_path, "days", *topics, kinds, order), kafka.brokers, redis_url)
-    service.start()
-    yield Case(service, Writer(kafka.brokers, *topics))
-    service.stop()
+    with serving(tmp_path, kafka.brokers, redis_url, topics, more=kinds, order=order) as case:
+        yield case
 
 
 def test_markers_in_each_partition_keep_days_apart_and_an_event_over_one_fails(days: Case) -> None:
-    service, write = days
+    service, write, _ = days
     for day in range(3):
         write.both(range(day * 100, day * 100 + 100))
         write.marker(day, partitions=3)
-    _passes_with(service, 303)
+    passes_with(service, 303)
     assert service.get("")["accounts"]["reference"]["ignored"] == 6
     write.reference(3, -1)
     write.flush()
@@ -133,7 +115,7 @@ def _kinds(service: ServiceProcess) -> list[str]:
 
 
 def test_a_record_that_is_no_event_makes_the_gate_undecided_and_is_named(shared: Case) -> None:
-    service, write = shared
+    service, write, _ = shared
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     write.raw_candidate(b'{"k": 1')
@@ -146,42 +128,40 @@ def test_a_record_that_is_no_event_makes_the_gate_undecided_and_is_named(shared:
 
 
 def test_a_killed_matcher_is_replaced_within_seconds_and_goes_on(shared: Case) -> None:
-    service, write = shared
+    service, write, _ = shared
     write.both(range(1000))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     (matcher,) = service.matchers()
     os.kill(matcher, signal.SIGKILL)
     eventually(lambda: service.gate() == "undecided", what="the gate is undecided without its matcher")
     write.both(range(1000, 2000))
-    _passes_with(service, 2000)
+    passes_with(service, 2000)
     assert service.matchers() != [matcher]
 
 
 def test_nothing_is_left_of_a_service_that_was_killed(shared: Case) -> None:
-    service, _ = shared
+    service = shared.service
     service.kill()
     eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
     service.start()
 
 
-def test_a_second_service_stands_by_and_takes_over(
-    shared: Case, kafka: Kafka, redis_url: str, tmp_path: Path
-) -> None:
-    service, write = shared
+def test_a_second_service_stands_by_and_takes_over(shared: Case, kafka: Kafka, redis_url: str) -> None:
+    service, write, _ = shared
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
-    second = ServiceProcess(tmp_path / "shared.yaml", kafka.brokers, redis_url)
+    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
     second.start()
     eventually(lambda: "stands by" in " ".join(second.get("")["health"]["reasons"]), what="it stands by")
     assert (second.gate(), second.ready()) == ("undecided", False)
     service.stop()
-    _passes_with(second, 100)
+    passes_with(second, 100)
     second.stop()
     service.start()
 
 
 def test_a_broker_away_degrades_the_service_which_recovers_alone(own: Case, own_kafka: Kafka) -> None:
-    service, write = own
+    service, write, _ = own
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     own_kafka.kill()
@@ -190,11 +170,11 @@ def test_a_broker_away_degrades_the_service_which_recovers_alone(own: Case, own_
     assert not service.ready()
     own_kafka.restart()
     write.both(range(100, 200))
-    _passes_with(service, 200)
+    passes_with(service, 200)
 
 
 def test_a_broker_that_hangs_degrades_the_service_which_recovers_alone(own: Case, own_kafka: Kafka) -> None:
-    service, write = own
+    service, write, _ = own
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     own_kafka.pause()
@@ -203,11 +183,11 @@ def test_a_broker_that_hangs_degrades_the_service_which_recovers_alone(own: Case
     )
     own_kafka.resume()
     write.both(range(100, 200))
-    _passes_with(service, 200)
+    passes_with(service, 200)
 
 
 def test_a_store_away_degrades_the_service_which_recovers_alone(own: Case, own_redis: RedisServer) -> None:
-    service, write = own
+    service, write, _ = own
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
     own_redis.kill()
@@ -217,7 +197,7 @@ def test_a_store_away_degrades_the_service_which_recovers_alone(own: Case, own_r
     assert "redis at 127.0.0.1" in status["health"]["reasons"][0]
     assert "since" in status["health"]["reasons"][0]
     own_redis.restart()
-    _passes_with(service, 200)
+    passes_with(service, 200)
 
 
 def _plant(write: Writer, rounds: int) -> None:
@@ -295,18 +275,15 @@ def test_a_service_killed_at_random_moments_ends_as_one_that_was_not(
 @pytest.fixture
 def poisoned(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
     """A running service whose matcher is killed by one event that meets others."""
-    topics = topic(partitions=1), topic(partitions=1)
     order = '{callable: "tests.support.poisonous:related"}'
-    service = ServiceProcess(spec_file(tmp_path, "poisoned", *topics, "", order), kafka.brokers, redis_url)
-    service.start()
-    yield Case(service, Writer(kafka.brokers, *topics))
-    service.stop()
+    with serving(tmp_path, kafka.brokers, redis_url, (topic(), topic()), order=order) as case:
+        yield case
 
 
 def test_a_record_that_kills_the_matcher_is_found_and_left_out_and_the_others_are_compared(
     poisoned: Case,
 ) -> None:
-    service, write = poisoned
+    service, write, _ = poisoned
     write.reference(0, 1000)
     write.flush()
     eventually(lambda: service.get("")["unmatched"]["reference"] == 1, what="one event waits")

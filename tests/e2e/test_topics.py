@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import redis
 
 from deploy.embedded.kafka import Kafka
+from tests.support.cases import Case, serving
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
@@ -24,30 +25,13 @@ pytestmark = [
 ]
 
 
-class Case(NamedTuple):
-    """A service that passes, a writer to its two topics, and who has them in hand."""
-
-    service: ServiceProcess
-    writer: Callable[[], Writer]
-    topics: KafkaTopics
-
-
 @pytest.fixture
 def passing(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
     """A service that has matched a hundred pairs and passes."""
-    names = {side: topic() for side in Side}
-    spec = spec_file(tmp_path, "topics", names[Side.LEFT], names[Side.RIGHT])
-    service = ServiceProcess(spec, kafka.brokers, redis_url)
-    service.start()
-    case = Case(
-        service,
-        lambda: Writer(kafka.brokers, names[Side.LEFT], names[Side.RIGHT]),
-        KafkaTopics(kafka.brokers, names),
-    )
-    case.writer().both(range(100))
-    eventually(lambda: service.gate() == "pass", seconds=60, what="the gate passes")
-    yield case
-    service.stop()
+    with serving(tmp_path, kafka.brokers, redis_url, (topic(), topic())) as case:
+        case.write.both(range(100))
+        case.passes_with(100)
+        yield case
 
 
 def _hole(service: ServiceProcess, beginning: str) -> dict[str, Any]:
@@ -64,10 +48,9 @@ def _hole(service: ServiceProcess, beginning: str) -> dict[str, Any]:
 
 
 def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets(passing: Case) -> None:
-    service, writer, topics = passing
+    service, write, topics = passing
     matchers = service.matchers()
     topics.create_anew(Side.RIGHT)
-    write = writer()
     for number in range(150):
         write.candidate(number % 10, number)
     write.flush()
@@ -92,10 +75,9 @@ def test_what_came_out_of_a_topic_created_anew_is_never_held_against_a_side(pass
 
 
 def test_a_topic_created_anew_while_the_service_was_away_is_a_hole(passing: Case) -> None:
-    service, writer, topics = passing
+    service, write, topics = passing
     service.stop()
     topics.create_anew(Side.RIGHT)
-    write = writer()
     for number in range(150):
         write.candidate(number % 10, number)
     write.flush()
@@ -117,9 +99,9 @@ def test_a_partition_added_while_the_service_runs_is_a_hole_and_is_read(passing:
 
 
 def test_records_deleted_before_they_were_read_are_a_hole_with_both_offsets(passing: Case) -> None:
-    service, writer, topics = passing
+    service, write, topics = passing
     service.stop()
-    writer().both(range(100, 200))
+    write.both(range(100, 200))
     topics.retain(Side.LEFT, 0, 150)
     service.start()
     hole = _hole(service, "Kafka does not have offsets 100 to 149 any more")
@@ -144,8 +126,7 @@ def test_a_topic_that_becomes_compacted_is_a_hole_and_one_that_is_compacted_is_r
 
 
 def test_an_empty_store_after_a_verdict_is_no_first_start(passing: Case, redis_url: str) -> None:
-    service, writer, _ = passing
-    write = writer()
+    service, write, _ = passing
     write.reference(3, -1)
     write.both(range(100, 200))
     eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")

@@ -44,6 +44,7 @@ class ServiceProcess:
             *(sys.executable, "-m", "twinstream.cli.main", "serve", str(spec)),
             *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0", *options),
         ]
+        self.spec = spec
         self._name = spec.stem
         self._log = spec.with_suffix(".log")
         self._mark = new_mark()
