@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from confluent_kafka.admin import AdminClient
 from playwright.sync_api import expect
 
@@ -156,6 +157,25 @@ def test_a_second_service_stands_by_and_takes_over(shared: Case, kafka: Kafka, r
     assert (second.gate(), second.ready()) == ("undecided", False)
     service.stop()
     passes_with(second, 100)
+    second.stop()
+    service.start()
+
+
+def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_its_lease_ends(
+    shared: Case, kafka: Kafka, redis_url: str, tmp_path: Path
+) -> None:
+    service, write = shared
+    write.both(range(100))
+    _passes_with(service, 100)
+    second = ServiceProcess(tmp_path / "shared.yaml", kafka.brokers, redis_url)
+    second.start()
+    eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
+    with redis.Redis.from_url(redis_url) as client:
+        service.kill()
+        eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
+        client.pexpire("twinstream:{shared}:lease", 3_600_000)  # so that it is not the end of the lease
+    write.both(range(100, 200))
+    _passes_with(second, 200)
     second.stop()
     service.start()
 

@@ -11,6 +11,8 @@ Keys, with the comparison's name as hash tag, so that they live together on a cl
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `redis_presence`.
+
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
 then a script flips the manifest; then names that are staged and not in the manifest are swept. What ends
 between two steps leaves the manifest as it was, and what was staged is swept by the next save.
@@ -30,6 +32,7 @@ from uuid import uuid4
 
 from twinstream.adapters import redis_scripts
 from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis_presence import Presence, Vigil
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Stored
 
@@ -51,9 +54,11 @@ class RedisStore:
         self._prefix = f"twinstream:{{{name}}}"
         parts = ("owner", "lease", "epoch", "checkpoint", "staged")
         self._keys = [f"{self._prefix}:{part}" for part in parts]
-        self._manifest, self._staged = self._keys[3:]
+        self._lease, self._manifest, self._staged = self._keys[1], *self._keys[3:]
         self._connection = RedisConnection(url)
         self._redis, self._place = self._connection.client, self._connection.place
+        self._presence = Presence(self._redis, self._prefix, self._token)
+        self._vigil = Vigil(self._redis, self._prefix)
         self._checked = False
         self._epoch = 0
         self._live: Sequence[str] = ()
@@ -61,12 +66,31 @@ class RedisStore:
         self._measured: tuple[float, int] | None = None
 
     def acquire(self) -> bool:
-        """Take ownership if no other lease is running."""
+        """Take ownership if no other lease is running, or if that of an owner is that is gone."""
         if not self._checked:
             self._check_policy()
-        epoch = int(self._script(redis_scripts.ACQUIRE, self._keys, [self._token, LEASE_MS]))
-        self._epoch = epoch or self._epoch
+        epoch = self._take("")
+        if not epoch and (gone := self._gone()):
+            epoch = self._take(gone)
+        if epoch:
+            self._epoch = epoch
+            self._presence.keep()
         return bool(epoch)
+
+    def _take(self, gone: str) -> int:
+        """The epoch of this owner; 0 while a lease is running that is not that of the one that is gone."""
+        return int(self._script(redis_scripts.ACQUIRE, self._keys, [self._token, LEASE_MS, gone]))
+
+    def _gone(self) -> str:
+        """The owner whose lease is running, if it is known to be gone."""
+        holder = self._run(self._redis.get, self._lease)
+        if holder is None:
+            return ""
+        try:
+            gone = self._run(self._vigil.gone, holder.decode(), time.monotonic())
+        except StoreError:
+            return ""  # It may not be asked for: the lease has to end.
+        return holder.decode() if gone else ""
 
     def load(self) -> Stored:
         """What was saved last. Raises CheckpointError where a part of it is gone."""
@@ -91,6 +115,7 @@ class RedisStore:
         self._swept = False
         if self._step(redis_scripts.BEGIN, checkpoint.sequence, (), [_after(checkpoint)]) != b"done":
             self._flip(checkpoint, *self._stage(checkpoint))
+        self._presence.keep()
         try:
             self._sweep()
         except Fenced:
@@ -107,7 +132,9 @@ class RedisStore:
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there. Raises Fenced."""
-        return self._step(redis_scripts.RENEW, sequence, self._live) == b"held"
+        held = self._step(redis_scripts.RENEW, sequence, self._live) == b"held"
+        self._presence.keep()
+        return held
 
     def release(self) -> None:
         """Give the lease back, if it is this owner's."""
@@ -121,7 +148,8 @@ class RedisStore:
         return self._measured[1]
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        self._presence.end()
         self._redis.close()
 
     # -- the steps of a save -------------------------------------------------------------------------------

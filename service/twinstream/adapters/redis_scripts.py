@@ -6,9 +6,10 @@ the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated, 
 
 from __future__ import annotations
 
+# The third argument is an owner that is known to be gone: its lease keeps nobody out.
 ACQUIRE = """
 local holder = redis.call('GET', KEYS[2])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] and holder ~= ARGV[3] then return 0 end
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   redis.call('INCR', KEYS[3])
   redis.call('SET', KEYS[1], ARGV[1])
