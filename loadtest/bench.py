@@ -60,8 +60,8 @@ def event(number: int, side: str, equality: str) -> tuple[bytes, bytes]:
     return ad.encode(), orjson.dumps(value)
 
 
-def produce(brokers: str, topic: str, events: int, side: str, equality: str) -> int:
-    """Fill a topic; return the bytes of its values."""
+def produce(brokers: str, topics: list[str], events: int, equality: str) -> int:
+    """Fill both topics side by side, as pipelines do that run at one time; the bytes of their values."""
     producer = Producer(
         {
             "bootstrap.servers": brokers,
@@ -74,18 +74,24 @@ def produce(brokers: str, topic: str, events: int, side: str, equality: str) -> 
     )
     size = 0
     for number in range(events):
-        key, value = event(number, side, equality)
-        size += len(value)
-        while True:
-            try:
-                producer.produce(topic, value, key)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
+        for topic, side in zip(topics, SIDES, strict=True):
+            key, value = event(number, side, equality)
+            size += len(value)
+            _send(producer, topic, key, value)
+        if number % 5_000 == 0:
             producer.poll(0)
-    producer.flush()
+    assert producer.flush(300) == 0, "Kafka took everything"
     return size
+
+
+def _send(producer: Producer, topic: str, key: bytes, value: bytes) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, key)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            return
 
 
 def bare_loop(brokers: str, topics: list[str], partitions: int, events: int) -> dict[str, float]:
@@ -148,10 +154,9 @@ def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -
     partitions = 1 if order == "total" else PARTITIONS
     topics = [f"bench.{order}.{equality}.{side}" for side in SIDES]
     brokers, redis = stack.kafka.brokers, stack.redis.url
-    sizes = []
-    for topic, side in zip(topics, SIDES, strict=True):
+    for topic in topics:
         stack.kafka.create_topic(topic, partitions=partitions)
-        sizes.append(produce(brokers, topic, events, side, equality))
+    size = produce(brokers, topics, events, equality)
     results: dict[str, list[dict[str, float]]] = {"bare": [], "matcher": []}
     for number in range(rounds):
         one = apart(bare_loop, brokers, topics, partitions, 2 * events)
@@ -159,7 +164,7 @@ def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -
         results["bare"].append(min(one, two, key=lambda result: result["seconds"]))
         spec = spec_text(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
         results["matcher"].append(apart(matcher_loop, brokers, redis, spec, 2 * events))
-    return _summary(results, events, order, equality, sum(sizes) / (2 * events))
+    return _summary(results, events, order, equality, size / (2 * events))
 
 
 def spec_text(name: str, topics: list[str], order: str, equality: str) -> str:

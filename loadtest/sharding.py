@@ -84,9 +84,9 @@ def run(settings: dict[str, Any], text: str, events: int) -> dict[str, float]:
 def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, rounds: int) -> dict[str, Any]:
     """Fill the topics, then run the rounds."""
     topics = [f"sharding.{order}.{side}" for side in SIDES]
-    for topic, side in zip(topics, SIDES, strict=True):
+    for topic in topics:
         stack.kafka.create_topic(topic, partitions=PARTITIONS)
-        produce(stack.kafka.brokers, topic, events, side, "all")
+    produce(stack.kafka.brokers, topics, events, "all")
     common = {"brokers": stack.kafka.brokers, "redis": stack.redis.url, "shard_by": shard_by}
     found: dict[int, list[dict[str, float]]] = {1: [], shards: []}
     for number in range(rounds):
