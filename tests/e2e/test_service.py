@@ -166,7 +166,7 @@ def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_i
 ) -> None:
     service, write = shared
     write.both(range(100))
-    _passes_with(service, 100)
+    passes_with(service, 100)
     second = ServiceProcess(tmp_path / "shared.yaml", kafka.brokers, redis_url)
     second.start()
     eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
@@ -175,7 +175,7 @@ def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_i
         eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
         client.pexpire("twinstream:{shared}:lease", 3_600_000)  # so that it is not the end of the lease
     write.both(range(100, 200))
-    _passes_with(second, 200)
+    passes_with(second, 200)
     second.stop()
     service.start()
 
