@@ -4,8 +4,8 @@ The hot path sees records only. That a topic was deleted and created anew, has m
 now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
 
 Who wants to know that records were of the topics that it takes them for asks for a look (`Watch.look`), which
-begins when they are read already: ids never come back. It costs one question, about 2 ms on a broker nearby,
-as long as ids and partitions are what they were.
+begins when they are read already: ids never come back. It costs one question, as long as ids and partitions
+are what they were: 1.4 ms on a broker of the same host, where a whole look takes 11 to 25.
 """
 
 from __future__ import annotations

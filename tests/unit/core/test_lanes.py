@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from twinstream.core.events import Canonical, Event, Form, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index
@@ -145,3 +146,80 @@ def test_an_answer_leaves_the_unlike_events_that_wait_beside_it() -> None:
     lanes.feed(RIGHT, [held[1]])
     assert lanes.answer(RIGHT, event(BAG, b"Y"), BAG) == held[0]
     assert [waiting for waiting, _ in lanes.unmatched(RIGHT)] == [held[1]]
+
+
+class Counted(dict[Any, Any]):
+    """A dictionary that counts what is read of it."""
+
+    reads = 0
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.reads += 1
+        return super().get(key, default)
+
+    def values(self) -> Any:
+        self.reads += len(self)
+        return super().values()
+
+    def __iter__(self) -> Iterator[Any]:
+        self.reads += len(self)
+        return super().__iter__()
+
+
+def _chains(lanes: LanesIndex) -> list[tuple[int, list[int]]]:
+    """The chains of the left: since when, and the offsets of the copies."""
+    return [(since_ms, [copy[2] for copy in copies]) for since_ms, copies in lanes.chains(LEFT)]
+
+
+def _copies(lanes: LanesIndex, lane: str | bytes, *offsets: int) -> None:
+    lanes.feed(LEFT, [event(lane, offset=offset, at_ms=offset) for offset in offsets])
+
+
+def test_copies_wait_as_a_chain_when_the_oldest_has_left() -> None:
+    lanes = empty_lanes()
+    _copies(lanes, BAG, 1, 2, 3)
+    assert _chains(lanes) == []
+    lanes.feed(RIGHT, [event(BAG)])
+    assert _chains(lanes) == _chains(lanes) == [(1, [2, 3])]
+    lanes.feed(RIGHT, [event(BAG)] * 2)
+    assert _chains(lanes) == []
+    _copies(lanes, BAG, 4)
+    assert _chains(lanes) == []
+
+
+def test_a_lane_that_is_a_sequence_is_no_chain_whatever_lanes_are_beside_it() -> None:
+    lanes = empty_lanes()
+    _copies(lanes, "sequence", 1, 2)
+    _copies(lanes, BAG, 3, 4)
+    lanes.feed(RIGHT, [event("sequence"), event(BAG)])
+    assert _chains(lanes) == [(3, [4])]
+
+
+def test_a_chain_of_which_the_waiting_copies_are_dropped_is_none() -> None:
+    lanes = empty_lanes()
+    first, second, third = (event(BAG, offset=offset, at_ms=offset) for offset in (1, 2, 3))
+    lanes.feed(LEFT, [first, second, third])
+    lanes.feed(RIGHT, [event(BAG)])
+    lanes.remove(LEFT, [second])
+    assert _chains(lanes) == []
+    lanes.remove(LEFT, [third])
+    assert _chains(lanes) == []
+
+
+def test_a_chain_that_is_restored_is_one() -> None:
+    lanes = empty_lanes()
+    lanes.restore(LEFT, event(BAG, offset=5, at_ms=5), BAG, 2)
+    lanes.restore(LEFT, event(BAG, offset=6, at_ms=6), BAG, 2)
+    assert _chains(lanes) == [(2, [5, 6])]
+
+
+def test_what_waits_alone_is_not_looked_at_for_chains() -> None:
+    lanes = empty_lanes()
+    counted = Counted()
+    lanes.held = (counted, lanes.held[RIGHT])
+    _copies(lanes, BAG, 1, 2)
+    lanes.feed(LEFT, [event(b"alone %d" % number) for number in range(10_000)])
+    lanes.feed(RIGHT, [event(BAG)])
+    counted.reads = 0
+    assert _chains(lanes) == [(1, [2])]
+    assert counted.reads == 1
