@@ -166,6 +166,8 @@ class Comparison:
                 self.ignore(side, len(run.forms) - place)
                 break
             partners += self._feed(side, one)
+            if self.in_dispute:
+                self.review()  # Where a known difference ends is no matter of how events were read.
         return partners
 
     def _feed(self, side: Side, run: Run) -> list[Event]:
@@ -424,11 +426,11 @@ class Comparison:
         scope = Scope(owner, order, depth, self.rules.canonical)
         scope.tainted, scope.moment = bool(self.holes), self.moment
         self.scopes[scope] = None
-        if self.rules.halt:
-            self.halted = True
         if self.ledger.known.open(self.ledger.matched):
             scope.disputed = True
-        elif not scope.tainted:
+            return scope
+        self.halted = self.halted or self.rules.halt
+        if not scope.tainted:
             self.ledger.diverge(self.moment)
         return scope
 
@@ -472,8 +474,11 @@ class Comparison:
     def _close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
         """Settle what a scope found, and feed again what it did not settle."""
         del self.scopes[scope]
+        found_before = self.ledger.found_by_kind.total()
         for finding in explanation.findings:
             self.ledger.settle(finding, scope.moment, tainted=scope.tainted)
+        if self.rules.halt and self.ledger.found_by_kind.total() > found_before:
+            self.halted = True
         if explanation.matched:
             self._watch_pairs(_pairs(explanation.matched))
             self.ledger.pair(_pairs(explanation.matched))

@@ -9,6 +9,11 @@ is taken, where a barrier without a partner and an event without a partner in it
 barrier a trifle more: rather an event moved over a barrier than the barrier over the event). That is a
 shortest path, found by looking at the cheapest first: epochs that are equal are passed at no cost, so the
 work grows with the differences and not with the epochs.
+
+Three things limit that. While sides are open, what lies behind the last pair may still find its partners, so
+only a part of it has a cost: the way is the cheapest for what is there, and another one may be when more has
+come. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner. And above `STEPS_LIMIT` or
+`WORK_LIMIT` barriers are paired by their own content alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import HOLES_LIMIT, Comparison
 from twinstream.core.events import Form, Side
@@ -249,6 +249,31 @@ def test_what_an_end_has_proven_is_named_after_a_halt_too() -> None:
 
 
 KNOWN = "known_differences:\n- {id: K, when: {divergences: [missing]}, owner: us, expires: 2100-01-01, "
+
+
+SIXTEEN = " ".join(f"L:a{number} R:a{number}" for number in range(20, 36))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_known_difference_does_not_halt_and_what_is_none_does(size: int) -> None:
+    driver = Driver(spec("{per_key: [k]}", f"on_divergence: halt\n{KNOWN}ceiling: {{count: 1}}}}"))
+    steps = f"L:a1 L:a2 R:a2 {SIXTEEN} L:b1 R:b1 L:b2 R:b3 L:c1"
+    for side in (LEFT, RIGHT):
+        values = [value for of, value in trace(steps) if of is side]
+        for start in range(0, len(values), size):
+            driver.feed(side, [record(value) for value in values[start : start + size]])
+            driver.comparison.review()
+    accounts = driver.comparison.accounts
+    assert (accounts[LEFT].explained, driver.comparison.diverged) == (1, True)
+    assert (driver.comparison.matched, accounts[RIGHT].ignored) == (18, 0)
+
+
+def test_a_scope_in_dispute_that_is_no_known_difference_halts_when_it_closes() -> None:
+    known = f"{KNOWN.replace('[missing]', '[extra]')}ceiling: {{count: 1}}}}"
+    driver = halted(f"L:a1 L:a2 R:a2 {SIXTEEN} L:b1", "{per_key: [k]}", more=known)
+    assert (driver.comparison.halted, driver.comparison.in_dispute) == (True, False)
+    assert driver.comparison.diverged
+    assert driver.comparison.accounts[LEFT].ignored == 2, "the last of the sixteen, and b1"
 
 
 def test_a_known_difference_that_an_end_has_proven_does_not_halt() -> None:
