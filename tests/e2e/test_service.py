@@ -162,18 +162,19 @@ def test_a_second_service_stands_by_and_takes_over(shared: Case, kafka: Kafka, r
 
 
 def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_its_lease_ends(
-    shared: Case, kafka: Kafka, redis_url: str, tmp_path: Path
+    shared: Case, kafka: Kafka, redis_url: str
 ) -> None:
-    service, write = shared
+    service, write, _ = shared
     write.both(range(100))
     passes_with(service, 100)
-    second = ServiceProcess(tmp_path / "shared.yaml", kafka.brokers, redis_url)
+    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
     second.start()
     eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
     with redis.Redis.from_url(redis_url) as client:
         service.kill()
         eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
-        client.pexpire("twinstream:{shared}:lease", 3_600_000)  # so that it is not the end of the lease
+        lease = f"twinstream:{{{service.spec.stem}}}:lease"
+        assert client.pexpire(lease, 3_600_000), "whose end shall not be what lets the second in"
     write.both(range(100, 200))
     passes_with(second, 200)
     second.stop()
