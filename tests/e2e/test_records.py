@@ -1,0 +1,93 @@
+"""The running service, and what producers may write: transactions that were aborted, times that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from confluent_kafka import Producer
+
+from deploy.embedded.kafka import Kafka
+from tests.support.cases import Case, serving
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+ANY_TIME = {
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+}
+
+
+@pytest.fixture
+def topics(topic: MakeTopic) -> tuple[str, str]:
+    """Two topics that take a record of any time."""
+    return topic(config=ANY_TIME), topic(config=ANY_TIME)
+
+
+@pytest.fixture
+def case(kafka: Kafka, redis_url: str, topics: tuple[str, str], tmp_path: Path) -> Iterator[Case]:
+    with serving(tmp_path, kafka.brokers, redis_url, topics) as case:
+        yield case
+
+
+def _write(producer: Producer, topics: tuple[str, ...], numbers: range, at_ms: int = 0) -> None:
+    """Events of one key; the time 0 is that of the producer."""
+    for topic in topics:
+        for number in numbers:
+            producer.produce(topic, orjson.dumps({"k": 1, "n": number}), timestamp=at_ms)
+    producer.flush()
+
+
+def test_what_a_transaction_put_out_counts_when_it_is_committed_and_never_when_it_is_aborted(
+    case: Case, kafka: Kafka, topics: tuple[str, str]
+) -> None:
+    service = case.service
+    pipeline = Producer({"bootstrap.servers": kafka.brokers, "transactional.id": uuid.uuid4().hex})
+    pipeline.init_transactions()
+    for first in (0, 20, 40):
+        pipeline.begin_transaction()
+        _write(pipeline, topics, range(first, first + 20))
+        pipeline.commit_transaction()
+        pipeline.begin_transaction()
+        _write(pipeline, topics[1:], range(900, 905))
+        pipeline.abort_transaction()
+    case.passes_with(60)
+    pipeline.begin_transaction()
+    _write(pipeline, topics[1:], range(60, 80))
+    _write(Producer({"bootstrap.servers": kafka.brokers}), topics[:1], range(60, 80))
+    eventually(lambda: service.get("")["unmatched"]["reference"] == 20, what="one side waits")
+    assert service.get("")["events"]["candidate"] == 60, "what is not committed has not come yet"
+    pipeline.commit_transaction()
+    case.passes_with(80)
+    ends = {
+        side: {str(each["partition"]): each["end"] for each in progress}
+        for side, progress in service.get("")["progress"].items()
+    }
+    eventually(lambda: service.get("")["verified_up_to"] == ends, what="nothing is left behind the markers")
+
+
+@pytest.mark.parametrize("at_ms", [1_790_000_000_000_000, -5000])
+def test_a_time_outside_of_the_calendar_stops_no_matcher(
+    case: Case, kafka: Kafka, topics: tuple[str, str], at_ms: int
+) -> None:
+    service, producer = case.service, Producer({"bootstrap.servers": kafka.brokers})
+    _write(producer, topics, range(50))
+    _write(producer, topics[:1], range(50, 51), at_ms)
+    eventually(lambda: service.get("")["unmatched"]["reference"] == 1, what="one event waits")
+    os.kill(service.matchers()[0], signal.SIGKILL)
+    _write(producer, topics[1:], range(50, 51), at_ms)
+    _write(producer, topics, range(51, 60))
+    case.passes_with(60)
+    assert service.log().count("matcher lost") == 1, "it fell once, of the kill"
