@@ -251,6 +251,10 @@ class Store(Protocol):
         """Give the lease back, if it is this owner's."""
         ...
 
+    def answers(self) -> bool:
+        """Whether the store answers at once, whatever it says: it is asked for a fraction of a second."""
+        ...
+
     def memory_bytes(self) -> int:
         """About how much memory the store needs for this comparison; at most a minute old."""
         ...

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 import redis
+from redis.exceptions import AskError, MovedError
 
+from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
 from twinstream.adapters import redis as adapter
 from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_errors import sentence
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Stored
 
@@ -385,6 +388,62 @@ def test_a_redis_that_hangs_is_named(own_redis: RedisServer) -> None:
     own_redis.pause()
     assert "does not answer in time" in refused(store, lambda s: s.renew(0))
     own_redis.resume()
+
+
+def test_whether_a_redis_answers_is_told_at_once_whatever_it_says(own_redis: RedisServer) -> None:
+    store = RedisStore(own_redis.url, NAME)
+    assert store.answers()
+    own_redis.pause()
+    assert not store.answers()
+    own_redis.resume()
+    assert eventually(store.answers, what="it answers again")
+    with redis.Redis.from_url(own_redis.url) as connection:
+        connection.config_set("requirepass", "another")
+    assert store.answers(), "it refuses, and so it answers"
+    own_redis.kill()
+    assert not store.answers()
+    store.close()
+
+
+def test_a_redis_that_is_busy_with_a_script_is_named(own_redis: RedisServer) -> None:
+    store = RedisStore(own_redis.url, NAME)
+    assert store.acquire()
+    with redis.Redis.from_url(own_redis.url) as connection, redis.Redis.from_url(own_redis.url) as other:
+        connection.config_set("lua-time-limit", 50)
+        busy = threading.Thread(target=_ended, args=(other,))
+        busy.start()
+        told = eventually(lambda: _busy(store), what="the script is at work")
+        connection.script_kill()
+        busy.join()
+    assert "is busy with a script of somebody else" in told
+    store.renew(0)
+    store.close()
+
+
+def _ended(connection: redis.Redis) -> None:
+    with suppress(redis.RedisError):
+        connection.eval("while true do end", 0)
+
+
+def _busy(store: RedisStore) -> str | None:
+    try:
+        store.renew(0)
+    except StoreError as error:
+        return str(error) if "busy" in str(error) else None
+    return None
+
+
+def test_a_node_of_a_cluster_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    config = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
+    with RedisServer(tmp_path, config=config) as server:
+        told = refused(RedisStore(server.url, NAME))
+        assert "is a node of a Redis cluster" in told
+        assert "give the address of a Redis or Valkey that holds all keys" in told
+
+
+@pytest.mark.parametrize("error", [MovedError("3999 10.0.0.1:6381"), AskError("3999 10.0.0.1:6381")])
+def test_keys_that_another_node_of_a_cluster_holds_are_told_so(error: redis.RedisError) -> None:
+    assert "is a node of a Redis cluster" in sentence("here:6379", error)
 
 
 def test_a_store_that_may_drop_checkpoints_is_refused(redis_url: str) -> None:

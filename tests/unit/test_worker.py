@@ -472,3 +472,56 @@ def test_a_store_that_does_not_tell_its_memory_is_no_trouble() -> None:
     bench.write_both(("a", 2))
     status = bench.run(worker)
     assert (status.checkpoint.store_bytes, status.health.status) == (told, "ok")
+
+
+class _Hanging(MemoryStore):
+    """A store that may hang: a call takes its time-outs, and to ask whether it answers a moment."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench.storage, "worker")
+        self._clock, self.hangs, self.hung_seconds = bench.clock, False, 0.0
+
+    def _hang(self, seconds: float) -> None:
+        if self.hangs:
+            self._clock.advance(seconds)
+            self.hung_seconds += seconds
+            raise StoreError("no answer came")
+
+    def answers(self) -> bool:
+        self._hang(0.2)
+        return super().answers()
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._hang(4.0)
+        super().save(checkpoint)
+
+    def renew(self, sequence: int) -> bool:
+        self._hang(4.0)
+        return super().renew(sequence)
+
+
+@pytest.mark.parametrize("seconds", [5, 50, 500])
+def test_a_store_that_hung_is_used_again_within_seconds_and_has_not_stopped_matching_for_long(
+    seconds: int,
+) -> None:
+    bench = Bench()
+    store = _Hanging(bench)
+    worker = Worker(loads(SPEC), bench.source, store, bench.publisher, bench.clock)
+    assert worker.start()
+    bench.run(worker)
+
+    def work(until: float) -> None:
+        while bench.clock.monotonic() < until:
+            bench.write_both(("a", 1))
+            worker.step()
+            bench.clock.advance(0.1)
+
+    store.hangs = True
+    began = bench.clock.monotonic()
+    work(began + seconds)
+    assert bench.status().health.unreachable == ["redis"]
+    assert store.hung_seconds < 4.0 + 0.2 * seconds
+    store.hangs = False
+    work(bench.clock.monotonic() + 3.5)
+    assert bench.status().health.status == "ok"
+    assert bench.storage.stored.sequence == bench.status().checkpoint.sequence

@@ -282,6 +282,10 @@ class MemoryStore:
         if storage.lease == self._token:
             storage.lease = None
 
+    def answers(self) -> bool:
+        """Whether it is there."""
+        return not self._storage.down
+
     def memory_bytes(self) -> int:
         """The bytes that are held."""
         _, head, bodies, divergences = self._reached().stored

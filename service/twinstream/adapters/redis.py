@@ -140,6 +140,10 @@ class RedisStore:
         """Give the lease back, if it is this owner's."""
         self._script(redis_scripts.RELEASE, self._keys, [self._token])
 
+    def answers(self) -> bool:
+        """Whether Redis answers at once."""
+        return self._connection.answers()
+
     def memory_bytes(self) -> int:
         """About how much memory the comparison's keys take in Redis; measured at most once a minute."""
         now = time.monotonic()

@@ -8,10 +8,20 @@ _FULL = "is full and takes no writes: raise its maxmemory, or free memory in it"
 _REPLICA = "is a replica that takes no writes: give the address of the primary"
 _NO_PASSWORD = "wants a password: put it into the address, as in redis://:PASSWORD@HOST:PORT/0"
 
+_CLUSTER = (
+    "is a node of a Redis cluster and does not hold the keys of this comparison ({error}): clusters are not "
+    "supported, give the address of a Redis or Valkey that holds all keys"
+)
+
 # Redis before 7 hides the code of an error in a script.
 _BY_TEXT = (
     ("OOM command not allowed", _FULL),
     ("READONLY", _REPLICA),
+    ("BUSY ", "is busy with a script of somebody else: it is tried again until that has ended"),
+    ("Redis is busy running a script", "is busy with a script of somebody else: it is tried again"),
+    ("CLUSTERDOWN", _CLUSTER),
+    ("Hash slot not served", _CLUSTER),
+    ("CROSSSLOT", _CLUSTER),
     ("Authentication required", _NO_PASSWORD),
     ("must be called with the client already authenticated", _NO_PASSWORD),
     ("MISCONF", "takes no writes, since it cannot save to its disk: see its log"),
@@ -19,6 +29,7 @@ _BY_TEXT = (
 _BY_CLASS: tuple[tuple[type[redis.RedisError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, _FULL),
     (redis.exceptions.ReadOnlyError, _REPLICA),
+    (redis.exceptions.AskError, _CLUSTER),
     (redis.exceptions.MasterDownError, "is a replica without its primary: give the address of the primary"),
     (
         redis.exceptions.NoPermissionError,

@@ -19,11 +19,16 @@ from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.reports import Reports
 from twinstream.status import CheckpointInfo
 
+LONGEST_UNTRIED_SECONDS = 60.0
+
 log = structlog.get_logger()
 
 
 class Keeper:
-    """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first."""
+    """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
+
+    `waited_seconds` is for how long the last call waited that the store did not answer.
+    """
 
     def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
@@ -31,14 +36,30 @@ class Keeper:
         self._attempt = 0
         self.sequence = 0
         self._store_bytes: int | None = None
+        self._asked_at = 0.0
+        self.waited_seconds = 0.0
         self.trouble: str | None = None
 
     def adopt(self, sequence: int) -> None:
         """A checkpoint of this number is in effect."""
         self.sequence = self._attempt = sequence
 
+    def may_try(self) -> bool:
+        """Whether it is of use to call the store now: one that is away is asked first if it answers at all.
+
+        That takes a moment, where a call to a store that hangs takes its time-out. For one that never answers
+        at once a call is tried every `LONGEST_UNTRIED_SECONDS` all the same.
+        """
+        if self.trouble is None or self._clock.monotonic() - self._asked_at >= LONGEST_UNTRIED_SECONDS:
+            return True
+        try:
+            return self._store.answers()
+        except StoreError:
+            return False
+
     def renewed(self) -> bool:
         """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
+        self._asked_at = self._clock.monotonic()
         try:
             kept = self._store.renew(self.sequence)
         except Fenced:
@@ -51,7 +72,7 @@ class Keeper:
 
     def save(self, head: dict[str, Any], comparison: Comparison) -> CheckpointInfo | None:
         """Save the comparison, with `head` for all else; None where the store is away. Raises Fenced."""
-        started = self._clock.monotonic()
+        self._asked_at = started = self._clock.monotonic()
         try:
             size = self._write(self._journal.begin(), checkpoint.encode(head), comparison)
         except Fenced:
@@ -110,6 +131,7 @@ class Keeper:
         # Each attempt has a number of its own: one whose answer was lost may have taken effect.
         self._attempt += 1
         body = checkpoint.encode(state)
+        self._asked_at = self._clock.monotonic()
         self._store.save(Checkpoint(self._attempt, after, head, body, self._reports.unsaved, dropped))
         self._journal.saved(self._attempt, len(body), dropped)
         return len(head) + len(body)
@@ -121,6 +143,7 @@ class Keeper:
 
     def note_trouble(self, reason: str) -> None:
         """What is wrong with the store, in a sentence."""
+        self.waited_seconds = self._clock.monotonic() - self._asked_at
         if self.trouble is None:
             self.trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
             log.warning("checkpoint failed", comparison=self._name, reason=reason)

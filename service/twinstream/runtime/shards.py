@@ -79,6 +79,10 @@ class ShardStore:
         if self._store is not None:
             self._store.release()
 
+    def answers(self) -> bool:
+        """Whether the store answers at once."""
+        return self._own.answers()
+
     def memory_bytes(self) -> int:
         """About how much memory the shard needs in the store."""
         return self._own.memory_bytes()

@@ -64,8 +64,8 @@ from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
 from twinstream.status import Dependency
 
 BEAT_SECONDS = 1.0
-RETRY_STORE_SECONDS = 5.0
-"""A store that is away may hang until its time-out: it is tried so seldom that matching goes on."""
+RETRY_STORE_SECONDS = 2.0
+"""A store that is away is asked so often whether it is back, which takes a moment (`Keeper.may_try`)."""
 BEAT_SHARE = 0.05
 """At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
 PUT_OFF_SECONDS = 60.0
@@ -327,14 +327,23 @@ class Worker:
             self._look()
             self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
             self._read_again()
+        self._keeper.waited_seconds = 0.0
+        if self._keeper.may_try():
+            self._keep()
+        ended = self._clock.monotonic()
+        # How long a store hangs says nothing of how large the state is.
+        spent = ended - started - self._keeper.waited_seconds
+        pause = RETRY_STORE_SECONDS if self._keeper.trouble else BEAT_SECONDS
+        began = ended if self._keeper.trouble else started
+        self._next_save = began + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
+
+    def _keep(self) -> None:
+        """Save what changed, or prolong the lease."""
         due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
         if not self._begun():
             self._keeper.renewed()
         elif due or self._newly_diverged() or not self._keeper.renewed():
             self._checkpoint()
-        spent = self._clock.monotonic() - started
-        pause = RETRY_STORE_SECONDS if self._keeper.trouble else BEAT_SECONDS
-        self._next_save = started + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
 
     def _watch_memory(self) -> None:
         """Stop keeping events before the kernel stops the process."""
