@@ -1,0 +1,92 @@
+"""The running service begins at the first input that both versions have consumed, on real Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.versions import Pair
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+START = """
+order: unordered
+start: {at: input}
+overdue: {clock: input}
+show: [n]
+"""
+Make = Callable[..., Pair]
+
+
+@pytest.fixture
+def make(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Make]:
+    pairs: list[Pair] = []
+
+    def pair(*options: str, first: int) -> Pair:
+        pairs.append(Pair(kafka, redis_url, topic, tmp_path, START, *options, first=first))
+        return pairs[-1]
+
+    yield pair
+    for one in pairs:
+        one.service.stop()
+
+
+def test_a_candidate_of_today_is_compared_from_its_first_batch_on_and_over_a_kill(make: Make) -> None:
+    pair = make(first=905)
+    for _ in range(20):
+        pair.reference.work(50)
+    pair.service.start()
+    eventually(lambda: "the candidate has not said" in pair.status()["reason"], what="it waits")
+    assert (pair.status()["verdict"], pair.service.gate()) == ("PENDING", "undecided")
+    pair.candidate.work(15)
+    pair.candidate.work(80)
+    eventually(lambda: pair.status()["matched"] == 80, what="920 to 999 match")
+    eventually(lambda: pair.status()["verdict"] == "EQUIVALENT", what="what is there is vouched for")
+    status = pair.status()
+    assert status["events"] == {"reference": 100, "candidate": 80}, "of the reference one more batch is read"
+    assert status["accounts"]["reference"]["before_start"] == 20
+    pair.service.kill()
+    pair.service.start()
+    pair.reference.work(100)
+    pair.candidate.work(100, drops=frozenset({1017}))
+    eventually(lambda: pair.status()["verdict"] == "DIVERGED", what="what is lost behind the start is found")
+    (found,) = pair.found()
+    assert (found["kind"], found["reference"]) == ("missing", {"n": 1017})
+    assert pair.status()["matched"] == 179
+
+
+def test_reading_may_begin_at_the_ends_of_both_topics(make: Make) -> None:
+    pair = make("--from", "latest", first=0)
+    for version in (pair.reference, pair.candidate):
+        version.work(100)
+    pair.service.start()
+    eventually(lambda: pair.status()["checkpoint"]["sequence"], what="the start is found and saved")
+    for version in (pair.reference, pair.candidate):
+        version.work(100)
+    eventually(lambda: pair.status()["verdict"] == "EQUIVALENT", what="what came since matches")
+    assert (pair.status()["matched"], pair.status()["events"]["reference"]) == (100, 100)
+
+
+def test_an_event_that_names_no_input_is_no_safe_start_and_never_a_difference(make: Make) -> None:
+    pair = make(first=50)
+    pair.service.start()
+    for version in (pair.reference, pair.candidate):
+        version.work(60)
+    eventually(lambda: pair.status()["checkpoint"]["sequence"], what="the start is found and saved")
+    pair.reference.put({"n": "sum"}, 0, [])
+    for version in (pair.reference, pair.candidate):
+        version.work(50)
+    eventually(lambda: "does not name the one record" in pair.status()["reason"], what="it says why")
+    status = pair.status()
+    assert (status["verdict"], status["divergences"]["total"]) == ("PENDING", 0)
+    assert pair.service.gate() == "undecided"

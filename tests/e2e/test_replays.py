@@ -1,0 +1,145 @@
+"""Retries of batches under the running service on real Kafka, told by the headers of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.versions import KEYS, Pair
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+HORIZON = 3
+REPLAYS = f"""
+order: {{per_key: [k]}}
+duplicates: {{policy: replays, horizon: {HORIZON}}}
+show: [k, n]
+"""
+ROWS = range(40)
+
+
+@pytest.fixture
+def pair(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Pair]:
+    pair = Pair(kafka, redis_url, topic, tmp_path, REPLAYS)
+    pair.service.start()
+    yield pair
+    pair.service.stop()
+
+
+def batch(pair: Pair, number: int) -> list[int]:
+    """The rows of a batch, which the reference writes once."""
+    rows = [number * len(ROWS) + n for n in ROWS]
+    pair.reference.attempt("e/0.0", rows)
+    pair.reference.say()
+    return rows
+
+
+def key_by_key(rows: list[int]) -> list[int]:
+    """The same rows in another order, which is that of each key."""
+    return sorted(rows, key=lambda n: -(n % KEYS))
+
+
+def read(pair: Pair, rows: int) -> dict[str, Any]:
+    """The status once so many rows of the candidate are read, and saved."""
+
+    def saved() -> dict[str, Any] | None:
+        status = pair.status()
+        return status if status["verified_up_to"]["candidate"] and _consumed(status) >= rows else None
+
+    return eventually(saved, what=f"{rows} rows of the candidate are read")
+
+
+def _consumed(status: dict[str, Any]) -> int:
+    consumed: int = status["accounts"]["candidate"]["consumed"]
+    return consumed
+
+
+def test_a_candidate_that_writes_everything_twice_in_one_attempt_is_found(pair: Pair) -> None:
+    rows = batch(pair, 0)
+    pair.candidate.attempt("e/0.0", [n for n in rows for _ in range(2)])
+    read(pair, 2 * len(ROWS))
+    assert pair.status()["verdict"] != "DIVERGED", "a retry may still come"
+    pair.candidate.say()
+    eventually(lambda: pair.status()["verdict"] == "DIVERGED", what="every copy counts")
+    for number in range(1, 4):
+        pair.candidate.attempt("e/0.0", batch(pair, number))
+        pair.candidate.say()
+    eventually(lambda: pair.status()["closed_divergences"]["total"] == len(ROWS), what="all are told")
+    assert {found["kind"] for found in pair.found()} <= {"extra", "duplicate"}
+    assert {found["candidate"]["n"] for found in pair.found()} == set(rows)
+    assert pair.status()["accounts"]["candidate"]["replayed"] == 0
+
+
+def test_a_retry_whose_rows_come_in_another_order_is_no_alarm(pair: Pair) -> None:
+    rows = batch(pair, 0)
+    pair.candidate.attempt("e/0.0", rows[:25])
+    pair.candidate.attempt("e/0.1", key_by_key(rows))
+    pair.candidate.attempt("f/0.0", rows[7:] + rows[:7])
+    pair.candidate.say()
+    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    status = read(pair, 25 + 2 * len(ROWS))
+    assert (status["verdict"], status["hole_count"]) == ("EQUIVALENT", 0)
+    assert (status["matched"], status["accounts"]["candidate"]["replayed"]) == (len(ROWS), 25 + len(ROWS))
+
+
+def test_a_retry_with_other_rows_is_a_hole_and_no_difference(pair: Pair) -> None:
+    rows = batch(pair, 0)
+    pair.candidate.attempt("e/0.0", rows[:25])
+    pair.candidate.attempt("e/0.1", rows[5:])
+    pair.candidate.say()
+    status = eventually(
+        lambda: status if (status := pair.status())["hole_count"] else None, what="the batch is a hole"
+    )
+    assert (status["verdict"], pair.service.gate()) == ("INCONCLUSIVE", "undecided")
+    assert status["holes"][0]["side"] == "candidate"
+    assert "query query-1.9.0 of the candidate has written batch 0 several times" in status["reason"]
+
+
+def test_a_retry_after_a_kill_in_the_middle_of_a_batch_is_told(pair: Pair) -> None:
+    rows = batch(pair, 0)
+    pair.candidate.attempt("e/0.0", rows[:25])
+    read(pair, 25)
+    eventually(lambda: sum(pair.status()["verified_up_to"]["candidate"].values()) == 25, what="it is saved")
+    pair.service.kill()
+    pair.service.start()
+    pair.candidate.attempt("e/0.1", key_by_key(rows))
+    pair.candidate.say()
+    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    status = read(pair, 25 + len(ROWS))
+    assert (status["matched"], status["accounts"]["candidate"]["replayed"]) == (len(ROWS), 25)
+
+
+def test_what_is_remembered_is_bounded_by_the_horizon_and_survives_a_kill(pair: Pair) -> None:
+    written = []
+    for number in range(2 * HORIZON):
+        written.append(batch(pair, number))
+        pair.candidate.attempt("e/0.0", written[-1])
+        pair.candidate.say()
+    count = len(ROWS) * len(written)
+    read(pair, count)
+    eventually(lambda: pair.service.gate() == "pass", what="it passes")
+    pair.service.kill()
+    pair.service.start()
+    pair.candidate.batch = 2 * HORIZON - 2
+    pair.candidate.attempt("late/0.0", written[pair.candidate.batch][::-1])
+    status = read(pair, count + len(ROWS))
+    assert (status["hole_count"], status["divergences"]["total"]) == (0, 0)
+    assert status["accounts"]["candidate"]["replayed"] == len(ROWS)
+    pair.candidate.batch = 0
+    pair.candidate.attempt("late/0.0", written[0])
+    status = eventually(
+        lambda: status if (status := pair.status())["hole_count"] else None, what="it is forgotten"
+    )
+    assert f"no more than {HORIZON} are remembered" in status["reason"]
+    assert (status["verdict"], pair.service.gate()) == ("INCONCLUSIVE", "undecided")
