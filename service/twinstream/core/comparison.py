@@ -96,7 +96,7 @@ class Comparison:
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
         self._finished: list[Scope] = []
-        self._homes = Homes(rules.order), Homes(rules.order)
+        self.homes = Homes(rules.order), Homes(rules.order)
 
     @property
     def accounts(self) -> tuple[Account, Account]:
@@ -218,7 +218,7 @@ class Comparison:
     def ask(self, asking: Asking, sample: Sample) -> None:
         """Hold differences back until other shards have confirmed them, and sample the classes that come."""
         self.ledger.asking = asking
-        for homes in self._homes:
+        for homes in self.homes:
             homes.sample = sample
 
     def settle_asked(self, crossing: Hole | None) -> None:
@@ -372,7 +372,7 @@ class Comparison:
             scope.tainted = scope.tainted or scope.moment > self.ledger.vouched_at
 
     def _watch_partition(self, side: Side, run: Run) -> None:
-        for stray in self._homes[side].strays(run.forms, run.partition):
+        for stray in self.homes[side].strays(run.forms, run.partition):
             reason = (
                 f"events whose order counts stand in two partitions ({stray.home} and {run.partition}), "
                 "where Kafka keeps no order between them"

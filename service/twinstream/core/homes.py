@@ -7,8 +7,10 @@ key that is spread shows soon.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, NamedTuple
 
 from twinstream.core.events import Form
 from twinstream.core.neighbours import Sample
@@ -18,6 +20,8 @@ from twinstream.core.sharding import stable
 SAMPLE = 16
 LIMIT = 100_000
 """Classes remembered; with more, the memory begins anew."""
+SAVED = 10_000
+"""The latest are remembered over a restart, each by 64 bits: two are taken for one once in many lives."""
 
 
 class Stray(NamedTuple):
@@ -34,6 +38,7 @@ class Homes:
         self.sample: Sample | None = None
         self._order = order
         self._home_of: dict[Hashable, int] = {}
+        self._before: dict[bytes, int] = {}
 
     def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
         """Those of some events of a partition whose class stood in another one before.
@@ -49,7 +54,23 @@ class Homes:
                 continue
             if self.sample is not None and kept_together not in home_of:
                 self.sample.note(stable(kept_together))
+            if self._before and kept_together not in home_of:
+                home_of[kept_together] = self._before.pop(_hashed(kept_together), partition)
             home = home_of.setdefault(kept_together, partition)
             if home != partition:
                 home_of[kept_together] = partition
                 yield Stray(place, home)
+
+    def snapshot(self) -> list[list[Any]]:
+        """The homes of the classes that were met last, to be known over a restart."""
+        latest = islice(reversed(self._home_of.items()), SAVED)
+        saved = [[_hashed(kept_together), home] for kept_together, home in latest]
+        return saved + [[name, home] for name, home in islice(self._before.items(), SAVED - len(saved))]
+
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Take over a `snapshot`."""
+        self._before = dict(map(tuple, state))
+
+
+def _hashed(kept_together: Hashable) -> bytes:
+    return blake2b(stable(kept_together), digest_size=8).digest()

@@ -96,7 +96,7 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest.get("replays"):
         rest["replays"] = replays_state.merged([state["replays"] for state in states])
-    for name in ("strays", "lone"):
+    for name in ("strays", "lone", "homes"):
         rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
     return {**rest, "held": held}
 
@@ -134,6 +134,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
         "doubts": comparison.ledger.doubts(),
+        "homes": [homes.snapshot() for homes in comparison.homes] if whole else [],
         "strays": _strays(comparison.ledger.strays, whole=whole),
         "lone": _strays(comparison.ledger.lone, whole=whole),
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
@@ -173,6 +174,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
     comparison.ledger.restore_doubts(state.get("doubts", {}))
+    for homes, known in zip(comparison.homes, state.get("homes", ()), strict=False):
+        homes.restore(known)
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
     _restore_held_back(comparison, state)

@@ -56,3 +56,18 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for lane in range(20):
         assert list(watched.strays(forms(lane), 0)) == []
     assert len(watched._home_of) <= 4
+
+
+def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homes, "SAVED", 2)
+    watched = Homes(Lanes())
+    for lane in ("a", "b", ("c", 7)):
+        list(watched.strays(forms(lane), 0))
+    for _ in range(2):
+        saved = watched.snapshot()
+        watched = Homes(Lanes())
+        watched.restore(saved)
+    assert list(watched.strays(forms("a"), 1)) == [], "it is forgotten"
+    assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]
+    assert list(watched.strays(forms(("c", 7)), 0)) == []
+    assert list(watched.strays(forms(("c", 7)), 1)) == [Stray(0, 0)]

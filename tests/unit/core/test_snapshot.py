@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.streams import LEFT, RIGHT, Driver, batches, spec
+from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
@@ -98,3 +98,15 @@ def test_waiting_events_are_as_if_read_now() -> None:
     driver.take(batches("L:a1"))
     fresh = restarted(driver)
     assert [event[4] for event in fresh.comparison.waiting_events(LEFT)] == [7.0]
+
+
+def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    values = [record({"k": "a", "v": number}) for number in range(2)]
+    for side in (LEFT, RIGHT):
+        driver.feed(side, values[:1])
+    for _ in range(5):
+        driver.restart()
+    driver.feed(RIGHT, values[1:], partition=1)
+    (hole,) = driver.comparison.holes
+    assert "stand in two partitions (0 and 1)" in hole.reason
