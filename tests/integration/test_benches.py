@@ -29,3 +29,4 @@ def test_a_short_run_has_its_longest_stop():
     found = stops(held=BATCH, seconds=1.5, changes=1000)
     assert found["stop_ms"] == found["stops_ms"][0] > 0
     assert found["changes_a_second"] > 0
+    assert found["waiting_at_the_end"] > BATCH // 2
