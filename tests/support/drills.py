@@ -88,10 +88,10 @@ class Drill:
         self.answers("pass")
 
     def answers(self, answer: str, service: Tried | None = None) -> None:
-        """The gate gives this answer in the end."""
+        """The gate gives this answer in the end, and the watch has seen it."""
         of = service or self.service
         eventually(
-            lambda: of.asked("/gate").get("answer") == answer,
+            lambda: self.watch.newest(of) == answer,
             seconds=WAIT_SECONDS,
             what=f"the gate says {answer}; log: {of.log()[-1000:]}",
         )
@@ -136,14 +136,12 @@ class Drill:
         found = sorted((each["kind"], str(each["positions"])) for each in reports)
         return {**{member: status[member] for member in _SAME}, "found": found}
 
-    def undisturbed(self, calm: RedisServer, verdict: str) -> dict[str, Any]:
-        """What a service that nobody disturbs says of the same topics, in a comparison of its own."""
+    def _undisturbed(self, calm: RedisServer) -> Tried:
+        """A service that nobody disturbs, on the same topics, in a comparison of its own."""
         service = Tried(self._calm_spec, self._calm_brokers, calm.url)
         self.services.append(service)
         service.start()
-        outcome = self.outcome(service, verdict)
-        service.end()
-        return outcome
+        return service
 
     def ends_as_undisturbed(
         self,
@@ -153,10 +151,11 @@ class Drill:
         verdict: str = "DIVERGED",
     ) -> None:
         """The service ends as one that was not disturbed, and no answer on the way there was wrong."""
+        undisturbed = self._undisturbed(calm)  # It reads while the other one settles.
         shaken = self.outcome(service or self.service, verdict)
         if verdict == "DIVERGED":
             self.answers("fail", service)
-        calm_outcome = self.undisturbed(calm, verdict)
+        calm_outcome = self.outcome(undisturbed, verdict)
         differ = {key: (shaken[key], calm_outcome[key]) for key in shaken if shaken[key] != calm_outcome[key]}
         assert not differ, f"disturbed and undisturbed: {differ}"
         self.said_nothing_wrong()

@@ -58,6 +58,11 @@ class Watch:
         """What one service said, without repetitions."""
         return [answer for answer, _ in groupby(each.answer for each in self.seen if each.service == service)]
 
+    def newest(self, service: Tried) -> str:
+        """The last answer of a service; empty before the first."""
+        number = self._services.index(service)
+        return next((each.answer for each in reversed(self.seen) if each.service == number), "")
+
     def _run(self) -> None:
         while not self._over.wait(_PAUSE_SECONDS):
             for number, service in enumerate(self._services):
