@@ -116,7 +116,8 @@ class Matcher:
         self.comparison = Comparison(rules_of(spec, codec))
         self.comparison.keeps_partitions = way == "partition"
         self.intake = Intake(codec, self.comparison, ManualClock(), 999, shard=shard)
-        self.intake.dealer = dealer(spec, codec, shard) if way == "key" else None
+        if way == "key":
+            self.intake.deal(dealer(spec, codec, shard))
         self.reads = shard.has if way == "partition" else lambda _partition: True
         self.found: list[Any] = []
 

@@ -496,9 +496,10 @@ order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
         ("order: total", "events of all keys and partitions can depend on each other"),
         ("duplicates: {policy: replays}", "told by all that it holds"),
         ("on_divergence: halt", "ends with the first difference of all"),
-        (START, "found by what all partitions hold"),
+        (COPIES + "start: {at: barrier}\n", "found by what all partitions"),
+        (START + "\noverdue: {proves: true}", "has the partner, and `start: event_time` has to see"),
         (KNOWN, "counted over all events"),
-        (COPIES + "overdue: {proves: true}", "have copies in each partition"),
+        (COPIES + "overdue: {proves: true}", "and each partition has its copy of a barrier"),
     ],
 )
 def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str) -> None:
@@ -508,10 +509,26 @@ def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str)
     assert why in str(refusal(spec, 2, "auto"))
 
 
+def test_a_start_at_a_time_is_found_by_each_shard_in_its_partitions() -> None:
+    spec = SPEC + "start: {at: event_time, field: n, from: 20}\n"
+    one, many = Team(shards=1, spec=spec), Team(shards=3, spec=spec)
+    for team in (one, many):
+        write_all(team)
+    views = [team.view(team.started()) for team in (one, many)]
+    assert [view.status.matched for view in views] == [20, 20]
+    assert [view.status.accounts.candidate.before_start for view in views] == [20, 20]
+
+
 @pytest.mark.parametrize(
     ("more", "by", "why"),
     [
-        (COPIES, "key", "matchers by key, since a barrier has a copy in each partition: leave"),
+        (COPIES, "key", "matchers by key, since each partition has its copy of a barrier: leave"),
+        (START, "key", "matchers by key, since `start: event_time` has to see the first event of each"),
+        (
+            "overdue: {clock: event_time, field: n}",
+            "partition",
+            "the clock of `overdue`, event_time, reads all",
+        ),
         ("overdue: {proves: true}", "partition", "since time that proves (`overdue.proves`) would prove"),
     ],
 )

@@ -42,7 +42,7 @@ class MemorySource:
     def reader(self) -> MemorySource:
         """One more source of the same topics, for another matcher."""
         other = MemorySource(batch=self._batch)
-        other._topics, other._deleted = self._topics, self._deleted
+        other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
         return other
 
     # -- what is done to the topics ------------------------------------------------------------------------

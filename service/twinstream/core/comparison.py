@@ -46,8 +46,9 @@ class Comparison:
     `moment` is the driver's count of what it has fed; it is remembered for what is proven then, and
     `diverged_at` is the earliest moment of a proven difference. `keeps_partitions`: other partitions are
     compared elsewhere, so that two equal events in partitions of two numbers are a hole; with `ask` other
-    shards have to confirm a difference (see `neighbours`). `halted` tells that
-    what comes is ignored, `cut_short` that something has come since: partners may be among it.
+    shards have to confirm a difference (see `neighbours`). `is_shown_all`: the driver calls `saw` itself,
+    also for events that are not fed. `halted` tells that what comes is ignored, `cut_short` that something
+    has come since: partners may be among it.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.orders import Lanes
@@ -85,7 +86,7 @@ class Comparison:
         self._judge = Judge(
             rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing
         )
-        self.keeps_partitions = False
+        self.keeps_partitions = self.is_shown_all = False
         self.ended = [False, False]
         self.moment = 0
         self.disputed_at: int | None = None
@@ -176,9 +177,8 @@ class Comparison:
             self.ledger.give_up(side, next(run.events()))
             return []
         self._watch_partition(side, run)
-        self.clock.saw(side, run.timestamps_ms)
-        if self.passing is not None:
-            self.passing.saw(side, run.partition, run.forms, run.timestamps_ms)
+        if not self.is_shown_all:
+            self.saw(side, run)
         events = list(run.events())
         pairs = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
         self._watch_pairs(pairs)
@@ -195,6 +195,12 @@ class Comparison:
         if self.ledger.waiting > self.rules.unmatched_limit:
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return partners
+
+    def saw(self, side: Side, run: Run) -> None:
+        """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
+        self.clock.saw(side, run.timestamps_ms)
+        if self.passing is not None:
+            self.passing.saw(side, run.partition, run.forms, run.timestamps_ms)
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side before its first event: a barrier may have a copy in each."""

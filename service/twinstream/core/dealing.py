@@ -35,8 +35,10 @@ SHARED = (
     "recent",
 )
 OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
-UNDIVIDED = ("known_hits", "halted", "passing", "progress", "replays", "copies")
+UNDIVIDED = ("known_hits", "halted", "replays", "copies")
 """Members that are empty in every comparison that can be divided."""
+CLOCKS: State = {"passing": {}, "progress": []}
+"""How far the sides have come: that is heard anew, since what is read again begins further back."""
 ASKED = "asked"
 
 
@@ -89,7 +91,7 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
 def _check(state: State) -> None:
     if state.get(ASKED):
         raise Undealt("a difference in it waits for the word of the other shards")
-    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED}:
+    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED, *CLOCKS}:
         raise Undealt(f"it holds {', '.join(sorted(unknown))}")
     if any(state["ended"]) or any(state.get(name) for name in UNDIVIDED) or state["moments"][2] is not None:
         raise Undealt("it holds what is told of all events together")
@@ -133,6 +135,7 @@ def _common(states: Sequence[State]) -> State:
     first = states[0]
     newest = [[state["newest_matched_ms"][side] for state in states] for side in Side]
     return {
+        **CLOCKS,
         **{name: first[name] for name in ("ended", *UNDIVIDED) if name in first},
         "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
         "matched": 0,

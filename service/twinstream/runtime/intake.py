@@ -78,6 +78,10 @@ class Intake:
         if self.cut is not None:
             self.cut.begin(positions)
 
+    def deal(self, dealer: Dealer) -> None:
+        """Feed what `dealer` picks only, of the events of all shards."""
+        self.dealer, self._comparison.is_shown_all = dealer, True
+
     def take(self, item: Batch | Gap | Poison) -> None:
         """Take what a source delivered.
 
@@ -202,7 +206,7 @@ class Intake:
             places = [place for place in range(len(run.forms)) if place not in out]
             events = run.only(places)
         if events.forms:
-            self._comparison.clock.saw(side, events.timestamps_ms)
+            self._comparison.saw(side, events)
         own = dealer.places(events.forms)
         if places is not None:
             own = [places[place] for place in own]

@@ -573,7 +573,8 @@ class Worker:
             self._neighbourhood = Neighbourhood(
                 self._exchange, self._shard, self.comparison, self.intake, key_of
             )
-        self.intake.dealer = dealer(self._spec, self._codec, self._shard) if way == "key" else None
+        if way == "key":
+            self.intake.deal(dealer(self._spec, self._codec, self._shard))
         if self._shard_by in ("auto", way):
             return None
         return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"

@@ -46,9 +46,9 @@ def division(spec: Spec) -> Division:
     """Whether several matcher processes can share the work of a comparison, and how."""
     if (reason := _indivisible(spec)) is not None:
         return Division(False, f"not at all: {reason}")
+    if (reason := _needs_partition(spec)) is not None:
+        return Division(True, f"by partition, where {KEPT}; not by key, since {reason}")
     key = shard_key(spec.order)
-    if key is None:
-        return Division(True, f"by partition, where {KEPT}: each partition has its copy of a barrier")
     by = f"by a hash of {'the event' if key == 'event' else ' and '.join(key)}"
     if (reason := _needs_key(spec)) is not None:
         return Division(True, f"{by}; not by partition, since {reason}")
@@ -60,8 +60,8 @@ def refusal(spec: Spec, shards: int, shard_by: ShardBy) -> str | None:
     if shards == 1:
         return None
     reason = _indivisible(spec)
-    if reason is None and shard_by == "key" and shard_key(spec.order) is None:
-        reason = "by key, since a barrier has a copy in each partition: leave `--shard-by key` out"
+    if reason is None and shard_by == "key" and (why := _needs_partition(spec)) is not None:
+        reason = f"by key, since {why}: leave `--shard-by key` out"
     if reason is None and shard_by == "partition" and (why := _needs_key(spec)) is not None:
         reason = f"by partition, since {why}: say `--shard-by key`"
     if reason is None:
@@ -76,8 +76,8 @@ def way_of(spec: Spec, part: Part, partitions: tuple[int, int]) -> Way | None:
     None where it cannot be, as `unfit` says. By partition is the quicker one.
     """
     fits = partitions[0] == partitions[1] >= part.shard.of
-    divisible_by_key = shard_key(spec.order) is not None
-    if part.by == "key" or _needs_key(spec) or (part.by == "auto" and not fits and divisible_by_key):
+    either = part.by == "auto" and _needs_partition(spec) is None
+    if part.by == "key" or _needs_key(spec) or (either and not fits):
         return "key"
     return "partition" if fits else None
 
@@ -122,14 +122,22 @@ def _indivisible(spec: Spec) -> str | None:
         return "the ceilings of `known_differences` are counted over all events"
     if spec.duplicates.policy == "replays":
         return "a batch that is written again (`duplicates`) is told by all that it holds"
-    if spec.start.at in ("event_time", "barrier", "input"):
+    if spec.start.at in ("barrier", "input"):
         return f"`start: {spec.start.at}` is found by what all partitions hold"
-    if spec.overdue.clock != "arrival":
-        return f"the clock of `overdue`, {spec.overdue.clock}, reads all events of a side"
-    if by_copies and spec.overdue.proves:
-        return f"{_needs_key(spec)}, and its barriers have copies in each partition"
     if spec.on_divergence == "halt":
         return "`on_divergence: halt` ends with the first difference of all"
+    by_key, by_partition = _needs_key(spec), _needs_partition(spec)
+    if by_key is not None and by_partition is not None:
+        return f"{by_key}, and {by_partition}"
+    return None
+
+
+def _needs_partition(spec: Spec) -> str | None:
+    """Why each shard has to see all of its partitions."""
+    if shard_key(spec.order) is None:
+        return "each partition has its copy of a barrier"
+    if spec.start.at == "event_time":
+        return "`start: event_time` has to see the first event of each partition"
     return None
 
 
@@ -137,6 +145,8 @@ def _needs_key(spec: Spec) -> str | None:
     """Why each shard has to read all partitions."""
     if spec.overdue.proves:
         return "time that proves (`overdue.proves`) would prove a loss where another shard has the partner"
+    if spec.overdue.clock != "arrival":
+        return f"the clock of `overdue`, {spec.overdue.clock}, reads all partitions of a side"
     return None
 
 
