@@ -49,7 +49,7 @@ def division(spec: Spec) -> Division:
     if (reason := _needs_partition(spec)) is not None:
         return Division(True, f"by partition, where {KEPT}; not by key, since {reason}")
     key = shard_key(spec.order)
-    by = f"by a hash of {'the event' if key == 'event' else ' and '.join(key)}"
+    by = f"by a hash of {' and '.join(key) if isinstance(key, tuple) else 'the event'}"
     if (reason := _needs_key(spec)) is not None:
         return Division(True, f"{by}; not by partition, since {reason}")
     return Division(True, f"by partition, where {KEPT}; else {by}")
