@@ -519,6 +519,14 @@ def test_a_start_at_a_time_is_found_by_each_shard_in_its_partitions() -> None:
     assert [view.status.accounts.candidate.before_start for view in views] == [20, 20]
 
 
+def test_a_start_at_the_input_is_refused() -> None:
+    versions = SPEC.replace("reference}", 'reference, version: "1"}').replace(
+        "candidate}", 'candidate, version: "2"}'
+    )
+    spec = loads(f"{versions}control: said\nstart: input\n")
+    assert "`start: input` is found by what all partitions hold" in str(refusal(spec, 2, "auto"))
+
+
 @pytest.mark.parametrize(
     ("more", "by", "why"),
     [

@@ -170,6 +170,12 @@ def test_a_key_of_another_clock_and_a_control_topic_that_nobody_reads_are_told()
     }
 
 
+def test_what_a_start_at_the_input_cannot_place_is_told() -> None:
+    found = notes(**VERSIONS, start={"at": "input"})
+    assert set(found) == {"start.at"}
+    assert found["start.at"].startswith("an event without the header twinstream-input has no place before or")
+
+
 def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
     clocked = spec(**VERSIONS, overdue={"clock": "input"})
     both = {"r": Topic(1, "delete"), "c": Topic(1, "delete")}
@@ -181,6 +187,8 @@ def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
     assert list(hints(clocked, {**both, "said": Topic(1, "delete")})) == []
     (hint,) = hints(spec(**VERSIONS, duplicates={"policy": "replays"}), {**both, "said": None})
     assert hint.text.endswith("until there is, the last batch is not known to be whole")
+    (hint,) = hints(spec(**VERSIONS, start={"at": "input"}), {**both, "said": None})
+    assert hint.text.endswith("until there is, nothing is compared")
 
 
 def test_what_cannot_be_told_to_people_is_named() -> None:
