@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from importlib.metadata import version as installed_version
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 import uvicorn
@@ -49,6 +49,18 @@ GC_THRESHOLD = 200_000
 _PR_SET_PDEATHSIG = 1
 
 
+class _StandardError:
+    """Standard error, which may be gone: a log that nobody reads any more stops nothing."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+
+
 def configure_logging() -> None:
     """JSON lines on standard error."""
     structlog.configure(
@@ -60,7 +72,7 @@ def configure_logging() -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
     )
 
 
