@@ -359,8 +359,11 @@ class Comparison:
     def hole(self, hole: Hole) -> None:
         """Note that something was not checked: from here on, nothing found is held against a side.
 
-        The first `HOLES_LIMIT` are kept: one decides, and more help nobody.
+        The first `HOLES_LIMIT` are kept: one decides, and more help nobody. A difference in dispute is not
+        proven yet, and what it turns out to be may be what was not checked.
         """
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or scope.disputed
         if len(self.holes) < HOLES_LIMIT:
             self.holes.append(hole)
 

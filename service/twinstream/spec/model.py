@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import ByteSize, Field, field_validator, model_validator
@@ -313,7 +314,7 @@ class Spec(Strict):
         """Every field that kinds, order or identity read: (key that names it, place in the file, field)."""
         return ((decision.place, decision.at, decision.field) for decision in self.decisions)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether kinds, order or identity read more of a record than its value."""
         return any(field.startswith("$") for _, _, field in self.deciding_fields)

@@ -297,6 +297,18 @@ def test_a_difference_behind_a_hole_is_tainted_and_decides_nothing() -> None:
     assert [found.tainted for found in driver.findings()] == [True, True]
 
 
+def test_a_difference_that_is_in_dispute_at_the_hole_decides_nothing() -> None:
+    known = KNOWN.replace("missing", "changed") + "ceiling: {count: 1}}"
+    driver = take("total", "L:a1 R:a2", f"identity: [k]\n{known}")
+    assert driver.comparison.in_dispute
+    driver.comparison.hole(Hole("lost offsets"))
+    driver.feed(LEFT, [record({"k": "lost"}), *run(MEETING_RUN)])
+    driver.feed(RIGHT, run(MEETING_RUN))
+    driver.comparison.review()
+    assert (driver.kinds(), driver.comparison.accounts[LEFT].explained) == (["missing"], 1)
+    assert (driver.comparison.in_dispute, driver.comparison.diverged) == (False, False)
+
+
 def test_a_difference_proven_before_the_hole_stands() -> None:
     driver = take("total", "L:a1 R:b1")
     driver.comparison.hole(Hole("lost offsets"))
