@@ -1,12 +1,17 @@
-"""The laws of the stores of several matchers, for the real ones and the shipped ones in memory."""
+"""The laws of the stores of several matchers: the real ones, also on the Redis of the
+simulation, and the ones in memory.
+"""
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.simulation.line import SimulatedShelf
+from tests.simulation.redis_server import SimulatedRedis
 from twinstream.adapters.memory import MemoryShelf
 from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.errors import Fenced
@@ -16,17 +21,20 @@ Open = Callable[[str], Shelf]
 """Opens the stores of one comparison for the owner with this token."""
 
 
-@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.requires_redis)])
+@pytest.fixture(params=["memory", "simulated", pytest.param("redis", marks=pytest.mark.requires_redis)])
 def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"shelf-{uuid.uuid4().hex[:8]}"
-    memory = MemoryShelf()
+    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic)
     opened: list[Shelf] = []
 
     def from_redis(token: str) -> Shelf:
         opened.append(RedisShelf(request.getfixturevalue("redis_url"), name, token))
         return opened[-1]
 
-    yield memory.owned_by if request.param == "memory" else from_redis
+    def from_simulation(token: str) -> Shelf:
+        return SimulatedShelf(server.execute, name, token)
+
+    yield {"memory": memory.owned_by, "simulated": from_simulation, "redis": from_redis}[request.param]
     for shelf in opened:
         shelf.close()
 

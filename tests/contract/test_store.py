@@ -1,16 +1,19 @@
-"""The laws of a checkpoint store, for the real one and the shipped one in memory."""
+"""The laws of a checkpoint store: of the real one, also on the Redis of the simulation, and in memory."""
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.simulation.line import SimulatedShelf
+from tests.simulation.redis_server import SimulatedRedis
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.adapters.redis import RedisStore
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Store, Stored
+from twinstream.ports import Checkpoint, Layout, Store, Stored
 
 Open = Callable[[str], Store]
 """Opens the store of one comparison for the owner with this token."""
@@ -26,10 +29,10 @@ def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: byte
     return Checkpoint(sequence, after, b"head %d" % sequence, body, divergences)
 
 
-@pytest.fixture(params=["memory", pytest.param("redis", marks=pytest.mark.requires_redis)])
+@pytest.fixture(params=["memory", "simulated", pytest.param("redis", marks=pytest.mark.requires_redis)])
 def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"contract-{uuid.uuid4().hex[:8]}"
-    storage = MemoryStorage()
+    storage, server = MemoryStorage(), SimulatedRedis(time.monotonic)
     opened: list[Store] = []
 
     def from_memory(token: str) -> Store:
@@ -39,7 +42,10 @@ def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
         opened.append(RedisStore(request.getfixturevalue("redis_url"), name, token))
         return opened[-1]
 
-    yield from_memory if request.param == "memory" else from_redis
+    def from_simulation(token: str) -> Store:
+        return SimulatedShelf(server.execute, name, token).store(Layout(), 0)
+
+    yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis}[request.param]
     for store in opened:
         store.close()
 

@@ -27,7 +27,7 @@ class Broker:
             side: [[] for _ in range(given.partitions[side])] for side in Side
         }
         self.first = {side: dict.fromkeys(range(given.partitions[side]), 0) for side in Side}
-        self.marks: Marks = {side: {} for side in Side}
+        self._marks: dict[object, Marks] = {}
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -49,9 +49,22 @@ class Broker:
         """Delete what stands below an offset."""
         self.first[side][partition] = max(self.first[side][partition], min(first, self.end(side, partition)))
 
+    def remember(self, group: object, marks: Marks) -> None:
+        """Have a consumer group remember these."""
+        before = self.remembered(group)
+        self._marks[group] = {side: {**before[side], **marks[side]} for side in Side}
+
+    def remembered(self, group: object) -> Marks:
+        """What a consumer group remembers."""
+        return self._marks.get(group) or {side: {} for side in Side}
+
     def ends(self, side: Side) -> dict[int, int]:
         """The ends of all partitions of a side."""
         return {partition: self.end(side, partition) for partition in range(len(self.rows[side]))}
+
+    def all_ends(self) -> Positions:
+        """The ends of all partitions."""
+        return {side: self.ends(side) for side in Side}
 
     def described(self, side: Side) -> Topic:
         """A topic as Kafka describes it."""
@@ -65,15 +78,21 @@ class Broker:
 
 
 class SimulatedSource:
-    """The port `Source` of one process.
+    """The port `Source` of one process, which commits to a consumer `group`.
 
     `fickle`: it delivers late, and in any cut. `steady`: it does not mind that the broker is away.
     """
 
     def __init__(
-        self, scheduler: Scheduler, broker: Broker, *, fickle: bool = True, steady: bool = False
+        self,
+        scheduler: Scheduler,
+        broker: Broker,
+        group: object = None,
+        *,
+        fickle: bool = True,
+        steady: bool = False,
     ) -> None:
-        self._scheduler, self._broker = scheduler, broker
+        self._scheduler, self._broker, self._group = scheduler, broker, group
         self._next: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self._ends: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.fickle, self._steady = fickle, steady
@@ -94,14 +113,14 @@ class SimulatedSource:
     def remember(self, marks: Marks) -> None:
         """Have the broker remember these, if it answers."""
         if not self._broker.away and not (self.fickle and self._scheduler.chance(self._slow / 2)):
-            self._broker.marks = {side: {**self._broker.marks[side], **marks[side]} for side in Side}
+            self._broker.remember(self._group, marks)
 
     def remembered(self) -> Marks:
         """What the broker remembers."""
         if self._broker.away and not self._steady:
             self._scheduler.now += AWAY_SECONDS
             raise SourceError("the broker does not answer")
-        return self._broker.marks
+        return self._broker.remembered(self._group)
 
     def bound(self) -> Positions | None:
         """Everything may be read."""

@@ -19,7 +19,9 @@ from tests.simulation.scheduler import Scheduler
 from tests.support.oracle import PlainMatcher
 from tests.support.orders import KINDS, Event, Order, dependent, spec_of
 from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
 from twinstream.spec.model import Spec
+from twinstream.spec.sharding import Part, ShardBy, refusal, way_of
 
 START_MS = 1_700_000_000_000
 APART = 60
@@ -74,7 +76,7 @@ KNOWN = {
         }
     ]
 }
-PROVES = {"overdue": {"after": "60s", "proves": True}}
+PROVES = {"overdue": {"after": "20s", "proves": True}}
 
 
 class Row(NamedTuple):
@@ -103,6 +105,8 @@ class Input:
     truth: Truth
     only_by_order: bool
     all_count: bool
+    shards: tuple[int, ...] = (1,)
+    shard_by: ShardBy = "auto"
 
 
 def draw_input(scheduler: Scheduler) -> Input:
@@ -123,29 +127,49 @@ def draw_input(scheduler: Scheduler) -> Input:
     most = 3 if order in SPREAD else 1
     partitions = scheduler.number(1, most), scheduler.number(1, most)
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
-    step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 700, 4000))
+    step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
+    spec = _spec(order, more)
+    shards, shard_by = _division(scheduler, spec, partitions)
+    keyed = order in KEYED or order == COPIED[0] or shards != (1,)
     letters: dict[bytes, int] = {}
     left, right = (
-        _rows(scheduler, stream, letters, Shape(count, step_ms, order))
+        _rows(scheduler, stream, letters, Shape(count, step_ms, order, keyed))
         for stream, count in zip((events, other), partitions, strict=True)
     )
     sides = left, right
     truth = Truth(order, [orjson.loads(record) for record in letters], sides)
     scheduler.note(
         f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each, "
-        f"{more or 'nothing more'}"
+        f"{more or 'nothing more'}, shards {shards} by {shard_by}"
     )
     exact = order not in COPIED
     return Input(
         order,
-        _spec(order, more),
+        spec,
         sides,
         partitions,
         tuple(faults),
         truth,
         only_by_order=exact and more is not PROVES,
         all_count=exact and more is not KNOWN,
+        shards=shards,
+        shard_by=shard_by,
     )
+
+
+def _division(
+    scheduler: Scheduler, spec: Spec, partitions: tuple[int, int]
+) -> tuple[tuple[int, ...], ShardBy]:
+    """The numbers of matchers that a run may have, and how they divide the work."""
+    if not scheduler.chance(0.35):
+        return (1,), "auto"
+    by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
+    fit = [
+        number
+        for number in (2, 3)
+        if refusal(spec, number, by) is None and way_of(spec, Part(Shard(0, number), by), partitions)
+    ]
+    return (1, *fit), by
 
 
 def _spec(order: Order, more: dict[str, Any]) -> Spec:
@@ -226,13 +250,13 @@ class Shape(NamedTuple):
     partitions: int
     step_ms: int
     order: Order
+    keyed: bool
 
     def places(self, event: Event, home: int) -> Sequence[int]:
         """The partitions in which an event stands, by its key, by chance, or, as a barrier, in each."""
         if self.order in COPIED and event["type"] == "e":
             return range(self.partitions)
-        keyed = self.order in KEYED or self.order == COPIED[0]
-        return (event["k"] % self.partitions if keyed else home,)
+        return (event["k"] % self.partitions if self.keyed else home,)
 
 
 def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:

@@ -12,16 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import COPIED, Input
+from tests.simulation.line import SimulatedShelf
+from tests.simulation.processes import shard_store
 from tests.simulation.scheduler import Scheduler
-from tests.simulation.store import Server
-from twinstream.adapters.memory import ManualClock, MemoryPublisher
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
-from twinstream.ports import Positions, Store
+from twinstream.core.sharding import Shard
+from twinstream.ports import Positions
 from twinstream.runtime.worker import Worker
-from twinstream.status import ComparisonStatus, DivergenceReport, Publication, Sides, Withdrawn
+from twinstream.spec.sharding import Part
+from twinstream.status import (
+    ComparisonStatus,
+    DivergenceReport,
+    Publication,
+    ShardStatus,
+    Sides,
+    Withdrawn,
+)
 
 if TYPE_CHECKING:
-    from tests.simulation.processes import Process, Service
+    from tests.simulation.processes import Process
+    from tests.simulation.services import Service
     from tests.simulation.world import World
 
 STALE_SECONDS = 5.0
@@ -72,12 +83,12 @@ def undisturbed(given: Input) -> Outcome:
     broker = Broker(scheduler, given)
     for side in Side:
         broker.produce(side, len(given.rows[side]))
-    store = Server(scheduler, _Nobody()).client("calm")
-    worker = Worker(given.spec, SimulatedSource(scheduler, broker, fickle=False), store, publisher, clock)
+    source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
+    worker = Worker(given.spec, source, store, publisher, clock)
     assert worker.start()
     for _ in range(4):
         worker.step()
-        clock.advance(5)
+        clock.advance(30)
     worker.stop()
     reports: dict[str, str] = {}
     for publication in publisher.published:
@@ -91,11 +102,11 @@ def undisturbed(given: Input) -> Outcome:
 
 
 class Oracle:
-    """Watches one run. `announced`: a DIVERGED was published that the store holds, and has not lost since."""
+    """Watches one run. `announced`: the shards that published a DIVERGED that the store holds."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.announced = False
+        self.announced: set[int] = set()
         self.losses = 0
         self._must_diverge: set[str] = set()
         self._heard_at: dict[str, float] = {}
@@ -114,51 +125,71 @@ class Oracle:
         if older:
             self.violated(f"a late write of {token} took effect over a newer one")
 
-    def loaded(self, token: str) -> None:
+    def divided(self) -> None:
+        """With another number of matchers it is the first that knows of a difference."""
+        self.announced = {0} if self.announced else set()
+
+    def loaded(self, process: Process) -> None:
         """What was announced before a process has loaded must be known to it."""
-        self._must_diverge.discard(token)
-        if self.announced:
-            self._must_diverge.add(token)
+        self._must_diverge.discard(process.token)
+        if process.shard.number in self.announced:
+            self._must_diverge.add(process.token)
 
     def lost(self, what: str) -> None:  # noqa: ARG002
         """What was lost need not be known any more."""
         self.losses += 1
-        self.announced = self._held_as_diverged()
+        self.announced = {number for number in self.announced if self._held_as_diverged(number)}
 
-    def _held_as_diverged(self) -> bool:
+    def _held_as_diverged(self, number: int) -> bool:
         """Whether a process that starts now would know of a difference."""
-        worker = look(self._world)
-        return worker.comparison.diverged
+        return look(self._world, number).comparison.diverged
 
     # -- what is published ---------------------------------------------------------------------------------
 
     def published(self, process: Process, publication: Publication) -> None:
         """A process says something."""
-        if isinstance(publication, ComparisonStatus):
-            self._heard_at[process.token] = self._world.scheduler.now
-            self._world.scheduler.note(f"  {process.token} says {_line(publication)}")
-            self._check(process, publication)
-        elif isinstance(publication, DivergenceReport) and not publication.provisional:
-            self._check_final(process, publication)
+        match publication:
+            case ShardStatus(status=status):
+                self._check(process, status)
+            case ComparisonStatus():
+                self._check(process, publication)
+            case DivergenceReport(provisional=False):
+                self._check_final(process, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
-        positions = {
-            side: {row.partition: row.position for row in _of(status.progress, side)} for side in Side
-        }
+        self._heard_at[process.token] = self._world.scheduler.now
+        self._world.scheduler.note(f"  {process.token} says {_line(status)}")
+        positions = _positions(status)
         for side in Side:
-            self._check_accounts(side, status, positions)
+            self._check_accounts(side, status, positions, whole=process.shard.whole)
         if status.verdict == "DIVERGED":
             self._check_diverged(process, positions)
         elif process.token in self._must_diverge and not waits(status):
             self.violated(f"{process.token} takes DIVERGED back: {_line(status)}")
-        if status.verdict == "EQUIVALENT":
-            self._check_equivalent(process, status, positions)
+        if status.verdict == "EQUIVALENT" and process.shard.whole:
+            self._check_equivalent(process.token, status, positions)
 
-    def _check_accounts(self, side: Side, status: ComparisonStatus, positions: Positions) -> None:
+    def heard(self, service: Service) -> None:
+        """All matchers of a service together say how things stand."""
+        if service.shards == 1:
+            return
+        view = service.board.views()[0]
+        status = view.status
+        if not view.is_fresh or any(process.said is None for process in service.processes):
+            return
+        self._world.scheduler.note(f"  together they say {_line(status)}")
+        if status.verdict == "EQUIVALENT":
+            self._check_equivalent("all together", status, _positions(status))
+
+    def _check_accounts(
+        self, side: Side, status: ComparisonStatus, positions: Positions, *, whole: bool
+    ) -> None:
         account = _of(status.accounts, side).model_dump()
         consumed = account.pop("consumed")
         if sum(account.values()) != consumed or min(account.values()) < 0:
             self.violated(f"the accounts of {side.name} do not add up: {consumed} of {account}")
+        if not whole:
+            return
         truth, first = self._world.given.truth, self._world.broker.first[side]
         most = truth.written(side, positions[side])
         least = 0 if waits(status) else most - self._deleted(side, positions, status, first)
@@ -175,40 +206,46 @@ class Oracle:
         return self._world.given.truth.written(side, gone)
 
     def _check_final(self, process: Process, report: DivergenceReport) -> None:
-        stored = self._world.server.copy().load().divergences
-        if report.id not in stored and process.losses_before == self.losses:
+        shelf = self._world.shelf("a look", self._world.server.copy().execute)
+        layout = shelf.layout()
+        stored = (shelf.store(layout, number).load() for number in range(layout.shards))
+        held = any(report.id in one.divergences for one in stored)
+        if not held and process.losses_before == self.losses:
             self.violated(f"{process.token} reports {report.id} for good, which the store does not hold")
 
     def _check_diverged(self, process: Process, positions: Positions) -> None:
-        given = self._world.given
-        if not given.faults or (given.only_by_order and not given.truth.differ(positions)):
+        given, number = self._world.given, process.shard.number
+        read = positions if process.shard.whole else self._world.broker.all_ends()
+        if not given.faults or (given.only_by_order and not given.truth.differ(read)):
             self.violated(f"{process.token} says DIVERGED, and what it has read may still become equivalent")
         self._must_diverge.add(process.token)
-        if self.announced:
+        if number in self.announced:
             return
-        self.announced = self._held_as_diverged()
-        if not self.announced and process.losses_before == self.losses:
+        if self._held_as_diverged(number):
+            self.announced.add(number)
+        elif process.losses_before == self.losses:
             self.violated(f"{process.token} says DIVERGED, which is in no checkpoint")
 
-    def _check_equivalent(self, process: Process, status: ComparisonStatus, positions: Positions) -> None:
+    def _check_equivalent(self, who: str, status: ComparisonStatus, positions: Positions) -> None:
         truth = self._world.given.truth
         if status.hole_count or (self._world.given.all_count and truth.differ(positions)):
-            self.violated(f"{process.token} says EQUIVALENT, and what it has read differs: {_line(status)}")
+            self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
         for side in Side if self._world.given.all_count else ():
             settled = {int(p): offset for p, offset in _of(status.verified_up_to, side).items()}
-            partners = truth.letters_below(side.other, positions[side.other])
+            partners = truth.letters_below(side.other, self._world.broker.ends(side.other))
             if alone := truth.letters_below(side, settled) - partners:
                 self.violated(f"{side.name} is called verified up to {settled}: {alone} has no partner")
 
     def asked(self, service: Service) -> None:
         """A release tool asks a service."""
         for view in service.board.views():
-            process = service.process
             if view.answer != "pass":
                 continue
-            age = self._world.scheduler.now - self._heard_at[process.token] if process else None
-            if view.status.verdict != "EQUIVALENT" or age is None or age > STALE_SECONDS:
-                self.violated(f"a pass for {_line(view.status)}, published {age} s ago")
+            now, tokens = self._world.scheduler.now, [process.token for process in service.processes]
+            ages = [now - self._heard_at.get(token, float("-inf")) for token in tokens]
+            stale = len(ages) < service.shards or max(ages) > STALE_SECONDS
+            if view.status.verdict != "EQUIVALENT" or stale:
+                self.violated(f"a pass for {_line(view.status)}, published {ages} s ago")
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -227,9 +264,12 @@ class Oracle:
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
         if different := found.differences(calm, self._told(calm)):
             return different
-        said = service.process.said if service.process else None
-        if said is not None and said.health.status != "ok" and "stalled" not in said.health.reasons[0]:
-            return f"it is degraded: {said.health.reasons}"
+        for process in service.processes:
+            said = process.said
+            if said is None or said.health.status == "ok" or "stalled" in said.health.reasons[0]:
+                continue
+            if not (service.shards > 1 and "no safe start" in said.health.reasons[0] and self._is_gone()):
+                return f"it is degraded: {said.health.reasons}"
         healthy = calm.verdict == "EQUIVALENT" and view.status.health.status == "ok"
         if healthy and not any(view.status.unmatched.model_dump().values()) and view.answer != "pass":
             return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
@@ -239,24 +279,32 @@ class Oracle:
         """What of an outcome depends on the topics alone.
 
         Which of two events changed places is told as one or the other, as the sides came in, and so is which
-        copy stands for a barrier. Whether time has proven a difference depends on how batches were cut.
+        copy stands for a barrier. How many copies stand for one depends on how the work is divided, and so
+        does whether two events of a bag that have one identity are told as one that has changed.
         """
         given = self._world.given
         moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
-        if given.faults and not given.only_by_order and given.order not in COPIED:
-            return []
-        return [name for name in vars(calm) if not (moved and name in ("verified_up_to", "reports"))]
+        left_out = {"verified_up_to", "reports"} if moved else set()
+        if given.order in COPIED and given.shards != (1,):
+            left_out.add("accounts")
+        if given.shards != (1,) and not given.only_by_order:
+            left_out |= {"by_kind", "reports"}
+        return [name for name in vars(calm) if name not in left_out]
 
     def _no_safe_start(self, status: ComparisonStatus) -> bool:
         """Whether records are gone that nobody remembers to have compared."""
-        gone = any(first for firsts in self._world.broker.first.values() for first in firsts.values())
-        return gone and "no safe start" in status.reason and not self._world.server.holds_something()
+        kept = self._world.server.holds_something() and all(
+            shards == 1 for shards in self._world.given.shards
+        )
+        return self._is_gone() and "no safe start" in status.reason and not kept
+
+    def _is_gone(self) -> bool:
+        return any(first for firsts in self._world.broker.first.values() for first in firsts.values())
 
     def _forgotten(self, reason: str) -> bool:
         """Whether something was known before the store lost it, and may not be found by reading again."""
-        gone = any(first for firsts in self._world.broker.first.values() for first in firsts.values())
-        by_time = not self._world.given.only_by_order
-        return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and (gone or by_time)
+        may_be_missed = self._is_gone() or not self._world.given.only_by_order
+        return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and may_be_missed
 
     def _unjustified(self, status: ComparisonStatus, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
@@ -273,24 +321,20 @@ class Oracle:
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
 
 
-def look(world: World) -> Worker:
+def look(world: World, number: int) -> Worker:
     """A worker that starts from what the store holds now, and changes nothing."""
-    store: Store = world.server.copy()
+    shelf = SimulatedShelf(world.server.copy().execute, world.given.spec.name, "a look")
+    shard = Shard(number, shelf.layout().shards)
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
-    worker = Worker(world.given.spec, source, store, MemoryPublisher(), ManualClock())
+    store = shard_store(shelf, world.given, shard)
+    part = Part(shard, world.given.shard_by)
+    worker = Worker(world.given.spec, source, store, MemoryPublisher(), ManualClock(), None, part)
     worker.start()
     return worker
 
 
-class _Nobody:
-    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
-        pass
-
-    def loaded(self, token: str) -> None:
-        pass
-
-    def lost(self, what: str) -> None:
-        pass
+def _positions(status: ComparisonStatus) -> dict[Side, dict[int, int]]:
+    return {side: {row.partition: row.position for row in _of(status.progress, side)} for side in Side}
 
 
 def waits(status: ComparisonStatus) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tests.simulation.line import SimulatedShelf
 from tests.simulation.run import Failure, simulate
-from twinstream.adapters.memory import MemoryStorage, MemoryStore
+from tests.simulation.server import Alter
+from twinstream.adapters import redis_scripts
+from twinstream.adapters.redis import RedisStore
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
-from twinstream.ports import Checkpoint
+from twinstream.ports import Layout
 from twinstream.runtime.worker import Worker
 
 
@@ -18,14 +22,14 @@ class CommitsApart(Worker):
 
     def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any) -> None:
         super().__init__(*ports)
-        self._committed, self._reads = committed, ports[1]
+        self._committed, self._topics_read = committed, ports[1]
 
     def start(self) -> bool:
         if not super().start():
             return False
         for side, positions in self._committed.items():
             self.intake.positions[side].update(positions)
-        self._reads.assign(self.intake.positions)
+        self._topics_read.assign(self.intake.positions)
         return True
 
     def beat(self) -> None:
@@ -38,7 +42,7 @@ class ReadsTwice(Worker):
 
     def __init__(self, *ports: Any) -> None:
         super().__init__(*ports)
-        self._reads = ports[1]
+        self._topics_read = ports[1]
 
     def start(self) -> bool:
         if not super().start():
@@ -47,42 +51,45 @@ class ReadsTwice(Worker):
             side: {partition: max(0, offset - 1) for partition, offset in self.intake.positions[side].items()}
             for side in Side
         }
-        self._reads.assign(again)
+        self._topics_read.assign(again)
         return True
 
 
-class FencesItself(MemoryStore):
-    """Whether this is the owner is remembered from the last answer, and not asked with each write."""
+class FencesItself(RedisStore):
+    """Whether this is the owner is asked before each write, and not with it."""
 
-    def __init__(self, storage: MemoryStorage, token: str) -> None:
-        super().__init__(storage, token)
-        self._server, self._me, self._mine = storage, token, False
-
-    def acquire(self) -> bool:
-        self._mine = super().acquire()
-        return self._mine
-
-    def renew(self, sequence: int) -> bool:
-        self._mine = False
-        kept = super().renew(sequence)
-        self._mine = True
-        return kept
-
-    def save(self, *what: Any) -> None:
-        if not self._mine:
+    def _step(self, *what: Any) -> bytes:
+        if self._run(self._redis.get, self._keys[0]) not in (None, self._token.encode()):
             raise Fenced("another process has taken this comparison over")
-        self._server.owner = self._me
-        super().save(*what)
+        return super()._step(*what)
 
 
-class TakesWhateverComes(MemoryStore):
-    """A base replaces whatever there is, a delta is put on top of it, also when it comes again or late."""
+class FencingShelf(SimulatedShelf):
+    """Its stores fence themselves."""
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        stored = self._storage.stored
-        if checkpoint.after is None or stored.bodies:
-            self._storage.stored = stored._replace(sequence=checkpoint.after)
-        super().save(checkpoint)
+    kind = FencesItself
+
+
+class OneGeneration(SimulatedShelf):
+    """A state that is divided anew takes the place of the one before it."""
+
+    def store(self, layout: Layout, number: int) -> RedisStore:
+        return super().store(Layout(1, layout.shards), number)
+
+
+LATE = {"arrives_late": 0.12}
+TAKEN_OVER = {"pause_in_call": 0.12}
+FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
+
+
+def _without(part: str, *others: str, instead: str = "") -> Alter:
+    """Scripts without a part; of the others, if they are named, only those."""
+    whole = [other.encode() for other in others]
+
+    def alter(script: bytes) -> bytes:
+        return script.replace(part.encode(), instead.encode()) if not whole or script in whole else script
+
+    return alter
 
 
 class SaysItBeforeItIsSaved(Worker):
@@ -112,11 +119,21 @@ def reads_twice(seed: int) -> Failure | None:
 
 
 def fences_itself(seed: int) -> Failure | None:
-    return simulate(seed, open_store=FencesItself)
+    unfenced = _without(redis_scripts._FENCE, instead="local owner = redis.call('GET', KEYS[1])\n")
+    return simulate(seed, shelf=FencingShelf, alter=unfenced, storm=TAKEN_OVER)
 
 
 def takes_whatever_comes(seed: int) -> Failure | None:
-    return simulate(seed, open_store=TakesWhateverComes)
+    return simulate(seed, alter=_without(redis_scripts._GUARD), storm=LATE)
+
+
+def flips_without_a_look_at_the_sequence(seed: int) -> Failure | None:
+    return simulate(seed, alter=_without(redis_scripts._GUARD, redis_scripts.FLIP), storm=LATE)
+
+
+def flips_without_a_look_at_the_parts(seed: int) -> Failure | None:
+    unseen = _without(redis_scripts._PRESENT, redis_scripts.FLIP, instead="local present = true\n")
+    return simulate(seed, alter=unseen, storm=FALLS_BACK)
 
 
 def says_it_before_it_is_saved(seed: int) -> Failure | None:
@@ -127,11 +144,19 @@ def reports_before_it_saves(seed: int) -> Failure | None:
     return simulate(seed, make=ReportsBeforeItSaves)
 
 
-ALL = (
-    commits_apart,
-    reads_twice,
-    fences_itself,
-    takes_whatever_comes,
-    says_it_before_it_is_saved,
-    reports_before_it_saves,
+def one_generation(seed: int) -> Failure | None:
+    return simulate(seed, shelf=OneGeneration)
+
+
+ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
+    (commits_apart, "consumed of"),
+    (reads_twice, "consumed of"),
+    (fences_itself, "took effect though|has no partner"),
+    (takes_whatever_comes, "late write|_restore"),
+    (flips_without_a_look_at_the_sequence, "late write|_restore"),
+    (flips_without_a_look_at_the_parts, "has lost .*, a part of checkpoint"),
+    (says_it_before_it_is_saved, "is in no checkpoint"),
+    (reports_before_it_saves, "for good, which the store does not hold"),
+    (one_generation, "takes DIVERGED back|is in no checkpoint|differs|another owner|_restore"),
 )
+"""Each with what the simulation says of it."""

@@ -1,7 +1,8 @@
-"""Processes: a matcher that stops wherever the scheduler says, and the service that starts it again.
+"""Processes: a matcher that stops wherever the scheduler says.
 
 A matcher is the shipped `Worker` on a greenlet of its own. It gives control back between its rounds, and
-wherever it is paused inside a call into a port. Every such call goes through `Process.call`.
+wherever it is paused inside a call into a port, or a command to the store. All of these go through
+`Process.call`.
 """
 
 from __future__ import annotations
@@ -11,26 +12,30 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import redis
 from greenlet import greenlet
 
-from tests.simulation.inputs import START_MS
-from tests.simulation.scheduler import Scheduler, Weather
-from twinstream.api.board import Board
-from twinstream.api.expectation import Expectation
-from twinstream.errors import Fenced, SourceError, StoreError, TwinstreamError
-from twinstream.ports import Clock, Publisher, Source, Store
-from twinstream.runtime.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
+from tests.simulation import fates
+from tests.simulation.inputs import START_MS, Input
+from tests.simulation.scheduler import Scheduler
+from twinstream.core.sharding import Shard
+from twinstream.errors import Fenced, SourceError, TwinstreamError
+from twinstream.ports import Clock, Publisher, Shelf, Source, Store
+from twinstream.runtime.poison import Caution
+from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
-from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
-from twinstream.status import ComparisonStatus, Publication, Version
+from twinstream.spec.sharding import Part
+from twinstream.status import ComparisonStatus, Publication, ShardStatus
 
 if TYPE_CHECKING:
+    from tests.simulation.services import Matcher
     from tests.simulation.world import World
 
 LONGEST_PAUSE = 45.0
 LATEST_ARRIVAL = 20.0
-Make = Callable[[Spec, Any, Any, Any, Any], Worker]
+NO_ANSWER_SECONDS = 2.0
+Make = Callable[..., Worker]
 """Makes the worker under test, of the arguments of `Worker`."""
 
 
@@ -69,19 +74,18 @@ class Watched:
 class Process:
     """One life of a matcher. `resume` lets it go on until it gives control back."""
 
-    def __init__(self, world: World, service: Service, token: str, make: Make) -> None:
-        self._world, self._scheduler, self.service, self.token = world, world.scheduler, service, token
-        self._source = world.source()
-        self._store = world.server.client(token)
-        self.worker: Worker | None = None
-        self._make = make
+    def __init__(self, world: World, matcher: Matcher, token: str, shard: Shard, caution: Caution) -> None:
+        self._world, self._scheduler, self.matcher = world, world.scheduler, matcher
+        self.token, self.shard, self._caution = token, shard, caution
+        self._source = world.source(shard)
+        self._store = world.store(shard, token, self._carry)
         self._greenlet = greenlet(self._live)
         self.wakes_at = 0.0
-        self.paused = False
         self.told_to_stop = False
         self.over: str | None = None
         self.said: ComparisonStatus | None = None
         self.losses_before = world.oracle.losses
+        self._deaf = 0
 
     @property
     def owns(self) -> bool:
@@ -90,7 +94,6 @@ class Process:
 
     def resume(self) -> None:
         """Let it go on."""
-        self.paused = False
         self._greenlet.switch()
 
     def kill(self) -> None:
@@ -105,9 +108,11 @@ class Process:
         store: Store = Watched(self, "store", self._store)
         publisher: Publisher = Watched(self, "publisher", self)
         clock: Clock = self._world.clock
+        part = Part(self.shard, self._world.given.shard_by)
         try:
-            self.worker = self._make(self._world.given.spec, source, store, publisher, clock)
-            self.worker.run(self._stopping)
+            spec = self._world.given.spec
+            worker = self._world.make(spec, source, store, publisher, clock, self._caution, part)
+            worker.run(self._stopping)
             self.over = "stopped"
         except Crash:
             self.over = "killed"
@@ -127,23 +132,32 @@ class Process:
 
     def publish(self, publication: Publication) -> None:
         """The port `Publisher`: what arrives is heard by the oracle and by the service."""
-        if isinstance(publication, ComparisonStatus):
-            self.said = publication
+        if isinstance(publication, ComparisonStatus | ShardStatus):
+            status = publication.status if isinstance(publication, ShardStatus) else publication
+            self.said = status
         self._world.oracle.published(self, publication)
-        self.service.board.accept(publication)
+        self.matcher.service.accept(publication, self.shard)
 
     # -- what happens to a call ----------------------------------------------------------------------------
 
+    def _carry(self, *command: bytes) -> Any:
+        """A command to the store, and its answer."""
+        server = self._world.server
+        return self.call("redis", server.name(command), partial(server.execute, self.token), *command)
+
     def call(self, port: str, method: str, call: Callable[..., Any], *args: Any) -> Any:
         """A call into a port, and what the weather makes of it."""
-        weather = self._world.weather
-        fates = _fates(weather, port, method)
-        fate = _drawn(self._scheduler, fates)
+        if port == "redis" and self._deaf:
+            self._deaf -= 1
+            raise self._no_answer(port)
+        fate = fates.drawn(self._scheduler, self._world.weather, port, method)
         if fate is not None:
-            self._scheduler.note(f"{self.token}: {port}.{method}: {fate}")
-        if fate is None:
-            return call(*args)
-        return self._disturbed(fate, port, call, args)
+            self._scheduler.note(f"{self.token}: {port} {method}: {fate}")
+            return self._disturbed(fate, port, call, args)
+        result = call(*args)
+        if port == "store" and method == "load":
+            self._world.oracle.loaded(self)
+        return result
 
     def _disturbed(self, fate: str, port: str, call: Callable[..., Any], args: Any) -> Any:
         match fate:
@@ -154,10 +168,10 @@ class Process:
             case "slow":
                 self._scheduler.now += self._scheduler.seconds(0.01, 3.0)
             case "call lost":
-                raise self._no_answer(port)
+                raise self._no_answer(port, line=True)
             case "arrives late":
                 self._world.later(self._scheduler.seconds(0.5, LATEST_ARRIVAL), self.token, call, args)
-                raise self._no_answer(port)
+                raise self._no_answer(port, line=True)
         result = call(*args)
         self._afterwards(fate, port, call, args)
         return result
@@ -173,118 +187,20 @@ class Process:
             case "pause after":
                 self._pause()
             case "answer lost":
-                raise self._no_answer(port)
+                raise self._no_answer(port, line=True)
 
-    def _no_answer(self, port: str) -> TwinstreamError:
-        self._scheduler.now += 2.0
-        return StoreError("no answer came") if port == "store" else SourceError("no answer came")
+    def _no_answer(self, port: str, *, line: bool = False) -> Exception:
+        """The error of a call that nobody answers. `line`: the client, which tries again, may fail again."""
+        self._scheduler.now += NO_ANSWER_SECONDS
+        if line and port == "redis":
+            self._deaf = self._scheduler.number(0, 2)
+        return redis.TimeoutError("no answer came") if port == "redis" else SourceError("no answer came")
 
     def _pause(self) -> None:
         self.wakes_at = self._scheduler.now + self._scheduler.seconds(0.5, LONGEST_PAUSE)
-        self.paused = True
         self._yield()
 
 
-_SHARES = {"save": 3.0, "poll": 0.25, "seen": 0.25, "ends": 0.25, "trouble": 0.25}
-"""A save is disturbed more often than other calls, and calls that are many less."""
-
-
-def _fates(weather: Weather, port: str, method: str) -> dict[str, float]:
-    """What may become of a call, each with its chance; the rest goes through."""
-    fates = {
-        "crash before": weather.crash_in_call / 2,
-        "crash after": weather.crash_in_call / 2,
-        "pause before": weather.pause_in_call / 2,
-        "pause after": weather.pause_in_call / 2,
-        "slow": weather.slow,
-    }
-    if method == "close":
-        return {}
-    if port == "store" or method == "topics":
-        fates |= {"call lost": weather.call_lost, "answer lost": weather.answer_lost}
-    if port == "store" and method != "load":
-        late = weather.arrives_late / 2
-        fates |= {"arrives late": late, "arrives again": late, "repeated": weather.repeated}
-    share = _SHARES.get(method, 1.0)
-    return {name: chance * share for name, chance in fates.items()}
-
-
-def _drawn(scheduler: Scheduler, fates: dict[str, float]) -> str | None:
-    if not any(fates.values()):
-        return None
-    left = scheduler.random.random()
-    for fate, chance in fates.items():
-        left -= chance
-        if left < 0:
-            return fate
-    return None
-
-
-class Service:
-    """An instance of the service on a host of its own: a board, and a matcher that is started again."""
-
-    def __init__(self, world: World, name: str, make: Make) -> None:
-        self._world, self._name, self._make = world, name, make
-        self.board = self._new_board()
-        self.process: Process | None = None
-        self._starts_at = 0.0
-        self._backoff = BACKOFF_SECONDS
-        self._lives = 0
-        self.on = True
-
-    def _new_board(self) -> Board:
-        spec, clock = self._world.given.spec, self._world.clock
-        sides = Version(topic=spec.reference.topic), Version(topic=spec.candidate.topic)
-        board = Board(monotonic=clock.monotonic, now=clock.now)
-        board.expect(
-            Expectation(
-                name=spec.name,
-                spec_digest=digest(spec),
-                order=spec.order_text,
-                reference=sides[0],
-                candidate=sides[1],
-            )
-        )
-        return board
-
-    @property
-    def can_start(self) -> bool:
-        """Whether it is time to start the matcher again."""
-        return self.on and self.process is None and self._world.scheduler.now >= self._starts_at
-
-    def start(self) -> None:
-        """Start a matcher with a token of its own."""
-        self._lives += 1
-        self.process = Process(self._world, self, f"{self._name}{self._lives}", self._make)
-        self._world.scheduler.note(f"{self.process.token} is started")
-
-    def look(self) -> None:
-        """Notice that the matcher is gone: say so, hand its lease back, and wait before the next."""
-        process = self.process
-        if process is None or process.over is None:
-            return
-        self.process = None
-        if process.over == "stopped":
-            self.on, self.board = False, self._new_board()
-            return
-        self.board.lost(self._world.given.spec.name, "its matcher process is gone; it is started again")
-        self._starts_at = self._world.scheduler.now + self._backoff
-        self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
-        self._hand_back(process.token)
-
-    def _hand_back(self, token: str) -> None:
-        if self._world.scheduler.chance(0.3):
-            return
-        try:
-            self._world.server.client(token).release()
-        except StoreError:
-            self._world.scheduler.note(f"the lease of {token} cannot be handed back")
-
-    def lose_host(self) -> None:
-        """The host is gone with all that ran on it; another one starts with nothing."""
-        if self.process is not None:
-            self.process.kill()
-            self.process = None
-        self.board = self._new_board()
-        self._starts_at = self._world.scheduler.now + self._world.scheduler.seconds(0.0, 20.0)
-        self._backoff = BACKOFF_SECONDS
+def shard_store(shelf: Shelf, given: Input, shard: Shard) -> ShardStore:
+    """The shipped store of one matcher on a shelf."""
+    return ShardStore(shelf, given.spec.name, shard, Redealing(given.spec, given.shard_by).deal)

@@ -7,12 +7,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from tests.simulation.processes import Make
-from tests.simulation.store import Open
 from tests.simulation.world import World
-from twinstream.adapters.memory import MemoryStore
-from twinstream.runtime.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -26,9 +23,9 @@ class Failure:
         return f"{self.what}\nreplay: python -m tests.simulation {self.seed} --log"
 
 
-def simulate(seed: int, *, make: Make = Worker, open_store: Open = MemoryStore) -> Failure | None:
-    """One run: what it broke, if anything."""
-    return _run(World(seed, make=make, open_store=open_store))
+def simulate(seed: int, **planted: Any) -> Failure | None:
+    """One run: what it broke, if anything. `planted` are bugs, as `World` takes them."""
+    return _run(World(seed, **planted))
 
 
 def logged(seed: int) -> tuple[list[str], Failure | None]:

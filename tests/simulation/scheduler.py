@@ -33,6 +33,12 @@ class Weather:
     broker_away: float
     retention: float
     wall_jump: float
+    divided_anew: float
+
+    @property
+    def disturbs_calls(self) -> bool:
+        """Whether anything may happen to a call."""
+        return any(getattr(self, name) for name in _CALLS)
 
     def __str__(self) -> str:
         """What may go wrong."""

@@ -5,6 +5,7 @@ A failure prints the command that replays its seed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -35,10 +36,11 @@ def test_what_once_broke_holds(seed: int, why: str) -> None:
     assert failure is None, f"{why}: {failure}"
 
 
-@pytest.mark.parametrize("run", planted.ALL)
-def test_a_planted_bug_is_found(run: Callable[[int], Failure | None]) -> None:
+@pytest.mark.parametrize(("run", "told"), planted.ALL)
+def test_a_planted_bug_is_found(run: Callable[[int], Failure | None], told: str) -> None:
     done, failure = first_failure(range(FOUND_WITHIN), run)
     assert failure is not None
+    assert re.search(told, failure.what)
     print(f"found after {done} seeds: {failure}")
 
 

@@ -3,53 +3,81 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import redis
 import structlog
 
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
+from tests.simulation.line import Carry, SimulatedShelf
 from tests.simulation.oracle import Oracle, Outcome, undisturbed
-from tests.simulation.processes import Make, Process, Service, SimulatedClock
+from tests.simulation.processes import Make, Process, SimulatedClock, shard_store
 from tests.simulation.scheduler import CALM, Scheduler
-from tests.simulation.store import Open, Server
-from twinstream.adapters.memory import MemoryStore
+from tests.simulation.server import Alter, Server
+from tests.simulation.services import Service
 from twinstream.core.events import Side
-from twinstream.errors import StoreError
+from twinstream.core.sharding import Shard
+from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 
 SETTLED_WITHIN_SECONDS = 150.0
 STEADY_ROUNDS = 2
+_ADVICE = re.compile(r"cannot be dealt to .*: start with --shards (\d+)")
+"""What an operator does who reads this."""
 
 
 class World:
-    """One run. `make` and `open_store` make the worker and the store that are looked at."""
+    """One run. `make` and `shelf` make the worker and the stores, `alter` may change their scripts.
+
+    `storm` is what goes wrong more often than is drawn.
+    """
 
     def __init__(
-        self, seed: int, *, log: bool = False, make: Make = Worker, open_store: Open = MemoryStore
+        self,
+        seed: int,
+        *,
+        log: bool = False,
+        make: Make = Worker,
+        shelf: type[SimulatedShelf] = SimulatedShelf,
+        alter: Alter = bytes,
+        storm: Mapping[str, float] | None = None,
     ) -> None:
+        self.make, self._shelf = make, shelf
         self.scheduler = Scheduler(seed, log=log)
         self.given = draw_input(self.scheduler)
-        self.weather = self.scheduler.weather()
+        self.weather = replace(self.scheduler.weather(), **(storm or {}))
         self.scheduler.note(f"weather {self.weather}")
         self.clock = SimulatedClock(self.scheduler)
         self.broker = Broker(self.scheduler, self.given)
         self.oracle = Oracle(self)
-        self.server = Server(self.scheduler, self.oracle, open_store)
-        instances = self.scheduler.one_of((1, 2, 2))
-        self.services = [Service(self, name, make) for name in "ABC"[:instances]]
+        self.server = Server(self.scheduler, self.oracle, alter)
+        instances, shards = self.scheduler.one_of((1, 2, 2)), self.scheduler.one_of(self.given.shards)
+        self.services = [Service(self, name, shards) for name in "AB"[:instances]]
+        self._running = self.services
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = count()
         self._sources: list[SimulatedSource] = []
 
     # -- what processes ask of it --------------------------------------------------------------------------
 
-    def source(self) -> SimulatedSource:
+    def source(self, shard: Shard) -> SimulatedSource:
         """A new consumer of both topics."""
-        self._sources.append(SimulatedSource(self.scheduler, self.broker, fickle=self.weather is not CALM))
-        return self._sources[-1]
+        source = SimulatedSource(self.scheduler, self.broker, shard, fickle=self.weather is not CALM)
+        self._sources.append(source)
+        return source
+
+    def shelf(self, token: str, carry: Carry) -> SimulatedShelf:
+        """The stores of the comparison for an owner; `carry` takes what is sent to the server."""
+        return self._shelf(carry, self.given.spec.name, token)
+
+    def store(self, shard: Shard, token: str, carry: Carry) -> ShardStore:
+        """The store of a matcher."""
+        return shard_store(self.shelf(token, carry), self.given, shard)
 
     def at(self, seconds: float, happens: Callable[[], object]) -> None:
         """Let something happen after a time."""
@@ -62,8 +90,8 @@ class World:
             self.scheduler.note(f"a late call of {token} arrives")
             try:
                 call(*args)
-            except StoreError as error:
-                self.scheduler.note(f"  it is refused: {error}")
+            except redis.RedisError as error:
+                self.scheduler.note(f"  it is lost: {error}")
 
         self.at(seconds, arrive)
 
@@ -98,6 +126,7 @@ class World:
             self._broker_away: weather.broker_away * 3,
             self._retain: weather.retention * 2,
             self._jump: weather.wall_jump * 5,
+            self._divide: weather.divided_anew * 4,
         }
         scheduler.weighted(options)()
         scheduler.now += scheduler.one_of((0.0, 0.001, 0.02, 0.2))
@@ -110,7 +139,7 @@ class World:
             heapq.heappop(self._later)[2]()
 
     def _processes(self) -> Iterator[Process]:
-        return (service.process for service in self.services if service.process is not None)
+        return (process for service in self.services for process in service.processes)
 
     def _step(self) -> None:
         ready = [process for process in self._processes() if process.wakes_at <= self.scheduler.now]
@@ -132,8 +161,7 @@ class World:
 
     def _start(self) -> None:
         for service in self.services:
-            if service.can_start:
-                service.start()
+            service.start()
 
     # -- what goes wrong -----------------------------------------------------------------------------------
 
@@ -151,10 +179,26 @@ class World:
 
     def _stop(self) -> None:
         service = self.scheduler.one_of(self.services)
-        if service.process is not None:
-            self.scheduler.note(f"{service.process.token} is told to stop")
-            service.process.told_to_stop = True
-            self.at(self.scheduler.seconds(0.0, 30.0), lambda: setattr(service, "on", True))
+        self.scheduler.note("a service is told to stop")
+        service.stop()
+        self.at(self.scheduler.seconds(0.0, 30.0), lambda: self._turn_on(service))
+
+    def _turn_on(self, service: Service) -> None:
+        service.on = service in self._running
+
+    def _divide(self) -> None:
+        """A service is to go on with another number of matchers, whatever others do."""
+        service = self.scheduler.one_of(self.services)
+        service.wanted = self.scheduler.one_of(self.given.shards)
+        self.scheduler.note(f"a service is to have {service.wanted} matchers")
+        self._lose_or_stop(service)
+
+    def _lose_or_stop(self, service: Service) -> None:
+        if self.scheduler.chance(0.5):
+            service.lose_host()
+        else:
+            service.stop()
+            self.at(self.scheduler.seconds(0.0, 30.0), lambda: self._turn_on(service))
 
     def _store_away(self) -> None:
         self.scheduler.note("the store is away")
@@ -166,7 +210,7 @@ class World:
         self.server.away = False
 
     def _store_falls_back(self) -> None:
-        self.server.fall_back(self.scheduler.number(1, 6))
+        self.server.fall_back(self.scheduler.number(1, 30))
 
     def _store_emptied(self) -> None:
         self.server.empty()
@@ -205,8 +249,16 @@ class World:
             self.broker.produce(side, self.broker.left_to_come(side))
         for process in self._processes():
             process.wakes_at = 0.0
-            process.told_to_stop = False
+        self._agree(self.scheduler.one_of(self.given.shards))
         self._wait(calm)
+
+    def _agree(self, shards: int) -> None:
+        """All services are to have the same number of matchers; of several, one service alone goes on."""
+        self._running = self.services[: 1 if shards > 1 else None]
+        for service in self.services:
+            if service.shards != shards or service not in self._running:
+                service.wanted = shards
+                service.stop()
 
     def _wait(self, calm: Outcome) -> None:
         steady, until = 0, self.scheduler.now + SETTLED_WITHIN_SECONDS
@@ -218,13 +270,16 @@ class World:
                 self.oracle.violated(f"not settled after {SETTLED_WITHIN_SECONDS:g} s: {why}")
 
     def _why_not(self, calm: Outcome) -> str | None:
-        owners = [service for service in self.services if service.process and service.process.owns]
-        if len(owners) != 1:
-            return f"{len(owners)} processes own the comparison"
+        shards = self._running[0].shards
+        owners = [service for service in self._running for process in service.processes if process.owns]
+        if owners and (advice := _ADVICE.search(owners[0].board.views()[0].status.reason)):
+            self._agree(int(advice[1]))
+        if len(owners) != shards:
+            return f"{len(owners)} processes own a part of the comparison, which has {shards}"
         return self.oracle.unsettled(owners[0], calm)
 
     def _round(self) -> None:
-        for service in self.services:
+        for service in self._running:
             service.on = True
         self._start()
         for process in list(self._processes()):

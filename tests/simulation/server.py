@@ -1,0 +1,146 @@
+"""The store's server, which all processes of a run share: a simulated Redis that may be away or lose data.
+
+It watches from outside who took ownership, and what of each checkpoint is in effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import redis
+
+from tests.simulation.line import SimulatedShelf
+from tests.simulation.redis_server import Data, SimulatedRedis
+from tests.simulation.scheduler import Scheduler
+from twinstream.adapters import redis_scripts
+
+NAMES = {
+    getattr(redis_scripts, name).encode(): name.lower().replace("_", " ")
+    for name in vars(redis_scripts)
+    if name.isupper() and not name.startswith("_")
+}
+"""What the scripts are called."""
+KEPT = 60
+AWAY_SECONDS = 2.0
+"""How long a call hangs that nobody answers."""
+Shelf = Callable[..., SimulatedShelf]
+Alter = Callable[[bytes], bytes]
+
+
+class Watcher(Protocol):
+    """Who is told what took effect on the server."""
+
+    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
+        """A checkpoint was written by `token`, while `owner` was the last to take ownership.
+
+        `older`: what was there it had written later than what is there now.
+        """
+
+    def divided(self) -> None:
+        """Another number of matchers is in effect."""
+
+    def lost(self, what: str) -> None:
+        """The server lost what it had acknowledged."""
+
+
+@dataclass(frozen=True)
+class _Moment:
+    data: Data
+    owners: dict[bytes, str]
+
+
+class Server:
+    """The store's server. `alter` may change the scripts that it is given, to plant a bug."""
+
+    def __init__(self, scheduler: Scheduler, watcher: Watcher, alter: Alter = bytes) -> None:
+        self._scheduler, self._watcher = scheduler, watcher
+        self.redis = SimulatedRedis(lambda: scheduler.now, alter=alter)
+        self.away = False
+        self._owners: dict[bytes, str] = {}
+        self._writers: dict[bytes, str] = {}
+        self._past: list[_Moment] = []
+
+    def name(self, command: tuple[bytes, ...]) -> str:
+        """What a command is called: a script by its name."""
+        if command[0] != b"EVALSHA":
+            return command[0].decode().lower()
+        script = self.redis.script(command[1])
+        return "unknown script" if script is None else NAMES.get(script, "replace")
+
+    def execute(self, token: str, *command: bytes) -> Any:
+        """Carry out what a process sent. Raises redis.TimeoutError while the server is away."""
+        if self.away:
+            self._scheduler.now += AWAY_SECONDS
+            raise redis.TimeoutError("the store does not answer")
+        if command[0] != b"EVALSHA":
+            return self.redis.execute(*command)
+        name, before = self.name(command), dict(self.redis.data)
+        answer = self.redis.execute(*command)
+        self._note(token, name, command, answer, before)
+        return answer
+
+    def fall_back(self, writes: int) -> bool:
+        """Forget the last writes, as after a fail-over to a copy that had not received them."""
+        if not self._past:
+            return False
+        moment = self._past[-writes:][0]
+        del self._past[-writes:]
+        self.redis.data, self._owners = dict(moment.data), dict(moment.owners)
+        self._changed(f"it falls back by {writes} writes; owners are {sorted(self._owners.values())}")
+        return True
+
+    def empty(self) -> None:
+        """Forget everything."""
+        self.redis.data, self._owners = {}, {}
+        self._past.clear()
+        self._changed("it is emptied")
+
+    def copy(self) -> SimulatedRedis:
+        """A server that holds the same and no leases, for a look at it that changes nothing."""
+        kept = {key: held for key, held in self.redis.data.items() if not key.endswith(b":lease")}
+        return SimulatedRedis(lambda: 0.0, kept)
+
+    def holds_something(self) -> bool:
+        """Whether any checkpoint was saved."""
+        return bool(_manifests(self.redis.data))
+
+    def _changed(self, what: str) -> None:
+        self._writers.clear()
+        self.redis.forget_scripts()
+        self._scheduler.note(f"store: {what}")
+        self._watcher.lost(what)
+
+    def _note(self, token: str, name: str, command: tuple[bytes, ...], answer: Any, before: Data) -> None:
+        if answer in (b"fenced", b"outdated", b"incomplete"):
+            self._scheduler.note(f"  store: {token} {name}: {answer.decode()}")
+        after = self.redis.data
+        if after == before:
+            return
+        self._past.append(_Moment(before, dict(self._owners)))
+        del self._past[:-KEPT]
+        if name == "acquire":
+            self._owners[command[3]] = token
+        manifests, earlier = _manifests(after), _manifests(before)
+        for key in manifests.keys() | earlier.keys():
+            if manifests.get(key) != earlier.get(key):
+                self._wrote(token, key, manifests.get(key), earlier.get(key))
+        if _layout(after) != _layout(before):
+            self._watcher.divided()
+
+    def _wrote(self, token: str, key: bytes, now: Any, before: Any) -> None:
+        owner_key = key.replace(b":checkpoint", b":owner")
+        own = self._writers.get(key) == token
+        older = own and bool(now and before) and int(now[b"sequence"]) < int(before[b"sequence"])
+        self._watcher.wrote(token, self._owners.get(owner_key), older=older)
+        self._writers[key] = token
+        self._owners.setdefault(owner_key, token)
+
+
+def _manifests(data: Data) -> dict[bytes, Any]:
+    return {key: held[0] for key, held in data.items() if key.endswith(b":checkpoint")}
+
+
+def _layout(data: Data) -> list[Any]:
+    return [held for key, held in data.items() if key.endswith(b":shards")]

@@ -1,0 +1,163 @@
+"""Services: on a host of its own each, with a board, and matchers that are started again.
+
+A service is what `runtime.supervisor` and `bootstrap` make of a comparison, on simulated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import redis
+
+from tests.simulation.processes import Process
+from twinstream.api.board import Board
+from twinstream.api.expectation import Expectation
+from twinstream.core.sharding import Shard
+from twinstream.errors import StoreError
+from twinstream.runtime.poison import NO_SUSPICION, Caution, Isolation, Trail
+from twinstream.runtime.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
+from twinstream.spec.load import digest
+from twinstream.status import Publication, Version
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Matcher:
+    """One matcher over all its lives."""
+
+    def __init__(self, world: World, service: Service, shard: Shard) -> None:
+        self._world, self.service, self._shard = world, service, shard
+        self.process: Process | None = None
+        self.starts_at = 0.0
+        self._backoff = BACKOFF_SECONDS
+        self._isolation, self._suspicion = Isolation(), NO_SUSPICION
+        self._trail = Trail()
+
+    def start(self) -> None:
+        """Start a process with a token of its own."""
+        self._trail = Trail()
+        caution = Caution(self._trail, self._suspicion)
+        token = self.service.next_token(self._shard)
+        self._world.scheduler.note(f"{token} is started as {self._shard}")
+        self.process = Process(self._world, self, token, self._shard, caution)
+
+    def look(self) -> None:
+        """Notice that the process is gone: say so, hand its lease back, and wait before the next."""
+        process = self.process
+        if process is None or process.over is None:
+            return
+        self.process = None
+        if process.over == "stopped":
+            return
+        stretch = self._trail.stretch()
+        if self._isolation.narrows(stretch):
+            self._backoff = BACKOFF_SECONDS
+        self._suspicion = self._isolation.fell_in(stretch)
+        self.service.lost(self._shard)
+        self.starts_at = self._world.scheduler.now + self._backoff
+        self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
+        self._hand_back(process.token)
+
+    def _hand_back(self, token: str) -> None:
+        world = self._world
+        if world.scheduler.chance(0.3):
+            return
+        shelf = world.shelf(token, lambda *command: world.server.execute(token, *command))
+        try:
+            layout = shelf.layout()
+            if layout.shards == self._shard.of:
+                shelf.store(layout, self._shard.number).release()
+        except (StoreError, redis.RedisError):
+            world.scheduler.note(f"the lease of {token} cannot be handed back")
+
+
+class Service:
+    """An instance of the service. `wanted` is how many matchers it is to have with its next start."""
+
+    def __init__(self, world: World, name: str, shards: int) -> None:
+        self._world, self._name = world, name
+        self._lives = 0
+        self.wanted = shards
+        self.on, self._stopping = True, False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have nothing: no board that knows anything, no matcher that runs."""
+        shards, self._stopping = self.wanted, False
+        self.board = self._new_board(shards)
+        self.matchers = [Matcher(self._world, self, Shard(number, shards)) for number in range(shards)]
+
+    @property
+    def shards(self) -> int:
+        """How many matchers it has."""
+        return len(self.matchers)
+
+    @property
+    def processes(self) -> Iterator[Process]:
+        """Those that are there."""
+        return (matcher.process for matcher in self.matchers if matcher.process is not None)
+
+    def next_token(self, shard: Shard) -> str:
+        """A name for a new life of a matcher."""
+        self._lives += 1
+        return f"{self._name}{self._lives}" + ("" if shard.whole else f".{shard.number}/{shard.of}")
+
+    def start(self) -> None:
+        """Start the matchers for which it is time."""
+        if not self.on or self._stopping:
+            return
+        for matcher in self.matchers:
+            if matcher.process is None and self._world.scheduler.now >= matcher.starts_at:
+                matcher.start()
+
+    def stop(self) -> None:
+        """Tell all matchers to stop."""
+        self.on, self._stopping = False, True
+        for process in self.processes:
+            process.told_to_stop = True
+
+    def look(self) -> None:
+        """Notice matchers that are gone; once all have stopped, begin anew with what is wanted."""
+        for matcher in self.matchers:
+            matcher.look()
+        if self._stopping and not any(self.processes):
+            self._begin()
+
+    def accept(self, publication: Publication, shard: Shard) -> None:
+        """A matcher says something."""
+        self.board.accept(publication, shard.number)
+        self._world.oracle.heard(self)
+
+    def lost(self, shard: Shard) -> None:
+        """A matcher is gone."""
+        reason = "its matcher process is gone; it is started again"
+        self.board.lost(self._world.given.spec.name, reason, shard.number)
+
+    def lose_host(self) -> None:
+        """The host is gone with all that ran on it; another one starts with nothing."""
+        for process in self.processes:
+            process.kill()
+        self._begin()
+        starts_at = self._world.scheduler.now + self._world.scheduler.seconds(0.0, 20.0)
+        for matcher in self.matchers:
+            matcher.starts_at = starts_at
+
+    def _new_board(self, shards: int) -> Board:
+        spec, clock = self._world.given.spec, self._world.clock
+        board = Board(monotonic=clock.monotonic, now=clock.now)
+        board.expect(
+            Expectation(
+                name=spec.name,
+                spec_digest=digest(spec),
+                order=spec.order_text,
+                reference=Version(topic=spec.reference.topic),
+                candidate=Version(topic=spec.candidate.topic),
+                matched_required=spec.evidence.matched,
+                seconds_required=spec.evidence.seconds,
+                undecodable_budget=spec.undecodable.budget,
+                shards=shards,
+            )
+        )
+        return board
