@@ -442,6 +442,24 @@ def test_what_a_shard_that_saved_nothing_has_not_taken_is_taken_with_another_num
     assert (status.matched, status.accounts.reference.consumed) == (24, 24)
 
 
+@pytest.mark.parametrize("by", ["partition", "key"])
+def test_what_is_gone_before_a_shard_has_saved_anything_is_a_hole_with_another_number(by: Any) -> None:
+    team = Team(shards=2, by=by)
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    workers[0].stop()
+    lost = team.shelf.storage(Layout(1, 2), 1)
+    lost.stored, lost.lease = NOTHING, None
+    team.source.retain(Side.LEFT, 1, 3)
+    team.shards = 1
+    status = team.view(team.started()).status
+    assert (status.verdict, [hole.position.offset for hole in status.holes if hole.position]) == (
+        "INCONCLUSIVE",
+        [0],
+    )
+
+
 def test_an_end_while_the_state_is_dealt_leaves_what_was_in_effect() -> None:
     team = Team(shards=1)
     write_all(team, 8)

@@ -68,6 +68,8 @@ class Redealing:
 
         shares = dealing.dealt(states, shards, shard_of)
         reached = [_reached(one) for one in stored]
+        earliest = self._spec.start.at == "earliest"  # which begins only where both topics are whole
+        begins = [dict.fromkeys(range(count if earliest else 0), 0) for count in counts]
         owns = [
             lambda partition, number=number: way != "partition" or partition % shards == number
             for number in range(shards)
@@ -75,7 +77,7 @@ class Redealing:
         reports = self._reports(stored, shares)
         checkpoints: list[Checkpoint | None] = []
         for number, share in enumerate(shares):
-            head = _head(heads, reached, owns[number], first=number == 0)
+            head = _head(heads, reached, begins, owns[number], first=number == 0)
             head.update(way=way, accounts=share["accounts"], hole_times=_hole_times(heads, states))
             parts = checkpoint.encode(head), checkpoint.encode(share)
             checkpoints.append(Checkpoint(1, None, *parts, reports[number]))
@@ -135,8 +137,10 @@ def _positions(pairs: Sequence[Any]) -> dict[Side, dict[int, int]]:
     return {side: dict(pairs[side]) for side in Side}
 
 
-def _head(heads: Sequence[Head], reached: Reached, owns: Any, *, first: bool) -> Head:
-    """The head of one of the new shards."""
+def _head(
+    heads: Sequence[Head], reached: Reached, begins: Sequence[dict[int, int]], owns: Any, *, first: bool
+) -> Head:
+    """The head of one of the new shards; where none had begun to read, it `begins`, whatever is gone by now."""
     way = heads[0]["way"]
 
     def own(parts: Mapping[int, Any]) -> list[list[Any]]:
@@ -149,7 +153,10 @@ def _head(heads: Sequence[Head], reached: Reached, owns: Any, *, first: bool) ->
         "started_at": min(head["started_at"] for head in heads),
         "verdict": worst["verdict"] if first else "PENDING",
         "verdict_since": worst["verdict_since"] if first else None,
-        "positions": [own(_begin(reached, side, way)) for side in Side],
+        "positions": [
+            own({**begins[side], **_merged(heads, "starts", side, min), **_begin(reached, side, way)})
+            for side in Side
+        ],
         "newest_ms": [own(_merged(heads, "newest_ms", side, max)) for side in Side],
         "first_ms": min((head["first_ms"] for head in heads if head["first_ms"] is not None), default=None),
         "taken": [[_pairs(one[side]) for side in Side] for one in reached] if way == "key" else None,
@@ -182,7 +189,7 @@ def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
 
 
 def _begin(reached: Reached, side: Side, way: Way | None) -> dict[int, int]:
-    """Where to go on: where all that read a partition have come; it begins anew where one had not begun."""
+    """Where to go on: where all that read a partition have come; not told where one had not begun."""
     found: dict[int, int] = {}
     for partition in sorted({partition for one in reached for partition in one[side]}):
         readers = reached if way == "key" else [one for one in reached if partition in one[side]]
