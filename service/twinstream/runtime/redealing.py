@@ -140,7 +140,7 @@ def _positions(pairs: Sequence[Any]) -> dict[Side, dict[int, int]]:
 def _head(
     heads: Sequence[Head], reached: Reached, begins: Sequence[dict[int, int]], owns: Any, *, first: bool
 ) -> Head:
-    """The head of one of the new shards; where none had begun to read, it `begins`, whatever is gone by now."""
+    """The head of one of the new shards; where none had begun it `begins`, whatever is gone by now."""
     way = heads[0]["way"]
 
     def own(parts: Mapping[int, Any]) -> list[list[Any]]:
