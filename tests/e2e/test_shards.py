@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,31 @@ def test_a_second_service_stands_by_for_all_shards_and_takes_them_over(case: Cas
             service.kill()
             eventually(lambda: second.gate() == "pass", seconds=60, what="it has taken over")
             assert second.get("")["matched"] == 100
+        service.start()
+
+
+def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when_it_wakes(case: Case) -> None:
+    with case.running("--shards", "2") as service:
+        case.write.both(range(1000))
+        eventually(lambda: service.gate() == "pass", what="the gate passes")
+        with case.running("--shards", "2") as second:
+            eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
+            paused = service.matchers()[0]
+            os.kill(paused, signal.SIGSTOP)
+            try:
+                stands_by = re.compile(r"shard [01] of 2: another process owns this comparison")
+                eventually(
+                    lambda: any(map(stands_by.match, second.get("")["health"]["reasons"])),
+                    seconds=40,
+                    what="it owns one of two",
+                )
+                case.write.both(range(1000, 1500))
+                assert {service.gate(), second.gate()} == {"undecided"}
+            finally:
+                os.kill(paused, signal.SIGCONT)
+            service.kill()
+            eventually(lambda: second.gate() == "pass", seconds=60, what="it owns both")
+            assert (second.get("")["matched"], second.get("")["hole_count"]) == (1500, 0)
         service.start()
 
 
