@@ -77,6 +77,10 @@ KNOWN = {
     ]
 }
 PROVES = {"overdue": {"after": "20s", "proves": True}}
+EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
+EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
+BY_TIME = (PROVES, EVENT_TIME_PROVES)
+"""Where time alone proves a difference."""
 
 
 class Row(NamedTuple):
@@ -127,6 +131,7 @@ def draw_input(scheduler: Scheduler) -> Input:
     most = 3 if order in SPREAD else 1
     partitions = scheduler.number(1, most), scheduler.number(1, most)
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
+    more = more or scheduler.aside("event time", ({}, {}, {}, {}, EVENT_TIME, EVENT_TIME_PROVES))
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     spec = _spec(order, more)
     shards, shard_by = _division(scheduler, spec, partitions)
@@ -150,7 +155,7 @@ def draw_input(scheduler: Scheduler) -> Input:
         partitions,
         tuple(faults),
         truth,
-        only_by_order=exact and more is not PROVES,
+        only_by_order=exact and more not in BY_TIME,
         all_count=exact and more is not KNOWN,
         shards=shards,
         shard_by=shard_by,
@@ -164,6 +169,8 @@ def _division(
     if not scheduler.chance(0.35):
         return (1,), "auto"
     by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
+    if spec.overdue.clock != "arrival":
+        return (1,), "auto"
     fit = [
         number
         for number in (2, 3)

@@ -193,6 +193,9 @@ class Oracle:
         truth, first = self._world.given.truth, self._world.broker.first[side]
         most = truth.written(side, positions[side])
         least = 0 if waits(status) else most - self._deleted(side, positions, status, first)
+        if self._world.given.shards != (1,):
+            # What several matchers have taken before it was dealt anew may lie behind where this one begins.
+            most = truth.written(side, self._world.broker.ends(side))
         if not least <= consumed <= most:
             self.violated(f"{side.name}: {consumed} consumed of {least} to {most} below {positions[side]}")
 

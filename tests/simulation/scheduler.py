@@ -73,6 +73,10 @@ class Scheduler:
         """Any of them."""
         return options[int(self.random.random() * len(options))]
 
+    def aside(self, what: str, options: Sequence[T]) -> T:
+        """Any of them, by the seed and a name alone: what else is drawn stays as it was."""
+        return options[int(Random(f"{self.seed} {what}").random() * len(options))]
+
     def number(self, least: int, most: int) -> int:
         """A whole number between both, both included."""
         return least + int(self.random.random() * (most - least + 1))
