@@ -21,46 +21,35 @@ from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.input_cut import InputCut
-from twinstream.core.progress import Finished
-from twinstream.core.sharding import Way
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
 from twinstream.ports import (
     Batch,
     Clock,
     Gap,
-    Positions,
     Publisher,
     Source,
     Store,
     Stored,
-    Topic,
 )
 from twinstream.runtime import checkpoint
-from twinstream.runtime.control import ControlDesk
-from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.runtime.course import Course
+from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
-from twinstream.runtime.looks import Looks
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.moments import moment_of
-from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
+from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
-from twinstream.runtime.redealing import taken_of, taken_state
-from twinstream.runtime.reporting import Reporter, Situation, Standing
+from twinstream.runtime.reporting import Standing
 from twinstream.runtime.reports import Reports
-from twinstream.runtime.start import Unsafe, apart, positions_of
-from twinstream.runtime.topics import TopicBook
-from twinstream.runtime.turns import POLL_SECONDS, Turns
-from twinstream.runtime.witness import Account, Rereading, marks_of, past_of, resumed
+from twinstream.runtime.turns import POLL_SECONDS
+from twinstream.runtime.witness import Account
 from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
-from twinstream.spec.cut import cut_of
 from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
+from twinstream.spec.sharding import ALL, Part
 from twinstream.status import Dependency
 
 BEAT_SECONDS = 1.0
@@ -96,15 +85,12 @@ class Worker:
         part: Part = ALL,
         exchange: Exchange | None = None,
     ) -> None:
-        self._shard, self._shard_by = part
-        self._exchange = exchange
-        self._way: Way | None = None
+        self._part, self._exchange = part, exchange
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
         self._opening = Opening(spec, source) if spec.start.at == "input" else None
-        self._fresh()
-        self._refusal: str | None = None
+        self._course = self._new_course()
         self._reports = Reports(
             spec, Explainer(spec, self._digest, self._codec, masked(spec.show)), publisher, clock
         )
@@ -120,23 +106,21 @@ class Worker:
         self._next_save = 0.0
         self._at_end = (False, False)
 
-    def _fresh(self) -> None:
-        self.comparison = Comparison(rules_of(self._spec, self._codec))
-        cut = cut_of(self._spec, self._codec)
-        budget = self._spec.undecodable.budget
-        self.intake = Intake(self._codec, self.comparison, self._clock, budget, cut, self._shard)
-        self._input_cut = cut if isinstance(cut, InputCut) else None
-        self._same_beginning = self._spec.start.is_cut
-        self._turns = Turns(self._spec.limits, self.comparison, self.intake)
-        self._reporter = Reporter(self._spec, self._digest, self.comparison, self.intake)
-        self._situation = Situation(started_at=self._clock.now())
-        self._topics = TopicBook(self._spec)
-        self._looks = Looks(self._source, self._topics, self.comparison)
+    def _new_course(self) -> Course:
         self._standing: Standing | None = None
-        self._starts: Positions = {side: {} for side in Side}
-        self._rereading: Rereading | None = None
-        self._control = ControlDesk(self._spec, self._note_said)
-        self._neighbourhood: Neighbourhood | None = None
+        return Course(
+            self._spec, self._codec, self._source, self._clock, self._part, self._exchange, self._opening
+        )
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison, as far as it has come."""
+        return self._course.comparison
+
+    @property
+    def intake(self) -> Intake:
+        """What takes records into it."""
+        return self._course.intake
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -166,23 +150,23 @@ class Worker:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
             return self._wait_for(str(error), unreachable="redis")
-        if reason := self._refusal:
+        if reason := self._course.refusal:
             return self._wait_for(reason)
-        self._situation.waiting_for, self._situation.standby = None, False
+        self._course.situation.waiting_for, self._course.situation.standby = None, False
         self._source.assign(self.intake.positions)
         if self._spec.followed is not None:
-            self._source.follow(self._control.position)
-        more = {} if self._way is None else {"way": self._way}
+            self._source.follow(self._course.control.position)
+        more = {} if self._course.way is None else {"way": self._course.way}
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions), **more)
         return True
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
-        for side in self._turns.next() if self._refusal is None else ():
+        for side in self._course.turns.next() if self._course.refusal is None else ():
             self._read(side)
         self.comparison.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
-            self._looks.ask()
+            self._course.looks.ask()
             self._look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (
             self._newly_diverged() and not self._keeper.trouble
@@ -191,7 +175,7 @@ class Worker:
 
     def _reads_on(self) -> bool:
         """Whether a round reads anything, and so waits for records."""
-        return self._refusal is None and len(self._unread) < len(Side)
+        return self._course.refusal is None and len(self._unread) < len(Side)
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
@@ -206,10 +190,9 @@ class Worker:
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
-        self._situation.standby = standby
-        self._situation.waiting_for = reason
-        self._situation.troubles = [reason]
-        self._situation.unreachable = [unreachable] if unreachable else []
+        situation = self._course.situation
+        situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
+        situation.unreachable = [unreachable] if unreachable else []
         self._publish_status()
         return False
 
@@ -217,10 +200,10 @@ class Worker:
 
     def _read(self, side: Side) -> None:
         items = self._unread.pop(side, None) or deque(
-            self._carefully(self._source.poll(side, self._turns.patience(side)))
+            self._carefully(self._source.poll(side, self._course.turns.patience(side)))
         )
         count = 0
-        if items and not self._same_start(side, items):
+        if items and not self._course.same_start(side, items):
             self._unread[side] = items
             items = deque()
         while items:
@@ -229,10 +212,10 @@ class Worker:
                 break
             item = items.popleft()
             count += len(item.records) if isinstance(item, Batch) else 1
-        self._turns.note(side, count)
+        self._course.turns.note(side, count)
         self._dirty = self._dirty or count > 0
-        if self.intake.cut is not None and self.intake.cut.refused is not None:
-            self._refuse(self.intake.cut.refused)
+        if reason := self._course.unsafe():
+            self._wait_for(reason)
 
     def _carefully(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap | Poison]:
         """What was read, a suspected stretch of it in small parts."""
@@ -268,7 +251,7 @@ class Worker:
         due = self._clock.monotonic() >= self._next_save
         if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
             self._save()
-        self._looks.ask()
+        self._course.looks.ask()
         self._look_at_topics()
         self._confer()
         self._reports.show(self.comparison.provisional())
@@ -276,30 +259,24 @@ class Worker:
 
     def _look_at_topics(self) -> None:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
-        for change in self._looks.take(self.intake.positions):
+        for change in self._course.looks.take(self.intake.positions):
             self._note_change(change)
             self._read_added(change)
         if self._standing is not None and self._standing.moment <= self.comparison.ledger.vouched_at:
-            self._situation.standing, self._standing = self._standing, None
+            self._course.situation.standing, self._standing = self._standing, None
 
     def _hear(self) -> None:
         """Hear what the versions say of themselves."""
         while said := self._source.said() if self._spec.followed is not None else ():
-            self._control.take(said)
+            self._course.control.take(said)
             self._dirty = True
-
-    def _note_said(self, side: Side, fact: Finished) -> None:
-        self.comparison.note_finished(side, fact)
-        reason = None if self._input_cut is None else self._input_cut.hear(side, fact)
-        if reason is not None:
-            self.comparison.hole(Hole(reason, side))
 
     def _confer(self) -> None:
         """Hear what the other shards say, where each reads partitions of its own."""
-        if self._neighbourhood is None or self._keeper.trouble or not self._begun():
+        if self._course.neighbourhood is None or self._keeper.trouble or not self._course.begun():
             return
         try:
-            self._dirty = self._neighbourhood.confer(self._source.ends()) or self._dirty
+            self._dirty = self._course.neighbourhood.confer(self._source.ends()) or self._dirty
         except StoreError as error:
             self._keeper.note_trouble(str(error))
 
@@ -312,7 +289,7 @@ class Worker:
         side, partition, offset = change.side, change.partition, change.offset
         if side is None or partition is None or offset is None or partition in self.intake.positions[side]:
             return
-        if not self._reads(partition):
+        if not self._course.reads(partition):
             return
         self._source.extend(side, partition, offset)
         self.intake.positions[side][partition] = offset
@@ -323,10 +300,10 @@ class Worker:
     def _save(self) -> None:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
-        if self._refusal is None:  # Else some of what was read was left out, and proves nothing.
+        if self._course.refusal is None:  # Else some of what was read was left out, and proves nothing.
             self._look()
             self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
-            self._read_again()
+            self._dirty = self._course.read_again() or self._dirty
         self._keeper.waited_seconds = 0.0
         if self._keeper.may_try():
             self._keep()
@@ -340,7 +317,7 @@ class Worker:
     def _keep(self) -> None:
         """Save what changed, or prolong the lease."""
         due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
-        if not self._begun():
+        if not self._course.begun():
             self._keeper.renewed()
         elif due or self._newly_diverged() or not self._keeper.renewed():
             self._checkpoint()
@@ -360,11 +337,11 @@ class Worker:
                 side, self.intake.positions[side], self._ends_before[side], self._clock.monotonic()
             )
         self._ends_before = {side: dict(ends[side]) for side in Side}
-        self._situation.ends = self._ends_before
+        self._course.situation.ends = self._ends_before
         self.intake.survey(at_end)
         if self._standing is None:
             self._standing = Standing(
-                self.comparison.moment, self._verified_through(), self._reporter.evidence()
+                self.comparison.moment, self._verified_through(), self._course.reporter.evidence()
             )
 
     def _verified_through(self) -> datetime | None:
@@ -372,9 +349,10 @@ class Worker:
         oldest_ms = self.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
             return moment_of(oldest_ms)
-        if all(self._at_end) and self._begun() and self._source.trouble() is None:
+        if all(self._at_end) and self._course.begun() and self._source.trouble() is None:
             return self._clock.now()
-        return None if self._situation.standing is None else self._situation.standing.verified_through
+        standing = self._course.situation.standing
+        return None if standing is None else standing.verified_through
 
     def _has_read(self, side: Side) -> bool:
         """Whether everything that stood in the topic at the last look has been read by now."""
@@ -388,32 +366,21 @@ class Worker:
         if written is not None:
             self._dirty = False
             self._saved_diverged = self.comparison.diverged_for_sure
-            self._situation.saved = self.comparison.ledger.found_by_kind.copy()
+            self._course.situation.saved = self.comparison.ledger.found_by_kind.copy()
             self._remember()
-            self._situation.checkpoint = written
+            self._course.situation.checkpoint = written
 
     def _remember(self) -> None:
-        """Have Kafka remember what was saved; while it is read again, the earlier memory says more."""
-        if self._rereading is not None:
-            return
-        verdict = Verdict.DIVERGED if self._saved_diverged else self._reporter.verdict
-        holes = len(self.comparison.holes)
-        account = Account(self._digest, self._situation.started_at, self._keeper.sequence, verdict, holes)
-        self._source.remember(marks_of(self._starts, self.intake.positions, self._topics.ids(), account))
-
-    def _read_again(self) -> None:
-        """Tell how far a comparison of which the state was lost has come, and what it has not found again."""
-        if self._rereading is None:
-            return
-        self._situation.rereading = self._rereading.sentence(self.intake.positions)
-        if self._situation.rereading is None:
-            missing = self._rereading.missing(diverged=self.comparison.diverged)
-            if missing is not None:
-                self.comparison.hole(missing)
-            self._rereading, self._dirty = None, True
+        """Have Kafka remember what was saved."""
+        verdict = Verdict.DIVERGED if self._saved_diverged else self._course.reporter.verdict
+        holes, started_at = len(self.comparison.holes), self._course.situation.started_at
+        account = Account(self._digest, started_at, self._keeper.sequence, verdict, holes)
+        marks = self._course.marks(account)
+        if marks is not None:
+            self._source.remember(marks)
 
     def _publish_status(self) -> None:
-        situation = self._situation
+        situation = self._course.situation
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
                 "kafka": self._source.trouble(),
@@ -421,10 +388,10 @@ class Worker:
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._lacking.values())
-            troubles = (*away.values(), self._control.trouble, *lacking, *self._topics.missing)
+            troubles = (*away.values(), self._course.control.trouble, *lacking, *self._course.topics.missing)
             situation.troubles = [*filter(None, troubles), *self._stalled()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
-        tell = self._reporter.glance if self._shard.whole else self._reporter.part
+        tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
         self._publisher.publish(tell(situation, self._clock.now()))
 
     def _stalled(self) -> list[str]:
@@ -451,169 +418,28 @@ class Worker:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def _head(self) -> dict[str, Any]:
-        """All but the state of the comparison: what is small, and tells how things stand."""
-        intake, reporter = self.intake, self._reporter
-        return {
-            "spec_digest": self._digest,
-            "started_at": self._situation.started_at.isoformat(),
-            "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
-            "verdict": reporter.verdict.value,
-            "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
-            "positions": [_pairs(intake.positions[side]) for side in Side],
-            "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
-            "first_ms": intake.first_ms,
-            "way": self._way,
-            "taken": None if self.intake.taken is None else taken_state(self.intake.taken),
-            "topics": self._topics.state(),
-            "starts": [_pairs(self._starts[side]) for side in Side],
-            "rereading": None if self._rereading is None else self._rereading.state(),
-            "control": self._control.position,
-            "start": None if self._input_cut is None else self._input_cut.state(),
-            "max_unmatched": intake.max_unmatched,
-            "undecodable": [list(record) for record in intake.undecodable],
-            "hole_times": [moment.isoformat() for moment in reporter.hole_times],
-            **self._reports.state(self.comparison.ledger.doubted),
-        }
-
     def _resume(self, stored: Stored) -> None:
         """Take over what was saved, or begin where the topics begin."""
-        self._fresh()
+        course = self._course = self._new_course()
         topics = self._source.topics()
         head = self._usable_head(stored)
-        self._begin(topics, head)
+        course.begin(topics, head)
         if head is None:
-            self._recall(topics)
-            self._looks.begin(topics, self.intake.positions)
+            course.recall(topics)
+            course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        self._restore(head, snapshot.merged(base, deltas))
-        self._recall_rest()
+        course.restore(head, snapshot.merged(base, deltas))
+        self._saved_diverged = self.comparison.diverged_for_sure
+        course.recall_rest()
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
-        for change in self._looks.begin(topics, self.intake.positions):
+        for change in course.looks.begin(topics, self.intake.positions):
             self._note_change(change)
 
-    def _recall(self, topics: Mapping[Side, Topic]) -> None:
-        """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
-        past = past_of(self._source.remembered(), self._digest)
-        if past is None:
-            return
-        if self._way is None and not self._shard.whole:
-            return
-        self._refusal = self._topics.refusal(topics)
-        self._starts, holes = resumed(past, topics)
-        self._starts = {side: self._own(self._starts[side]) for side in Side}
-        if self._opening is not None:
-            try:
-                self._starts = self._opening.positions(topics, self._starts)
-            except Unsafe as reason:
-                self._refusal = self._refusal or str(reason)
-                return
-            self._hand_over(self._opening)
-        self.intake.begin(self._starts)
-        self._same_beginning = True
-        self._situation.started_at = past.account.started_at
-        self._rereading = Rereading(past.reached, past.account.verdict)
-        self._situation.rereading = self._rereading.sentence(self.intake.positions)
-        log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
-        for hole in holes:
-            self.comparison.hole(hole)
-
-    def _recall_rest(self) -> None:
-        """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
-        past = past_of(self._source.remembered(), self._digest)
-        if past is None or self._rereading is not None or self.comparison.diverged:
-            return
-        rereading = Rereading(past.reached, past.account.verdict)
-        self._situation.rereading = rereading.sentence(self.intake.positions)
-        if self._situation.rereading is not None:
-            self._rereading = rereading
-            log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
-
-    def _begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
-        """Begin where the comparison file says, or know why that cannot be.
-
-        `head` is that of what was saved, if anything was: then all that is settled.
-        """
-        positions: Positions = {side: topic.first for side, topic in topics.items()}
-        refusal = self._topics.refusal(topics)
-        try:
-            if self._opening is not None and head is None:
-                positions = self._opening.positions(topics)
-                self._hand_over(self._opening)
-            else:
-                positions = positions_of(self._spec, topics, self._source.bound())
-        except Unsafe as reason:
-            refusal = refusal or str(reason)
-        counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
-        indivisible = None if self._shard.whole else self._divide(counts, head)
-        self._refusal = indivisible or (refusal if head is None else None)
-        self._starts = {side: self._own(positions[side]) for side in Side}
-        self.intake.begin(self._starts)
-        self._topics.begin(topics)
-
-    def _hand_over(self, opening: Opening) -> None:
-        """The start at the input is found, and what was heard by then is known."""
-        assert self._input_cut is not None, "the comparison file starts at the input"
-        opening.hand_over(self.comparison, self._input_cut)
-        self._control.position = opening.position
-
-    def _divide(self, partitions: tuple[int, int], head: dict[str, Any] | None) -> str | None:
-        """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
-        way = way_of(self._spec, Part(self._shard, self._shard_by), partitions)
-        if head is not None:
-            way = head["way"]
-        if way is None:
-            return unfit(self._shard.of, partitions)
-        self._way = way
-        self.comparison.keeps_partitions = way == "partition"
-        if way == "partition" and self._exchange is not None:
-            key_of = dealer(self._spec, self._codec, self._shard).key_of
-            self._neighbourhood = Neighbourhood(
-                self._exchange, self._shard, self.comparison, self.intake, key_of
-            )
-        if way == "key":
-            self.intake.deal(dealer(self._spec, self._codec, self._shard))
-        if self._shard_by in ("auto", way):
-            return None
-        return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"
-
-    def _own(self, offsets: Mapping[int, int]) -> dict[int, int]:
-        """The partitions that this shard reads."""
-        return {partition: offset for partition, offset in offsets.items() if self._reads(partition)}
-
-    def _reads(self, partition: int) -> bool:
-        return self._way != "partition" or self._shard.has(partition)
-
-    def _begun(self) -> bool:
-        """Whether the start is found; what was read before is read again after a crash, and not saved."""
-        return self._refusal is None and self.intake.waiting is None
-
-    def _same_start(self, side: Side, items: Iterable[Batch | Gap | Poison]) -> bool:
-        """Whether what came first of a side may be taken: its beginning is of the time of the other's.
-
-        Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
-        """
-        if self._same_beginning or not self.intake.newest_ms[side.other]:
-            return True
-        try:
-            topics = self._source.topics()
-        except SourceError:
-            return False
-        came = {side.other: [self.intake.first_ms], side: [_first_ms(item) for item in items]}
-        known = {of: [topics[of].first_ms, *came[of]] for of in Side}
-        first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
-        reason = apart(self._spec, first)
-        self._same_beginning = reason is None
-        if reason:
-            self._refuse(reason)
-        return self._same_beginning
-
-    def _refuse(self, reason: str) -> None:
-        """There is no safe start, as what was read has shown."""
-        self._refusal = reason
-        self._wait_for(reason)
+    def _head(self) -> dict[str, Any]:
+        """All but the state of the comparison: what is small, and tells how things stand."""
+        return {**self._course.state(), **self._reports.state(self.comparison.ledger.doubted)}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of what was saved; None where there is nothing that can be used."""
@@ -628,40 +454,6 @@ class Worker:
         )
         self._store.clear()
         return None
-
-    def _restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
-        intake, reporter = self.intake, self._reporter
-        snapshot.restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
-        for side in Side:
-            intake.positions[side].update(dict(state["positions"][side]))
-            intake.newest_ms[side] = dict(state["newest_ms"][side])
-        intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
-        self._topics.restore(state.get("topics", []))
-        if "starts" in state:
-            self._starts = {side: dict(state["starts"][side]) for side in Side}
-        if state.get("rereading"):
-            self._rereading = Rereading.of(state["rereading"])
-            self._situation.rereading = self._rereading.sentence(intake.positions)
-        self._control.position = state.get("control")
-        if self._input_cut is not None:
-            self._input_cut.restore(state["start"])
-        intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
-        self._situation.started_at = datetime.fromisoformat(state["started_at"])
-        reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
-        self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
-        intake.resume()
-        if state.get("taken"):
-            intake.taken = taken_of(state["taken"], self._spec, self._codec)
-        self._saved_diverged = self.comparison.diverged_for_sure
-        self._situation.saved = self.comparison.ledger.found_by_kind.copy()
-
-
-def _first_ms(item: Batch | Gap | Poison) -> int | None:
-    return item.timestamps_ms[0] if isinstance(item, Batch) else None
-
-
-def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
-    return [[key, value] for key, value in mapping.items()]
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:

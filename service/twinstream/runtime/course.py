@@ -1,0 +1,299 @@
+"""One course of a comparison: from a start, found anew or taken over from what was saved, while it holds.
+
+Where it begins is settled once: where the comparison file says (`start`, or `Opening` for a start at the
+input), where a checkpoint says, or, where Kafka remembers a course that the store has lost, where that one
+began. `refusal` says why none of these will do; then nothing is read.
+
+A course has a part of the work where several matchers share it. It asks the source, and never the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from twinstream.core import snapshot
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.input_cut import InputCut
+from twinstream.core.progress import Finished
+from twinstream.core.sharding import Way
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
+from twinstream.runtime.control import ControlDesk
+from twinstream.runtime.intake import Intake, Undecodable
+from twinstream.runtime.looks import Looks
+from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
+from twinstream.runtime.opening import Opening
+from twinstream.runtime.poison import Poison
+from twinstream.runtime.redealing import taken_of, taken_state
+from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.start import Unsafe, apart, positions_of
+from twinstream.runtime.topics import TopicBook
+from twinstream.runtime.turns import Turns
+from twinstream.runtime.witness import Account, Rereading, marks_of, past_of, resumed
+from twinstream.spec.codec import Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.cut import cut_of
+from twinstream.spec.load import digest
+from twinstream.spec.model import Spec
+from twinstream.spec.sharding import Part, dealer, unfit, way_of
+
+log = structlog.get_logger()
+
+
+class Course:
+    """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
+
+    `refusal` says why it has no start, `way` how several matchers divide the work. `opening` is what finds a
+    start at the input; it may outlive a course that has not begun.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        codec: Codec,
+        source: Source,
+        clock: Clock,
+        part: Part,
+        exchange: Exchange | None,
+        opening: Opening | None,
+    ) -> None:
+        self._spec, self._codec, self._source, self._clock = spec, codec, source, clock
+        self._shard, self._shard_by = part
+        self._exchange, self._opening = exchange, opening
+        self._digest = digest(spec)
+        self.comparison = Comparison(rules_of(spec, codec))
+        cut = cut_of(spec, codec)
+        self.intake = Intake(codec, self.comparison, clock, spec.undecodable.budget, cut, self._shard)
+        self.input_cut = cut if isinstance(cut, InputCut) else None
+        self.turns = Turns(spec.limits, self.comparison, self.intake)
+        self.reporter = Reporter(spec, self._digest, self.comparison, self.intake)
+        self.situation = Situation(started_at=clock.now())
+        self.topics = TopicBook(spec)
+        self.looks = Looks(source, self.topics, self.comparison)
+        self.control = ControlDesk(spec, self._note_said)
+        self.neighbourhood: Neighbourhood | None = None
+        self.way: Way | None = None
+        self.refusal: str | None = None
+        self._same_beginning = spec.start.is_cut
+        self._starts: Positions = {side: {} for side in Side}
+        self._rereading: Rereading | None = None
+
+    # -- where it begins -----------------------------------------------------------------------------------
+
+    def begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
+        """Begin where the comparison file says, or know why that cannot be.
+
+        `head` is that of what was saved, if anything was: then all that is settled.
+        """
+        positions: Positions = {side: topic.first for side, topic in topics.items()}
+        refusal = self.topics.refusal(topics)
+        try:
+            if self._opening is not None and head is None:
+                positions = self._opening.positions(topics)
+                self._hand_over(self._opening)
+            else:
+                positions = positions_of(self._spec, topics, self._source.bound())
+        except Unsafe as reason:
+            refusal = refusal or str(reason)
+        counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
+        indivisible = None if self._shard.whole else self._divide(counts, head)
+        self.refusal = indivisible or (refusal if head is None else None)
+        self._starts = {side: self._own(positions[side]) for side in Side}
+        self.intake.begin(self._starts)
+        self.topics.begin(topics)
+
+    def _hand_over(self, opening: Opening) -> None:
+        """The start at the input is found, and what was heard by then is known."""
+        assert self.input_cut is not None, "the comparison file starts at the input"
+        opening.hand_over(self.comparison, self.input_cut)
+        self.control.position = opening.position
+
+    def _divide(self, partitions: tuple[int, int], head: dict[str, Any] | None) -> str | None:
+        """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
+        way = way_of(self._spec, Part(self._shard, self._shard_by), partitions)
+        if head is not None:
+            way = head["way"]
+        if way is None:
+            return unfit(self._shard.of, partitions)
+        self.way = way
+        self.comparison.keeps_partitions = way == "partition"
+        if way == "partition" and self._exchange is not None:
+            key_of = dealer(self._spec, self._codec, self._shard).key_of
+            self.neighbourhood = Neighbourhood(
+                self._exchange, self._shard, self.comparison, self.intake, key_of
+            )
+        if way == "key":
+            self.intake.deal(dealer(self._spec, self._codec, self._shard))
+        if self._shard_by in ("auto", way):
+            return None
+        return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"
+
+    def recall(self, topics: Mapping[Side, Topic]) -> None:
+        """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
+        past = past_of(self._source.remembered(), self._digest)
+        if past is None:
+            return
+        if self.way is None and not self._shard.whole:
+            return
+        self.refusal = self.topics.refusal(topics)
+        self._starts, holes = resumed(past, topics)
+        self._starts = {side: self._own(self._starts[side]) for side in Side}
+        if self._opening is not None:
+            try:
+                self._starts = self._opening.positions(topics, self._starts)
+            except Unsafe as reason:
+                self.refusal = self.refusal or str(reason)
+                return
+            self._hand_over(self._opening)
+        self.intake.begin(self._starts)
+        self._same_beginning = True
+        self.situation.started_at = past.account.started_at
+        self._rereading = Rereading(past.reached, past.account.verdict)
+        self.situation.rereading = self._rereading.sentence(self.intake.positions)
+        log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
+        for hole in holes:
+            self.comparison.hole(hole)
+
+    def recall_rest(self) -> None:
+        """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
+        past = past_of(self._source.remembered(), self._digest)
+        if past is None or self._rereading is not None or self.comparison.diverged:
+            return
+        rereading = Rereading(past.reached, past.account.verdict)
+        self.situation.rereading = rereading.sentence(self.intake.positions)
+        if self.situation.rereading is not None:
+            self._rereading = rereading
+            log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
+
+    def _own(self, offsets: Mapping[int, int]) -> dict[int, int]:
+        """The partitions that this shard reads."""
+        return {partition: offset for partition, offset in offsets.items() if self.reads(partition)}
+
+    def reads(self, partition: int) -> bool:
+        """Whether a partition is read by this shard."""
+        return self.way != "partition" or self._shard.has(partition)
+
+    def begun(self) -> bool:
+        """Whether the start is found; what was read before is read again after a crash, and not saved."""
+        return self.refusal is None and self.intake.waiting is None
+
+    def same_start(self, side: Side, items: Iterable[Batch | Gap | Poison]) -> bool:
+        """Whether what came first of a side may be taken: its beginning is of the time of the other's.
+
+        Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
+        """
+        if self._same_beginning or not self.intake.newest_ms[side.other]:
+            return True
+        try:
+            topics = self._source.topics()
+        except SourceError:
+            return False
+        came = {side.other: [self.intake.first_ms], side: [_first_ms(item) for item in items]}
+        known = {of: [topics[of].first_ms, *came[of]] for of in Side}
+        first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
+        reason = apart(self._spec, first)
+        self._same_beginning = reason is None
+        self.refusal = self.refusal or reason
+        return self._same_beginning
+
+    def unsafe(self) -> str | None:
+        """Why there is no safe start, as what was read has shown."""
+        if self.intake.cut is not None and self.intake.cut.refused is not None:
+            self.refusal = self.intake.cut.refused
+        return self.refusal
+
+    # -- on the way ----------------------------------------------------------------------------------------
+
+    def _note_said(self, side: Side, fact: Finished) -> None:
+        self.comparison.note_finished(side, fact)
+        reason = None if self.input_cut is None else self.input_cut.hear(side, fact)
+        if reason is not None:
+            self.comparison.hole(Hole(reason, side))
+
+    def read_again(self) -> bool:
+        """Tell how far a course of which the state was lost has come, and what it has not found again.
+
+        Whether it has come as far just now.
+        """
+        if self._rereading is None:
+            return False
+        self.situation.rereading = self._rereading.sentence(self.intake.positions)
+        if self.situation.rereading is not None:
+            return False
+        missing = self._rereading.missing(diverged=self.comparison.diverged)
+        if missing is not None:
+            self.comparison.hole(missing)
+        self._rereading = None
+        return True
+
+    def marks(self, account: Account) -> Marks | None:
+        """What Kafka is to remember; nothing while it is read again, since the earlier memory says more."""
+        if self._rereading is not None:
+            return None
+        return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All but the state of the comparison: what is small, and tells how things stand."""
+        intake, reporter = self.intake, self.reporter
+        return {
+            "spec_digest": self._digest,
+            "started_at": self.situation.started_at.isoformat(),
+            "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
+            "verdict": reporter.verdict.value,
+            "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
+            "positions": [_pairs(intake.positions[side]) for side in Side],
+            "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
+            "first_ms": intake.first_ms,
+            "way": self.way,
+            "taken": None if self.intake.taken is None else taken_state(self.intake.taken),
+            "topics": self.topics.state(),
+            "starts": [_pairs(self._starts[side]) for side in Side],
+            "rereading": None if self._rereading is None else self._rereading.state(),
+            "control": self.control.position,
+            "start": None if self.input_cut is None else self.input_cut.state(),
+            "max_unmatched": intake.max_unmatched,
+            "undecodable": [list(record) for record in intake.undecodable],
+            "hole_times": [moment.isoformat() for moment in reporter.hole_times],
+        }
+
+    def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
+        """Take over a `state`, and the merged snapshots of the comparison."""
+        intake, reporter = self.intake, self.reporter
+        snapshot.restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
+        for side in Side:
+            intake.positions[side].update(dict(state["positions"][side]))
+            intake.newest_ms[side] = dict(state["newest_ms"][side])
+        intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
+        self.topics.restore(state.get("topics", []))
+        if "starts" in state:
+            self._starts = {side: dict(state["starts"][side]) for side in Side}
+        if state.get("rereading"):
+            self._rereading = Rereading.of(state["rereading"])
+            self.situation.rereading = self._rereading.sentence(intake.positions)
+        self.control.position = state.get("control")
+        if self.input_cut is not None:
+            self.input_cut.restore(state["start"])
+        intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
+        self.situation.started_at = datetime.fromisoformat(state["started_at"])
+        reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
+        self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
+        intake.resume()
+        if state.get("taken"):
+            intake.taken = taken_of(state["taken"], self._spec, self._codec)
+        self.situation.saved = self.comparison.ledger.found_by_kind.copy()
+
+
+def _first_ms(item: Batch | Gap | Poison) -> int | None:
+    return item.timestamps_ms[0] if isinstance(item, Batch) else None
+
+
+def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
+    return [[key, value] for key, value in mapping.items()]
