@@ -8,17 +8,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.embedded import jars, prerequisites
+from deploy.embedded import gotools, jars, prerequisites
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.stack import Stack
 
 
-def _setup(with_chromium: bool) -> None:
+def _setup(with_chromium: bool, with_helm: bool) -> None:
     prerequisites.ensure(prerequisites.JAVA)
     jars.ensure(jars.KAFKA)
     jars.ensure(jars.SPARK)
     if with_chromium:
         prerequisites.ensure(prerequisites.CHROMIUM)
+    if with_helm:
+        gotools.ensure(gotools.HELM)
+        gotools.ensure(gotools.COMPOSE)
 
 
 def _run(folder: Path) -> None:
@@ -33,13 +36,16 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     setup = commands.add_parser("setup", help="fetch the jars and check for Java and Maven")
     setup.add_argument("--chromium", action="store_true", help="the browser for the page's tests as well")
+    setup.add_argument(
+        "--helm", action="store_true", help="what the tests of chart and compose file use as well"
+    )
     run = commands.add_parser("run", help="run Kafka and Redis until Ctrl-C")
     run.add_argument("--data", type=Path, help="keep their data here (default: a temporary folder)")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.command == "setup":
-            _setup(arguments.chromium)
+            _setup(arguments.chromium, arguments.helm)
         elif arguments.data:
             _run(arguments.data)
         else:
