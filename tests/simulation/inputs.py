@@ -79,6 +79,7 @@ KNOWN = {
 PROVES = {"overdue": {"after": "20s", "proves": True}}
 EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
 EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
+BY_EVENT_TIME = (EVENT_TIME, EVENT_TIME_PROVES)
 BY_TIME = (PROVES, EVENT_TIME_PROVES)
 """Where time alone proves a difference."""
 
@@ -132,6 +133,8 @@ def draw_input(scheduler: Scheduler) -> Input:
     partitions = scheduler.number(1, most), scheduler.number(1, most)
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
     more = more or scheduler.aside("event time", ({}, {}, {}, {}, EVENT_TIME, EVENT_TIME_PROVES))
+    if faults and more in BY_EVENT_TIME:
+        partitions = _filled(partitions[0], events), _filled(partitions[1], events)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     spec = _spec(order, more)
     shards, shard_by = _division(scheduler, spec, partitions)
@@ -162,6 +165,15 @@ def draw_input(scheduler: Scheduler) -> Input:
     )
 
 
+def _filled(most: int, events: Sequence[Event]) -> int:
+    """The most partitions such that each has one of the keys.
+
+    When an empty one is idle is a matter of the reader's time, and so is whether it holds the frontier back.
+    """
+    keys = {event["k"] for event in events}
+    return next(count for count in range(most, 0, -1) if len({key % count for key in keys}) == count)
+
+
 def _division(
     scheduler: Scheduler, spec: Spec, partitions: tuple[int, int]
 ) -> tuple[tuple[int, ...], ShardBy]:
@@ -169,8 +181,6 @@ def _division(
     if not scheduler.chance(0.35):
         return (1,), "auto"
     by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
-    if spec.overdue.clock != "arrival":
-        return (1,), "auto"
     fit = [
         number
         for number in (2, 3)

@@ -331,7 +331,9 @@ def look(world: World, number: int) -> Worker:
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
     store = shard_store(shelf, world.given, shard)
     part = Part(shard, world.given.shard_by)
-    worker = Worker(world.given.spec, source, store, MemoryPublisher(), ManualClock(), None, part)
+    worker = Worker(
+        world.given.spec, source, store, MemoryPublisher(), ManualClock(), None, part, store.exchange
+    )
     worker.start()
     return worker
 

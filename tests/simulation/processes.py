@@ -111,7 +111,8 @@ class Process:
         part = Part(self.shard, self._world.given.shard_by)
         try:
             spec = self._world.given.spec
-            worker = self._world.make(spec, source, store, publisher, clock, self._caution, part)
+            exchange = self._store.exchange
+            worker = self._world.make(spec, source, store, publisher, clock, self._caution, part, exchange)
             worker.run(self._stopping)
             self.over = "stopped"
         except Crash:
