@@ -28,15 +28,27 @@ BUILD_SECONDS = 900
 
 @dataclass(frozen=True)
 class GoTool:
-    """A program of a Go module; `program` is what Go calls it."""
+    """A program of a Go module; `program` is what Go calls it, `values` are texts that its own build sets."""
 
     name: str
     package: str
     version: str
     program: str
+    values: tuple[str, ...] = ()
 
 
-HELM = GoTool("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0", "helm")
+HELM = GoTool(
+    "helm",
+    "helm.sh/helm/v3/cmd/helm",
+    "v3.22.0",
+    "helm",
+    # The Kubernetes that it stands for where none is named; without them one of 2020.
+    tuple(
+        f"helm.sh/helm/v3/pkg/{package}.k8sVersion{part}"
+        for package in ("chartutil", "lint/rules")
+        for part in ("Major=1", "Minor=37")
+    ),
+)
 COMPOSE = GoTool("compose-go", "github.com/compose-spec/compose-go/v2/cmd", "v2.16.2", "cmd")
 """The reference reader of the compose specification: schema, interpolation and consistency."""
 
@@ -68,7 +80,8 @@ def _build(tool: GoTool, folder: Path) -> None:
     go = prerequisites.ensure(prerequisites.GO)
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    command = [go, "install", f"{tool.package}@{tool.version}"]
+    values = " ".join(f"-X {value}" for value in tool.values)
+    command = [go, "install", f"-ldflags={values}", f"{tool.package}@{tool.version}"]
     try:
         done = subprocess.run(
             command,

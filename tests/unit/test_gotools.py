@@ -11,7 +11,7 @@ from deploy.embedded import gotools
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.gotools import GoTool
 
-THING = GoTool("thing", "example.org/thing/cmd", "v1.2.3", "cmd")
+THING = GoTool("thing", "example.org/thing/cmd", "v1.2.3", "cmd", ("main.a=1", "main.b=2"))
 
 # Says what Go says, and leaves a line for each time that it was run, with what it was asked for.
 GO_THAT_WORKS = """#!/bin/sh
@@ -46,7 +46,9 @@ def test_a_program_is_built_once_also_by_two_at_the_same_time(path: Path, tmp_pa
         found = list(pool.map(lambda _: gotools.ensure(THING, cache=tmp_path / "go", tell=str), range(2)))
     assert found == [tmp_path / "go" / "thing-v1.2.3" / "cmd"] * 2
     assert found[0].read_text() == "program\n"
-    assert (path / "runs").read_text() == "install example.org/thing/cmd@v1.2.3\n"
+    assert (path / "runs").read_text() == (
+        "install -ldflags=-X main.a=1 -X main.b=2 example.org/thing/cmd@v1.2.3\n"
+    )
 
 
 def test_another_version_is_built_anew(path: Path, tmp_path: Path) -> None:

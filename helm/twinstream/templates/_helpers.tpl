@@ -1,0 +1,58 @@
+{{/* The name of all objects of a release, at most 50 characters, so that suffixes fit. */}}
+{{- define "twinstream.name" -}}
+{{- if contains "twinstream" .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-twinstream" .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What selects the pods; never changed, since a Deployment's selector cannot be. */}}
+{{- define "twinstream.selector" -}}
+app.kubernetes.io/name: twinstream
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "twinstream.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "twinstream.selector" . }}
+{{- end -}}
+
+{{- define "twinstream.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A probe of one path. From inside, since the service listens on the pod's own loopback address. */}}
+{{- define "twinstream.probe" -}}
+exec:
+  command:
+    - python
+    - -c
+    - import urllib.request as http; http.urlopen("http://127.0.0.1:8080{{ . }}", timeout=3)
+{{- end -}}
+
+{{/* What no schema can say, each refused with one sentence. */}}
+{{- define "twinstream.check" -}}
+{{- $redis := .Values.redis -}}
+{{- if and $redis.url $redis.existingSecret.name -}}
+{{- fail "redis: give url or existingSecret.name, not both" -}}
+{{- end -}}
+{{- if not (or $redis.url $redis.existingSecret.name) -}}
+{{- fail "redis: give url, or existingSecret.name if it holds a password" -}}
+{{- end -}}
+{{- if and .Values.standby (gt (len .Values.comparisons) 1) -}}
+{{- fail "standby: works with one comparison a release: install the chart once for each" -}}
+{{- end -}}
+{{- if and .Values.standby (gt (int .Values.shards) 1) -}}
+{{- fail "standby: works with shards: 1, since two pods may come to own some of several shards each" -}}
+{{- end -}}
+{{- if and .Values.podDisruptionBudget.enabled (not .Values.standby) -}}
+{{- fail "podDisruptionBudget: needs standby: true, since with one pod it would only block every drain" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,168 @@
+"""What the chart renders is started as the cluster would start it, as far as that goes without a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.processes import free_port
+from tests.support.helm import Manifest, Values, container, one, pod, render
+from tests.support.processes import new_mark
+from tests.support.service import spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+from twinstream.settings import load
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+SECRET = "kafka: {sasl.password: quiet}\n"
+
+
+class Pod:
+    """The container of a rendered Deployment, run as a process with its volumes in a folder."""
+
+    def __init__(self, manifests: list[Manifest], folder: Path, secrets: dict[str, dict[str, str]]) -> None:
+        self._container = container(manifests)
+        self._folder = folder
+        self._port = str(free_port())  # 8080 is this machine's, and maybe taken
+        texts = {
+            one(manifests, "ConfigMap")["metadata"]["name"]: one(manifests, "ConfigMap")["data"],
+            **secrets,
+        }
+        sources = {volume["name"]: _source(volume) for volume in pod(manifests)["spec"]["volumes"]}
+        for mount in self._container["volumeMounts"]:
+            target = folder / mount["mountPath"].lstrip("/")
+            target.mkdir(parents=True)
+            for name, text in texts.get(sources[mount["name"]], {}).items():
+                (target / name).write_text(text)
+        self.environment = {
+            entry["name"]: self._here(entry["value"]) for entry in self._container["env"] if "value" in entry
+        }
+
+    def _here(self, text: str) -> str:
+        """The same with paths and port of this machine."""
+        return text.replace("/etc/twinstream", f"{self._folder}/etc/twinstream").replace(
+            ":8080", f":{self._port}"
+        )
+
+    @property
+    def arguments(self) -> list[str]:
+        return [self._here(argument) for argument in self._container["args"]]
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        """The process; it is told to stop as the cluster tells it, and killed if that takes too long."""
+        program = str(Path(sys.executable).with_name("twinstream"))
+        environment = {**os.environ, **self.environment, **new_mark()}
+        with (self._folder / "log").open("wb") as log:
+            process = subprocess.Popen([program, *self.arguments], env=environment, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def passes(self, probe: str) -> bool:
+        """Whether a probe passes; run as it stands in the manifest."""
+        command = [self._here(word) for word in self._container[probe]["exec"]["command"]]
+        seconds = self._container[probe]["timeoutSeconds"]
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=seconds * 4, check=False)
+        return done.returncode == 0
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+
+def _source(volume: dict[str, Any]) -> str:
+    """The name of the object that a volume shows."""
+    return str(volume.get("configMap", {}).get("name") or volume.get("secret", {}).get("secretName"))
+
+
+def values(spec: Path, brokers: str, redis: str, **kafka: Any) -> Values:
+    """The least that the chart wants, for one comparison file."""
+    return {
+        "comparisons": {spec.stem: spec.read_text()},
+        "kafka": {"brokers": brokers, **kafka},
+        "redis": {"url": redis},
+    }
+
+
+def test_a_rendered_pod_starts_passes_its_probes_and_stops_in_time(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    spec = spec_file(tmp_path, "canary", topic(), topic())
+    manifests = render(values(spec, kafka.brokers, redis_url, properties={"client.id": "canary"}))
+    running = Pod(manifests, tmp_path / "pod", {})
+    assert not running.passes("livenessProbe")
+    with running.running() as process:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            eventually(
+                lambda probe=probe: running.passes(probe), seconds=60, what=f"{probe}: {running.log()}"
+            )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(pod(manifests)["spec"]["terminationGracePeriodSeconds"]) == 0, running.log()
+
+
+def test_of_two_pods_one_is_ready_and_the_other_takes_over(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    spec = spec_file(tmp_path, "canary", topic(), topic())
+    manifests = render({**values(spec, kafka.brokers, redis_url), "standby": True})
+    first, second = (Pod(manifests, tmp_path / name, {}) for name in ("first", "second"))
+    with first.running() as working:
+        eventually(lambda: first.passes("readinessProbe"), seconds=60, what=f"ready: {first.log()}")
+        with second.running():
+            eventually(lambda: second.passes("livenessProbe"), seconds=60, what=f"live: {second.log()}")
+            assert not second.passes("readinessProbe")
+            working.kill()
+            eventually(lambda: second.passes("readinessProbe"), seconds=60, what=f"over: {second.log()}")
+
+
+def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path: Path) -> None:
+    given = {
+        "comparisons": {"ads": "version: 1\n"},
+        "kafka": {
+            "brokers": "one:9093,two:9093",
+            "properties": {
+                "security.protocol": "SASL_SSL",
+                "ssl.ca.location": "/etc/twinstream/kafka/ca.pem",
+            },
+            "existingSecret": {"name": "login", "key": "more.yaml"},
+            "filesSecret": "files",
+        },
+        "redis": {"url": "redis://redis:6379/0"},
+        "memoryLimit": "3GiB",
+        "shards": 4,
+        "shardBy": "key",
+        "readFrom": "latest",
+    }
+    rendered = Pod(
+        render(given), tmp_path, {"login": {"more.yaml": SECRET}, "files": {"ca.pem": "CERTIFICATE"}}
+    )
+    (config,) = (word.removeprefix("--config=") for word in rendered.arguments if "--config=" in word)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in rendered.environment.items():
+            patch.setenv(name, value)
+        settings = load({}, config)
+    authority = Path(str(settings.kafka.pop("ssl.ca.location")))
+    assert authority.read_text() == "CERTIFICATE"
+    assert settings.kafka == {"security.protocol": "SASL_SSL", **yaml.safe_load(SECRET)["kafka"]}
+    assert settings.brokers == "one:9093,two:9093"
+    assert settings.memory_limit == 3 << 30
+    assert (settings.shards, settings.shard_by, settings.read_from) == (4, "key", "latest")

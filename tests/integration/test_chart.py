@@ -1,0 +1,292 @@
+"""The Helm chart: rendered by helm for several sets of values, and held to the schemas of Kubernetes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from deploy.embedded import gotools
+from tests.support.helm import CHART, NEEDED, RefusedError, Values, container, helm, one, pod, render
+
+ROOT = CHART.parents[1]
+OLDEST = "1.27"
+
+
+def with_(**more: Any) -> Values:
+    """The least values, and these."""
+    return {**NEEDED, **more}
+
+
+FULL = {
+    "image": {
+        "repository": "twinstream",
+        "digest": f"sha256:{'0a' * 32}",
+        "pullPolicy": "Always",
+        "pullSecrets": ["pull"],
+    },
+    "comparisons": {"ads-views": "version: 1\nname: ads-views # {{ not a template }}\n"},
+    "kafka": {
+        "brokers": "one:9093,two:9093",
+        "properties": {"security.protocol": "SASL_SSL", "ssl.ca.location": "/etc/twinstream/kafka/ca.pem"},
+        "existingSecret": {"name": "kafka-login", "key": "settings.yaml"},
+        "filesSecret": "kafka-files",
+    },
+    "redis": {"existingSecret": {"name": "redis-login", "key": "redis-url"}},
+    "memoryLimit": "3GiB",
+    "standby": True,
+    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
+    "podDisruptionBudget": {"enabled": True},
+    "networkPolicy": {"enabled": True, "kafkaPorts": [9093], "redisPorts": [6380], "otherPorts": [8081]},
+    "podAnnotations": {"example.org/team": "data"},
+    "podLabels": {"team": "data"},
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "stream", "operator": "Exists"}],
+    "priorityClassName": "high",
+}
+SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4, shardBy="key")
+BARE = with_(networkPolicy={"enabled": False}, resources={}, affinity={"nodeAffinity": {}})
+SETS: Mapping[str, Values] = {"least": NEEDED, "full": FULL, "several": SEVERAL, "bare": BARE}
+
+each_set = pytest.mark.parametrize("values", SETS.values(), ids=SETS)
+
+
+@each_set
+def test_helm_lint_finds_nothing(values: Values) -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART), values=values)
+
+
+@each_set
+@pytest.mark.parametrize("kubernetes", [OLDEST, "1.31", "1.37"])
+def test_all_that_is_rendered_is_known_to_kubernetes(values: Values, kubernetes: str) -> None:
+    manifests = render(values, kubernetes=kubernetes)
+    assert manifests
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, kubernetes, strict=True)
+
+
+def test_the_oldest_kubernetes_is_the_one_that_the_chart_names() -> None:
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text())["kubeVersion"] == f">={OLDEST}.0-0"
+    with pytest.raises(RefusedError, match=r"chart requires kubeVersion: >=1\.27\.0-0"):
+        render(NEEDED, kubernetes="1.26")
+
+
+def test_a_member_that_kubernetes_does_not_know_would_be_found() -> None:
+    wrong = one(render(NEEDED), "Deployment")
+    wrong["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="readynessProbe"):
+        kubernetes_validate.validate(wrong, OLDEST, strict=True)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == project["version"]
+    assert container(render(NEEDED))["image"] == f"twinstream:{project['version']}"
+
+
+def test_a_packed_chart_renders_the_same(tmp_path: Path) -> None:
+    program = gotools.ensure(gotools.HELM)
+    subprocess.run([program, "package", CHART, "-d", tmp_path], check=True, capture_output=True, timeout=60)
+    (packed,) = tmp_path.glob("*.tgz")
+    arguments = ["--kube-version", "1.31"]
+    assert helm("template", "x", str(packed), *arguments, values=FULL) == helm(
+        "template", "x", str(CHART), *arguments, values=FULL
+    )
+
+
+@each_set
+def test_a_container_has_no_rights(values: Values) -> None:
+    manifests = render(values)
+    own, whole = container(manifests)["securityContext"], pod(manifests)["spec"]["securityContext"]
+    assert own == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert whole["runAsNonRoot"] is True
+    assert whole["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert (whole["runAsUser"], whole["runAsGroup"]) == (10001, 10001)
+
+
+def test_its_user_is_that_of_the_image() -> None:
+    spec = pod(render(NEEDED))["spec"]["securityContext"]
+    image = (ROOT / "deploy" / "docker" / "service.Dockerfile").read_text()
+    assert f"USER {spec['runAsUser']}:{spec['runAsGroup']}" in image
+
+
+@each_set
+def test_nothing_of_the_cluster_is_handed_to_it(values: Values) -> None:
+    manifests = render(values)
+    spec = pod(manifests)["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert (
+        spec["enableServiceLinks"] is False
+    )  # a Service called twinstream would set variables of the service
+    assert one(manifests, "ServiceAccount")["automountServiceAccountToken"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert {next(iter(set(volume) - {"name"})) for volume in spec["volumes"]} <= {
+        "configMap",
+        "secret",
+        "emptyDir",
+    }
+
+
+@each_set
+def test_only_what_is_mounted_can_be_written_or_read(values: Values) -> None:
+    manifests = render(values)
+    mounts = container(manifests)["volumeMounts"]
+    assert {mount["name"] for mount in mounts} == {
+        volume["name"] for volume in pod(manifests)["spec"]["volumes"]
+    }
+    assert [mount["name"] for mount in mounts if not mount.get("readOnly")] == ["tmp"]
+
+
+def test_a_comparison_file_reaches_the_pod_as_it_is() -> None:
+    manifests = render(FULL)
+    text = FULL["comparisons"]["ads-views"]  # type: ignore[index]
+    assert one(manifests, "ConfigMap")["data"] == {"ads-views.yaml": text}
+    assert "/etc/twinstream/comparisons/ads-views.yaml" in container(manifests)["args"]
+
+
+def test_another_comparison_file_is_another_pod() -> None:
+    before, after = (
+        pod(render(with_(comparisons={"ads": text})))["metadata"]["annotations"] for text in ("one", "two")
+    )
+    assert before["checksum/comparisons"] != after["checksum/comparisons"]
+
+
+def test_secrets_are_named_and_never_contained() -> None:
+    manifests = render(FULL)
+    assert "Secret" not in {manifest["kind"] for manifest in manifests}
+    environment = {entry["name"]: entry for entry in container(manifests)["env"]}
+    assert environment["TWINSTREAM_REDIS"]["valueFrom"] == {
+        "secretKeyRef": {"name": "redis-login", "key": "redis-url"}
+    }
+    secrets = [volume["secret"] for volume in pod(manifests)["spec"]["volumes"] if "secret" in volume]
+    assert [secret["secretName"] for secret in secrets] == ["kafka-login", "kafka-files"]
+
+
+def test_a_standby_is_a_second_pod_that_no_rollout_waits_for() -> None:
+    deployment = one(render(FULL), "Deployment")["spec"]
+    assert deployment["replicas"] == 2
+    assert deployment["strategy"] == {"type": "Recreate"}
+    assert "podAntiAffinity" in pod(render(FULL))["spec"]["affinity"]
+    assert one(render(NEEDED), "Deployment")["spec"]["replicas"] == 1
+
+
+def test_a_pod_has_longer_to_stop_than_the_service_takes() -> None:
+    assert pod(render(NEEDED))["spec"]["terminationGracePeriodSeconds"] == 30
+
+
+@each_set
+def test_what_selects_the_pods_fits_their_labels(values: Values) -> None:
+    manifests = render(values)
+    labels = pod(manifests)["metadata"]["labels"].items()
+    selectors = [one(manifests, "Deployment")["spec"]["selector"]]
+    selectors += [m["spec"]["selector"] for m in manifests if m["kind"] == "PodDisruptionBudget"]
+    selectors += [m["spec"]["podSelector"] for m in manifests if m["kind"] == "NetworkPolicy"]
+    assert all(selector["matchLabels"].items() <= labels for selector in selectors)
+
+
+def test_a_pod_reaches_what_it_reads_and_nobody_reaches_it() -> None:
+    policy = one(render(FULL), "NetworkPolicy")["spec"]
+    assert policy["ingress"] == []
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
+    assert ports == {53, 9093, 6380, 8081}
+
+
+def test_a_long_name_of_a_release_stays_within_the_bounds() -> None:
+    for manifest in render(FULL, name="n" * 53):
+        assert len(manifest["metadata"]["name"]) <= 63
+        kubernetes_validate.validate(manifest, OLDEST, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"comparisons": {}}, r"at '/comparisons': minProperties: got 0, want 1"),
+        ({"comparisons": {"Ads_1": "x"}}, r"at '/comparisons': additional properties 'Ads_1' not allowed"),
+        ({"kafka": {}}, r"at '/kafka/brokers': .* does not match pattern"),
+        ({"kafka": {"brokers": "kafka"}}, r"at '/kafka/brokers': 'kafka' does not match pattern"),
+        (
+            {"kafka": {"brokers": "k:1", "properties": {"sasl.password": "x"}}},
+            r"at '/kafka/properties/sasl\.password': ",
+        ),
+        ({"redis": {}}, "redis: give url, or existingSecret.name if it holds a password"),
+        ({"redis": {"url": "redis://:secret@redis:6379"}}, r"at '/redis/url': .* does not match pattern"),
+        (
+            {"redis": {"url": "redis://r:1", "existingSecret": {"name": "r", "key": "url"}}},
+            "redis: give url or existingSecret.name, not both",
+        ),
+        ({"replicaCount": 3}, r"additional properties 'replicaCount' not allowed"),
+        (
+            {"image": {"repository": "t", "tags": "1"}},
+            r"at '/image': additional properties 'tags' not allowed",
+        ),
+        ({"image": {"repository": "t", "tag": "latest"}}, r"at '/image/tag': 'not' failed"),
+        ({"shards": 0}, r"at '/shards': minimum: got 0, want 1"),
+        ({"memoryLimit": "much"}, r"at '/memoryLimit': 'much' does not match pattern"),
+        ({"standby": True, "shards": 2}, "standby: works with shards: 1"),
+        (
+            {"standby": True, "comparisons": {"a": "one", "b": "two"}},
+            "standby: works with one comparison a release",
+        ),
+        ({"podDisruptionBudget": {"enabled": True}}, "podDisruptionBudget: needs standby: true"),
+        ({"podLabels": {"app.kubernetes.io/name": "x"}}, r"at '/podLabels/app\.kubernetes\.io~1name': "),
+        ({"networkPolicy": {"enabled": True, "kafkaPorts": []}}, r"kafkaPorts': minItems: got 0, want 1"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else json.dumps(value)[:60],
+)
+def test_wrong_values_are_refused_by_name(wrong: Values, message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        render(with_(**wrong))
+
+
+def test_the_defaults_alone_do_not_render() -> None:
+    with pytest.raises(RefusedError, match="at '/comparisons': minProperties"):
+        render({})
+
+
+def test_a_value_without_a_schema_would_be_found(tmp_path: Path) -> None:
+    """Each value of values.yaml stands in the schema: else a default could never be overridden."""
+    chart = tmp_path / "twinstream"
+    shutil.copytree(CHART, chart)
+    with (chart / "values.yaml").open("a") as file:
+        file.write("forgotten: 1\n")
+    with pytest.raises(RefusedError, match="additional properties 'forgotten' not allowed"):
+        helm("lint", "--strict", str(chart), values=NEEDED)
+
+
+NOTES = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes}
+data: {notes: {{ tpl (.Files.Get "notes") . | toJson }}}
+"""
+"""helm prints notes at an installation alone, which needs a cluster: so they are rendered as an object."""
+
+
+def test_the_notes_say_how_to_reach_it(tmp_path: Path) -> None:
+    chart = tmp_path / "twinstream"
+    shutil.copytree(CHART, chart)
+    (chart / "templates" / "NOTES.txt").rename(chart / "notes")
+    (chart / "templates" / "notes.yaml").write_text(NOTES)
+    told = [
+        manifest["data"]["notes"]
+        for manifest in render(FULL, chart=chart)
+        if manifest["metadata"]["name"] == "notes"
+    ]
+    assert "compares: ads-views." in told[0]
+    assert "port-forward deployment/canary-twinstream 8080" in told[0]
+    assert "the other stands by" in told[0]

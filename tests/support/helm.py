@@ -1,0 +1,75 @@
+"""The chart rendered by helm, for one set of values."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.embedded import gotools
+
+CHART = Path(__file__).parents[2] / "helm" / "twinstream"
+NEWEST = "1.37"
+"""The newest Kubernetes whose schemas the tests have; the chart names the oldest."""
+
+Values = Mapping[str, Any]
+Manifest = dict[str, Any]
+
+NEEDED: Values = {
+    "comparisons": {"ads": "version: 1\nname: ads\n"},
+    "kafka": {"brokers": "kafka:9092"},
+    "redis": {"url": "redis://redis:6379/0"},
+}
+"""The least that the chart asks for."""
+
+
+class RefusedError(Exception):
+    """helm refused the values; the text is its own."""
+
+
+def helm(*arguments: str, values: Values = {}) -> str:  # noqa: B006 - it is read only
+    """Run helm on values; its standard output.
+
+    Raises:
+        RefusedError: it ended with an error.
+    """
+    done = subprocess.run(
+        [gotools.ensure(gotools.HELM), *arguments, "--values", "-"],
+        input=yaml.safe_dump(dict(values)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RefusedError(done.stderr + done.stdout)
+    return done.stdout
+
+
+def render(
+    values: Values, *, kubernetes: str = NEWEST, name: str = "canary", chart: Path = CHART
+) -> list[Manifest]:
+    """All objects of a release."""
+    text = helm("template", name, str(chart), "--kube-version", kubernetes, values=values)
+    return [manifest for manifest in yaml.safe_load_all(text) if manifest is not None]
+
+
+def one(manifests: list[Manifest], kind: str) -> Manifest:
+    """The only object of a kind."""
+    (found,) = (manifest for manifest in manifests if manifest["kind"] == kind)
+    return found
+
+
+def pod(manifests: list[Manifest]) -> Manifest:
+    """What the Deployment says of its pods."""
+    template: Manifest = one(manifests, "Deployment")["spec"]["template"]
+    return template
+
+
+def container(manifests: list[Manifest]) -> Manifest:
+    """The only container of the pods."""
+    (found,) = pod(manifests)["spec"]["containers"]
+    return dict(found)
