@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 Verdict = Literal["PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE"]
 Dependency = Literal["kafka", "redis"]
+DEPENDENCIES: tuple[Dependency, ...] = ("kafka", "redis")
+SideName = Literal["reference", "candidate"]
 DivergenceKind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 DIVERGENCE_KINDS: tuple[DivergenceKind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 
@@ -68,12 +70,13 @@ class Health(Frozen):
     """Whether the service itself can judge; each reason is a sentence.
 
     `unreachable` names the services that it cannot use now: a degraded service may still be ready, one that
-    cannot reach them is not.
+    cannot reach them is not. `stalled` are the sides that are silent while the other goes on.
     """
 
     status: Literal["ok", "degraded"]
     reasons: list[str] = []
     unreachable: list[Dependency] = []
+    stalled: list[SideName] = []
     standby: bool = False
 
 
@@ -123,9 +126,13 @@ class Frontier(Frozen):
 
 
 class PartitionProgress(Frozen):
-    """How far one partition is read. `position` is the next offset to read; `lag` is in records."""
+    """How far one partition is read. `position` is the next offset to read; `lag` is in records.
+
+    `first` is the offset at which the log begins, as of some seconds ago; None while that is not known.
+    """
 
     partition: int
+    first: int | None = None
     position: int
     end: int | None
     lag: int | None

@@ -67,9 +67,13 @@ def histogram(*counts: int, sum_seconds: float = 0.0) -> Histogram:
     return Histogram(edges_seconds=edges, counts=padded, sum_seconds=sum_seconds)
 
 
-def partition(number: int, position: int, lag: int | None = 0, at: datetime = START) -> PartitionProgress:
+def partition(
+    number: int, position: int, lag: int | None = 0, at: datetime = START, first: int | None = 0
+) -> PartitionProgress:
     end = None if lag is None else position + lag
-    return PartitionProgress(partition=number, position=position, end=end, lag=lag, newest_event_at=at)
+    return PartitionProgress(
+        partition=number, first=first, position=position, end=end, lag=lag, newest_event_at=at
+    )
 
 
 def status(name: str = NAME, at: datetime = START, **changes: Any) -> ComparisonStatus:

@@ -175,6 +175,20 @@ def test_health_is_the_worst_and_names_the_shard() -> None:
     assert both(said(status(health=away)), said(status(health=away))).health.reasons == ["no broker"]
 
 
+def test_a_side_is_stalled_that_is_so_in_any_shard() -> None:
+    silent = Health(status="degraded", reasons=["silent"], stalled=["candidate"])
+    assert both(said(), said(status(health=silent))).health.stalled == ["candidate"]
+
+
+def test_a_log_begins_where_the_shard_knows_that_asked_last() -> None:
+    older, newer, unasked = (
+        said(status(progress=Sides(reference=[partition(0, 12, first=first)], candidate=[])))
+        for first in (3, 8, None)
+    )
+    assert both(older, newer).progress.reference[0].first == 8
+    assert both(older, unasked).progress.reference[0].first == 3
+
+
 def test_a_verdict_holds_since_it_was_first_shown() -> None:
     late = said(diverged(since=START + timedelta(seconds=9)))
     first = both(said(), late)

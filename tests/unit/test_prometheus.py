@@ -105,6 +105,46 @@ def test_lag_is_per_partition_and_not_a_number_while_unknown(board: Board, scrap
     assert math.isnan(value(text, "consumer_lag", side="reference", topic="ads.reference", partition="1"))
 
 
+def test_the_way_to_the_beginning_of_the_log_is_known_once_kafka_was_asked(
+    board: Board, scrape: Callable[[], str]
+) -> None:
+    progress = Sides(reference=[partition(0, 100, first=40), partition(1, 10, first=None)], candidate=[])
+    board.accept(status(progress=progress))
+    text = scrape()
+    labels = {"side": "reference", "topic": "ads.reference"}
+    assert value(text, "log_start_offset", partition="0", **labels) == 40
+    assert value(text, "retention_headroom_records", partition="0", **labels) == 60
+    assert math.isnan(value(text, "log_start_offset", partition="1", **labels))
+    assert math.isnan(value(text, "retention_headroom_records", partition="1", **labels))
+    assert value(text, "verified_up_to_offset", partition="1", **labels) == 2500
+
+
+def test_a_side_that_is_stalled_and_a_store_that_is_away_are_named(
+    board: Board, scrape: Callable[[], str]
+) -> None:
+    board.accept(status(health=Health(status="degraded", unreachable=["redis"], stalled=["candidate"])))
+    text = scrape()
+    assert [value(text, "unreachable", kind=kind) for kind in ("kafka", "redis")] == [0, 1]
+    assert [value(text, "side_stalled", side=side) for side in ("reference", "candidate")] == [0, 1]
+    assert value(text, "standby") == 0
+
+
+def test_provisional_divergences_are_those_that_are_not_counted_for_good(
+    board: Board, scrape: Callable[[], str]
+) -> None:
+    board.accept(diverged(divergences=counts(changed=2, missing=1), closed_divergences=counts(changed=2)))
+    text = scrape()
+    assert value(text, "provisional_divergences", kind="missing") == 1
+    assert value(text, "provisional_divergences", kind="changed") == 0
+
+
+def test_evidence_stands_beside_what_is_asked_for(board: Board, scrape: Callable[[], str]) -> None:
+    board.expect(expectation())
+    text = scrape()
+    assert (value(text, "evidence_matches"), value(text, "evidence_required_matches")) == (0, 1000)
+    assert (value(text, "evidence_seconds"), value(text, "evidence_required_seconds")) == (0, 300)
+
+
 def test_histograms_are_cumulative_with_decades_as_edges(board: Board, scrape: Callable[[], str]) -> None:
     board.accept(status())
     text = scrape()

@@ -266,6 +266,23 @@ def test_a_side_that_falls_silent_is_stalled_and_not_diverged() -> None:
     assert status.health.reasons == [
         "the candidate is stalled: its newest record is 30 s older than the reference's"
     ]
+    assert status.health.stalled == ["candidate"]
+    bench.write(Side.RIGHT, ("a", 1), ("a", 2), at_ms=31_000)
+    bench.run(worker)
+    assert bench.run(worker).health.stalled == []
+
+
+def test_the_status_says_where_the_log_begins_as_of_the_last_look() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(("a", 0), ("a", 1), ("a", 2))
+    bench.run(worker)
+    assert bench.run(worker).progress.reference[0].first == 0
+    bench.source.retain(Side.LEFT, 0, 2)
+    bench.run(worker)
+    status = bench.run(worker)
+    assert (status.progress.reference[0].first, status.progress.reference[0].position) == (2, 3)
+    assert status.progress.candidate[0].first == 0
 
 
 def test_values_that_the_spec_does_not_show_are_masked() -> None:

@@ -2,7 +2,8 @@
 
 Every series of an expected comparison is there from the first scrape on, at 0, so that ``rate()`` sees the
 first increase and an alert on absence means what it says. Series per partition are there from the first
-status on, which names the partitions. A lag that nobody knows is NaN, not 0: no alert takes it for good.
+status on, which names the partitions. A lag or log start that nobody knows is NaN, not 0: no alert takes it
+for good.
 """
 
 from __future__ import annotations
@@ -16,10 +17,20 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from twinstream.status import Accounts, ComparisonStatus, Histogram, PartitionProgress, Verdict, Version
+from twinstream.status import (
+    DEPENDENCIES,
+    Accounts,
+    ComparisonStatus,
+    Histogram,
+    PartitionProgress,
+    Verdict,
+    Version,
+)
 
 VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
 ANSWERS = ("pass", "fail", "undecided")
+SIDES = ("reference", "candidate")
+UNKNOWN = float("nan")
 
 
 class Reading(Protocol):
@@ -89,6 +100,8 @@ class StatusCollector(Collector):
         build.add_metric([self._version], 1)
         yield build
         yield from _judgement(readings)
+        yield from _health(statuses)
+        yield from _evidence(statuses)
         yield from _events(statuses)
         yield from _progress(statuses)
         yield from _timing(statuses)
@@ -119,6 +132,36 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
     yield from (verdict, gate, healthy, fresh, age, since, falls, looping)
 
 
+def _health(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    standby = _gauge("standby", "1 if another process owns the comparison, and this one stands by.")
+    unreachable = _gauge("unreachable", "1 if the matcher cannot use it now: kafka, redis.", "kind")
+    stalled = _gauge("side_stalled", "1 if the side is silent or behind while the other goes on.", "side")
+    started = _gauge("start_timestamp_seconds", "When the comparison began.")
+    for status in statuses:
+        name, health = status.name, status.health
+        standby.add_metric([name], health.standby)
+        started.add_metric([name], status.started_at.timestamp())
+        for dependency in DEPENDENCIES:
+            unreachable.add_metric([name, dependency], dependency in health.unreachable)
+        for side in SIDES:
+            stalled.add_metric([name, side], side in health.stalled)
+    yield from (standby, unreachable, stalled, started)
+
+
+def _evidence(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
+    matched = _gauge("evidence_matches", "Pairs that count as evidence.")
+    matched_required = _gauge("evidence_required_matches", "Pairs without which the verdict is PENDING.")
+    seconds = _gauge("evidence_seconds", "Kafka time that counts as evidence.")
+    seconds_required = _gauge("evidence_required_seconds", "Kafka time without which it is PENDING.")
+    for status in statuses:
+        name, coverage = [status.name], status.coverage
+        matched.add_metric(name, coverage.matched)
+        matched_required.add_metric(name, coverage.matched_required)
+        seconds.add_metric(name, coverage.seconds)
+        seconds_required.add_metric(name, coverage.seconds_required)
+    yield from (matched, matched_required, seconds, seconds_required)
+
+
 def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     events = _counter("events", "Events consumed.", "side")
     matched = _counter("matched", "Pairs of events matched.")
@@ -128,7 +171,11 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
         "Divergences found, finally classified and saved; those of open scopes are not among them.",
         "kind",
     )
+    provisional = _gauge(
+        "provisional_divergences", "Divergences of open scopes: they may yet be explained otherwise.", "kind"
+    )
     unmatched = _gauge("unmatched", "Events without a partner so far.", "side")
+    peak = _gauge("unmatched_peak", "The most events that were unmatched at once, both sides together.")
     accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
     suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
     holes = _gauge("holes", "Stretches of input that were not checked.")
@@ -137,37 +184,52 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
         holes.add_metric([name], status.hole_count)
+        peak.add_metric([name], status.max_unmatched)
         for kind, count in status.closed_divergences.by_kind.items():
             divergences.add_metric([name, kind], count)
-        for side in ("reference", "candidate"):
+            provisional.add_metric([name, kind], max(0, status.divergences.by_kind.get(kind, 0) - count))
+        for side in SIDES:
             account: Accounts = getattr(status.accounts, side)
             events.add_metric([name, side], getattr(status.events, side))
             unmatched.add_metric([name, side], getattr(status.unmatched, side))
             undecodable.add_metric([name, side], account.undecodable)
             for state in Accounts.model_fields:
                 accounts.add_metric([name, side, state], getattr(account, state))
-    yield from (events, matched, undecodable, divergences, unmatched, accounts, suspicions, holes)
+    yield from (events, matched, undecodable, divergences, provisional)
+    yield from (unmatched, peak, accounts, suspicions, holes)
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     labels = ("side", "topic", "partition")
     lag = _gauge("consumer_lag", "Records in Kafka that are not yet read; NaN while unknown.", *labels)
     position = _gauge("consumer_position", "Offset of the next record to read.", *labels)
+    first = _gauge("log_start_offset", "Offset at which Kafka's log begins; NaN while unknown.", *labels)
+    headroom = _gauge(
+        "retention_headroom_records",
+        "Offsets between the log's beginning and the next record to read; NaN while unknown.",
+        *labels,
+    )
+    verified = _gauge("verified_up_to_offset", "Every event at a lower offset is settled.", *labels)
     newest = _gauge("newest_event_timestamp_seconds", "Kafka time of the newest event read.", *labels)
     through = _gauge(
         "verified_through_timestamp_seconds", "Kafka time through which every event is settled; 0 before."
     )
     for status in statuses:
         through.add_metric([status.name], _timestamp(status.verified_through))
-        for side in ("reference", "candidate"):
+        for side in SIDES:
             version: Version = getattr(status, side)
             partitions: list[PartitionProgress] = getattr(status.progress, side)
+            up_to: dict[str, int] = getattr(status.verified_up_to, side)
             for partition in partitions:
                 values = [status.name, side, version.topic, str(partition.partition)]
-                lag.add_metric(values, float("nan") if partition.lag is None else partition.lag)
-                position.add_metric(values, partition.position)
+                begins, at = partition.first, partition.position
+                lag.add_metric(values, _known(partition.lag))
+                position.add_metric(values, at)
+                first.add_metric(values, _known(begins))
+                headroom.add_metric(values, _known(None if begins is None else at - begins))
+                verified.add_metric(values, _known(up_to.get(str(partition.partition))))
                 newest.add_metric(values, _timestamp(partition.newest_event_at))
-    yield from (lag, position, newest, through)
+    yield from (lag, position, first, headroom, verified, newest, through)
 
 
 def _timing(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
@@ -211,6 +273,10 @@ def _gauge(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:
 def _counter(name: str, documentation: str, *labels: str) -> CounterMetricFamily:
     """A counter; the exposition adds ``_total`` to its name."""
     return CounterMetricFamily(f"twinstream_{name}", documentation, labels=["comparison", *labels])
+
+
+def _known(count: int | None) -> float:
+    return UNKNOWN if count is None else float(count)
 
 
 def _timestamp(moment: datetime | None) -> float:

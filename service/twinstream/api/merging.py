@@ -310,9 +310,11 @@ def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgr
 def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
     ends = [part.end for part in parts if part.end is not None]
     lags = [part.lag for part in parts if part.lag is not None]
+    firsts = [part.first for part in parts if part.first is not None]
     newest = [part.newest_event_at for part in parts if part.newest_event_at is not None]
     return PartitionProgress(
         partition=parts[0].partition,
+        first=max(firsts, default=None),
         position=min(part.position for part in parts),
         end=max(ends, default=None),
         lag=max(lags) if len(lags) == len(parts) else None,
@@ -336,5 +338,6 @@ def _health(said: Said, count: int) -> Health:
         status="degraded" if degraded else "ok",
         reasons=told({number: health.reasons for number, health in own.items()}, count),
         unreachable=list(unreachable),
+        stalled=list(dict.fromkeys(side for health in own.values() for side in health.stalled)),
         standby=any(health.standby for health in own.values()),
     )

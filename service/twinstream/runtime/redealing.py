@@ -91,7 +91,7 @@ class Redealing:
 
     def _reports(self, stored: Sequence[Stored], shares: Sequence[dict[str, Any]]) -> list[dict[str, bytes]]:
         """The divergences of each shard: those that it may complete, and with shard 0 all others."""
-        whose = {
+        whose: dict[tuple[str, int, int], int] = {
             (NAMES[side], partition, offset): number
             for number, share in enumerate(shares)
             for name in ("strays", "lone")

@@ -54,6 +54,7 @@ class Situation:
     started_at: datetime
     troubles: list[str] = field(default_factory=list)
     unreachable: list[Dependency] = field(default_factory=list)
+    stalled: list[Side] = field(default_factory=list)
     standby: bool = False
     waiting_for: str | None = None
     rereading: str | None = None
@@ -61,6 +62,7 @@ class Situation:
     standing: Standing | None = None
     saved: Counter[Kind] = field(default_factory=Counter)
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
+    firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
     ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
 
 
@@ -93,6 +95,7 @@ class Reporter:
                 status="degraded" if situation.troubles else "ok",
                 reasons=situation.troubles,
                 unreachable=situation.unreachable,
+                stalled=[NAMES[side] for side in situation.stalled],
                 standby=situation.standby,
             ),
             events=_sides(lambda side: comparison.accounts[side].consumed),
@@ -109,7 +112,7 @@ class Reporter:
             coverage=self._coverage(situation),
             verified_up_to=_sides(self._verified_up_to),
             verified_through=None if situation.standing is None else situation.standing.verified_through,
-            progress=_sides(lambda side: self._progress(side, situation.ends[side])),
+            progress=_sides(lambda side: self._progress(side, situation)),
             frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
             match_latency=self._intake.match_latency.published(),
             processing=self._intake.processing.published(),
@@ -237,11 +240,12 @@ class Reporter:
         found = self._comparison.verified_up_to(side, self._intake.surveyed_positions[side])
         return {str(partition): offset for partition, offset in found.items()}
 
-    def _progress(self, side: Side, ends: Mapping[int, int]) -> list[status.PartitionProgress]:
-        newest = self._intake.newest_ms[side]
+    def _progress(self, side: Side, situation: Situation) -> list[status.PartitionProgress]:
+        newest, ends, firsts = self._intake.newest_ms[side], situation.ends[side], situation.firsts[side]
         return [
             status.PartitionProgress(
                 partition=partition,
+                first=firsts.get(partition),
                 position=position,
                 end=ends.get(partition),
                 lag=max(0, ends[partition] - position) if partition in ends else None,

@@ -338,6 +338,10 @@ class Worker:
             )
         self._ends_before = {side: dict(ends[side]) for side in Side}
         self._course.situation.ends = self._ends_before
+        seen = self._source.seen().topics
+        self._course.situation.firsts = {
+            side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
+        }
         self.intake.survey(at_end)
         if self._standing is None:
             self._standing = Standing(
@@ -389,12 +393,14 @@ class Worker:
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._lacking.values())
             troubles = (*away.values(), self._course.control.trouble, *lacking, *self._course.topics.missing)
-            situation.troubles = [*filter(None, troubles), *self._stalled()]
+            stalled = self._stalled()
+            situation.stalled = list(stalled)
+            situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
         self._publisher.publish(tell(situation, self._clock.now()))
 
-    def _stalled(self) -> list[str]:
+    def _stalled(self) -> dict[Side, str]:
         """A side that is silent while the other goes on: stopped or behind, which is no difference."""
         newest = {
             side: max(
@@ -407,13 +413,13 @@ class Worker:
             for side in Side
         }
         patience_ms = self.comparison.rules.overdue_after_ms * STALLED_SHARE
-        sentences = []
+        sentences = {}
         for side in Side:
             other, own = newest[side.other], newest[side]
             since = self.intake.first_ms if own is None else own
             if self._at_end[side] and other and since and other - since > patience_ms:
                 behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
-                sentences.append(f"the {NAMES[side]} is stalled: its newest record is {behind}")
+                sentences[side] = f"the {NAMES[side]} is stalled: its newest record is {behind}"
         return sentences
 
     # -- state ---------------------------------------------------------------------------------------------

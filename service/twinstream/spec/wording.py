@@ -7,7 +7,7 @@ prove it, and why the declared order forbids what happened to them (`twinstream.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -17,7 +17,7 @@ from twinstream.core.ledger import Divergence
 from twinstream.spec.model import Order
 from twinstream.spec.relations import why
 
-NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
+NAMES: dict[Side, Literal["reference", "candidate"]] = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 ABSENCE = "‹absent›"
 """Stands for a member that is not there, which is something else than null."""
 TEXT_LIMIT = 300
