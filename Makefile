@@ -39,7 +39,7 @@ demo: .venv/.ready
 	@exec $(PY) -m deploy.demo $(DEMO)
 
 test: .venv/.ready
-	@$(PY) -m deploy.embedded setup --chromium --helm
+	@$(PY) -m deploy.embedded setup --chromium --helm --prometheus
 	@exec $(PY) -m pytest $(ARGS)
 
 soak: .venv/.ready

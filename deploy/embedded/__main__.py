@@ -13,12 +13,15 @@ from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.stack import Stack
 
 
-def _setup(with_chromium: bool, with_helm: bool) -> None:
+def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool) -> None:
     prerequisites.ensure(prerequisites.JAVA)
     jars.ensure(jars.KAFKA)
     jars.ensure(jars.SPARK)
     if with_chromium:
         prerequisites.ensure(prerequisites.CHROMIUM)
+    if with_prometheus:
+        for tool in (prerequisites.PROMTOOL, prerequisites.PROMETHEUS, prerequisites.AMTOOL):
+            prerequisites.ensure(tool)
     if with_helm:
         gotools.ensure(gotools.HELM)
         gotools.ensure(gotools.COMPOSE)
@@ -39,13 +42,14 @@ def main() -> int:
     setup.add_argument(
         "--helm", action="store_true", help="what the tests of chart and compose file use as well"
     )
+    setup.add_argument("--prometheus", action="store_true", help="what the tests of rules and dashboard use")
     run = commands.add_parser("run", help="run Kafka and Redis until Ctrl-C")
     run.add_argument("--data", type=Path, help="keep their data here (default: a temporary folder)")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.command == "setup":
-            _setup(arguments.chromium, arguments.helm)
+            _setup(arguments.chromium, arguments.helm, arguments.prometheus)
         elif arguments.data:
             _run(arguments.data)
         else:

@@ -1,4 +1,4 @@
-"""What Debian has to provide, Java, Maven, Go and Chromium: found, installed when we may, or asked for."""
+"""What Debian has to provide, from Java to Prometheus' tools: found, installed when we may, or asked for."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ def find_chromium() -> str | None:
 JAVA = Prerequisite(f"Java {OLDEST_JAVA} or newer", "openjdk-17-jre-headless", find_java)
 MAVEN = Prerequisite("Maven", "maven", lambda: shutil.which("mvn"))
 CHROMIUM = Prerequisite("Chromium", "chromium", find_chromium)
+PROMTOOL = Prerequisite("promtool", "prometheus", lambda: shutil.which("promtool"))
+PROMETHEUS = Prerequisite("Prometheus", "prometheus", lambda: shutil.which("prometheus"))
+AMTOOL = Prerequisite("amtool", "prometheus-alertmanager", lambda: shutil.which("amtool"))
 GO = Prerequisite("Go", "golang-go", lambda: shutil.which("go"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.embedded import jars, prerequisites
 from deploy.embedded.errors import EmbeddedError
-from deploy.embedded.prerequisites import CHROMIUM, JAVA, MAVEN, Prerequisite
+from deploy.embedded.prerequisites import AMTOOL, CHROMIUM, JAVA, MAVEN, PROMETHEUS, PROMTOOL, Prerequisite
 
 JAVA_17 = "#!/bin/sh\necho 'openjdk version \"17.0.1\" 2021-10-19' >&2\n"
 JAVA_11 = "#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n"
@@ -47,7 +47,15 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "package"), [(JAVA, "openjdk-17-jre-headless"), (MAVEN, "maven"), (CHROMIUM, "chromium")]
+    ("wanted", "package"),
+    [
+        (JAVA, "openjdk-17-jre-headless"),
+        (MAVEN, "maven"),
+        (CHROMIUM, "chromium"),
+        (PROMTOOL, "prometheus"),
+        (PROMETHEUS, "prometheus"),
+        (AMTOOL, "prometheus-alertmanager"),
+    ],
 )
 @pytest.mark.usefixtures("path")
 def test_what_is_missing_is_asked_for_by_its_debian_package(wanted: Prerequisite, package: str) -> None:
