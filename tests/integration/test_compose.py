@@ -1,0 +1,311 @@
+"""docker-compose.yml, as far as can be seen without a container engine.
+
+The reference reader of the compose specification reads it and checks it by the schema. What it starts is held
+to the programs that are started: their arguments, their settings, their topics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.demo.parts import INPUT
+from deploy.embedded import gotools
+from deploy.embedded import kafka as embedded
+from loadtest import generator
+from twinstream.settings import Settings, load
+from twinstream.spec.load import load as load_spec
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docker-compose.yml"
+LOOPBACK = "127.0.0.1"
+
+Service = dict[str, Any]
+
+
+class RefusedError(Exception):
+    """The reader refused the file; the text is its own."""
+
+
+def read(file: Path = FILE) -> dict[str, Any]:
+    """The file as a container engine would understand it."""
+    done = subprocess.run(
+        [gotools.ensure(gotools.COMPOSE), "--format", "json", file],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RefusedError(done.stderr + done.stdout)
+    model: dict[str, Any] = json.loads(done.stdout)
+    return model
+
+
+def read_with(folder: Path, name: str, value: str) -> dict[str, Service]:
+    """The services where a variable is set. Only its place is looked at: the reader has no environment."""
+    file = folder / FILE.name
+    text, count = re.subn(rf"\$\{{{name}:-[^}}]*\}}", value, FILE.read_text())
+    assert count == 1, f"{name} has one place"
+    file.write_text(text)
+    found: dict[str, Service] = read(file)["services"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Service]:
+    found: dict[str, Service] = read()["services"]
+    return found
+
+
+def words(service: Service) -> list[str]:
+    """The command of a service, word by word."""
+    command = service["command"]
+    return shlex.split(command) if isinstance(command, str) else list(command)
+
+
+def mounts(services: dict[str, Service], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, service in services.items():
+        for mount in service.get("volumes", []):
+            if mount["type"] == kind:
+                yield name, mount
+
+
+def test_it_has_everything_that_a_comparison_needs(services: dict[str, Service]) -> None:
+    compared = {"kafka", "topics", "redis", "twinstream", "reference", "candidate", "generator"}
+    assert set(services) == compared | {"prometheus", "alertmanager"}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("restart: unless-stopped", "restrat: unless-stopped", "restrat"),
+        ("kafka: {condition: service_healthy}", "kafka: {condition: service_well}", "condition"),
+        ("cap_drop: [ALL]", "cap_drop: ALL", "cap_drop"),
+        ("image: redis:7.4.2-bookworm", "image: [redis]", "image"),
+    ],
+)
+def test_a_mistake_in_it_would_be_found(tmp_path: Path, right: str, wrong: str, message: str) -> None:
+    text = FILE.read_text()
+    assert right in text
+    (tmp_path / "docker-compose.yml").write_text(text.replace(right, wrong, 1))
+    with pytest.raises(RefusedError, match=message):
+        read(tmp_path / "docker-compose.yml")
+
+
+def test_every_image_is_pinned_to_an_exact_version(services: dict[str, Service]) -> None:
+    for service in services.values():
+        assert re.fullmatch(r"[a-z-]+(/[a-z-]+)?:v?\d+\.\d+\.\d+(-[a-z]+)?", service["image"]), service[
+            "image"
+        ]
+
+
+def test_what_is_built_has_its_dockerfile(services: dict[str, Service]) -> None:
+    built = {service["image"]: service["build"] for service in services.values() if "build" in service}
+    assert len(built) == 2
+    for build in built.values():
+        assert Path(build["context"], build["dockerfile"]).is_file()
+        assert Path(build["context"]) == ROOT
+
+
+def test_every_mounted_path_is_in_the_repository_and_cannot_be_written(services: dict[str, Service]) -> None:
+    found = list(mounts(services, "bind"))
+    assert found
+    for name, mount in found:
+        known = subprocess.run(
+            ["git", "ls-files", mount["source"]], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert known.stdout, f"{name} mounts {mount['source']}, which is not in the repository"
+        assert mount["read_only"], f"{name} could write to {mount['source']}"
+
+
+def test_data_are_in_named_volumes_and_each_is_used(services: dict[str, Service]) -> None:
+    declared = set(read()["volumes"])
+    assert {mount["source"] for _, mount in mounts(services, "volume")} == declared
+
+
+def test_a_service_waits_for_what_is_well_or_has_ended_well(services: dict[str, Service]) -> None:
+    for service in services.values():
+        for other, how in service.get("depends_on", {}).items():
+            assert how["condition"] in {"service_healthy", "service_completed_successfully"}
+            if how["condition"] == "service_healthy":
+                assert watched(services[other]), f"{other} has no health check"
+
+
+def test_what_runs_for_long_has_a_health_check(services: dict[str, Service]) -> None:
+    unwatched = {name for name, service in services.items() if not watched(service)}
+    assert unwatched == {"topics", "generator"}
+
+
+def watched(service: Service) -> bool:
+    """Whether a service has a health check: its own, or that of the image which is built here."""
+    if "healthcheck" in service:
+        return not service["healthcheck"].get("disable", False)
+    build = service.get("build")
+    return build is not None and "HEALTHCHECK" in Path(build["context"], build["dockerfile"]).read_text()
+
+
+def test_a_container_gets_no_rights_and_ends_with_the_others(services: dict[str, Service]) -> None:
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert not service.get("privileged"), name
+        assert service.get("user") != "0", name
+
+
+def test_nothing_listens_beyond_the_machine(services: dict[str, Service]) -> None:
+    for name, service in services.items():
+        assert service["network_mode"] == "host", name  # so that loopback is the machine's
+        assert "ports" not in service, name
+        text = json.dumps([service.get("command"), service.get("environment")])
+        assert "0.0.0.0" not in text, name
+        assert not re.search(r"//:\d|\[::\]|[\" =]:\d{4}", text), name
+
+
+def test_no_secret_stands_in_it() -> None:
+    assert not re.search(r"(?i)password|secret|token|api_?key", FILE.read_text())
+
+
+def test_redis_keeps_what_it_is_given(services: dict[str, Service]) -> None:
+    command = " ".join(words(services["redis"]))
+    assert "--maxmemory-policy noeviction" in command
+    assert "--appendonly yes" in command
+
+
+def test_kafka_is_configured_as_the_broker_that_the_tests_run(services: dict[str, Service]) -> None:
+    given = {
+        name.removeprefix("KAFKA_").lower().replace("_", "."): str(value)
+        for name, value in services["kafka"]["environment"].items()
+    }
+    tested = dict(
+        line.split("=", 1) for line in embedded._PROPERTIES.splitlines() if not line.startswith("#")
+    )
+    own = {name for name, value in tested.items() if "{" in value}
+    assert set(given) <= set(tested) | {"heap.opts"}
+    assert {name: given[name] for name in given if name not in own | {"heap.opts"}}.items() <= tested.items()
+    assert given["heap.opts"] == f"-Xmx{embedded._HEAP}"
+    assert given["advertised.listeners"] in given["listeners"]
+
+
+def test_the_service_accepts_its_settings_and_comparison_files(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = services["twinstream"]
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, value)
+    assert load({}, None) == Settings(
+        brokers=f"{LOOPBACK}:9092", redis=f"redis://{LOOPBACK}:6379/0", bind=f"{LOOPBACK}:8080"
+    )
+    assert sorted(spec.name for spec in comparisons(service)) == ["ads-counts", "ads-views"]
+
+
+def comparisons(service: Service) -> list[Any]:
+    """The comparison files of the service, read from where they are mounted from."""
+    (mount,) = service["volumes"]
+    serve, *paths = words(service)
+    assert serve == "serve"
+    return [load_spec(path.replace(mount["target"], mount["source"])) for path in paths]
+
+
+def job(service: Service, monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
+    """The arguments of a job, as it reads them."""
+    monkeypatch.syspath_prepend(ROOT / "deploy" / "pipelines")
+    script, *arguments = words(service)
+    if Path(script).stem == "candidate":
+        return importlib.import_module("candidate").arguments().parse_args(arguments)
+    return importlib.import_module("ads_job").arguments("").parse_args(arguments)
+
+
+def test_the_topics_are_those_that_are_written_and_compared(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [job(services[version], monkeypatch) for version in ("reference", "candidate")]
+    written = {topic for options in jobs for topic in (options.views_topic, options.counts_topic)}
+    specs = comparisons(services["twinstream"])
+    compared = {version.topic for spec in specs for version in (spec.reference, spec.candidate)}
+    (script,) = words(services["topics"])
+    created = set(script.split(" in ", 1)[1].split(";")[0].split())
+    assert written == compared
+    assert created == written | {INPUT}
+    assert {options.input for options in jobs} == {INPUT}
+
+
+def test_each_version_has_a_checkpoint_of_its_own(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volumes = {name: mount["source"] for name, mount in mounts(services, "volume")}
+    assert volumes["reference"] != volumes["candidate"]
+    for version in ("reference", "candidate"):
+        (mount,) = services[version]["volumes"]
+        assert job(services[version], monkeypatch).checkpoint == mount["target"]
+
+
+def test_a_bug_can_be_given_to_the_candidate(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = read_with(tmp_path, "CANDIDATE", "--fault drop")["candidate"]
+    assert job(given, monkeypatch).fault == "drop"
+    assert job(services["candidate"], monkeypatch).fault is None
+
+
+def test_the_generator_writes_the_input(services: dict[str, Service], tmp_path: Path) -> None:
+    options = generator.arguments(words(services["generator"]))
+    assert (options.brokers, options.topic, options.rate) == (f"{LOOPBACK}:9092", INPUT, 500)
+    slower = read_with(tmp_path, "RATE", "20")["generator"]
+    assert generator.arguments(words(slower)).rate == 20
+
+
+def test_a_pipeline_may_finish_its_batch_before_it_is_killed(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "deploy" / "pipelines")
+    longest = importlib.import_module("ads_job").HOOK_SECONDS
+    for version in ("reference", "candidate"):
+        assert float(services[version]["stop_grace_period"].removesuffix("s")) > longest
+
+
+def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
+    services: dict[str, Service],
+) -> None:
+    (mount,) = (mount for name, mount in mounts(services, "bind") if name == "prometheus")
+    config = yaml.safe_load(Path(mount["source"], "prometheus.yml").read_text())
+    assert all(list(Path(mount["source"]).glob(pattern)) for pattern in config["rule_files"])
+    listening = {
+        "twinstream": services["twinstream"]["environment"]["TWINSTREAM_BIND"],
+        "alertmanager": option(services["alertmanager"], "--web.listen-address"),
+    }
+    known = {name for name, _ in (entry.split(":") for entry in services["prometheus"]["extra_hosts"])}
+    for name, port in (target.split(":") for target in targets(config)):
+        assert name in known
+        assert listening[name] == f"{LOOPBACK}:{port}"
+
+
+def targets(config: dict[str, Any]) -> list[str]:
+    """All addresses that a configuration of Prometheus names."""
+    jobs = [*config["scrape_configs"], *config["alerting"]["alertmanagers"]]
+    return [target for job in jobs for group in job["static_configs"] for target in group["targets"]]
+
+
+def option(service: Service, name: str) -> str:
+    (value,) = (word.removeprefix(f"{name}=") for word in words(service) if word.startswith(f"{name}="))
+    return value
+
+
+def test_a_program_that_is_started_is_in_its_image(services: dict[str, Service]) -> None:
+    image = (ROOT / "deploy" / "docker" / "pipelines.Dockerfile").read_text()
+    assert "deploy/pipelines/*.py /opt/pipelines/" in image
+    for version in ("reference", "candidate"):
+        script = words(services[version])[0]
+        assert (ROOT / "deploy" / "pipelines" / Path(script).name).is_file()
+        assert Path(script).parent == Path("/opt/pipelines")
