@@ -24,6 +24,7 @@ from prometheus_client import CollectorRegistry
 from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import StatusCollector, exposition
+from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.api.app import create_app
@@ -216,7 +217,8 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
         board.expect(_expectation(spec, settings.shards))
     registry = CollectorRegistry()
     registry.register(StatusCollector(board.views, installed_version("twinstream")))
-    app = create_app(board, exposition(registry))
+    measure_process(registry)
+    app = create_app(board, exposition(registry), traffic=HttpMeter(registry))
     server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
     matchers = [
         MatcherProcess(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import yaml
 
 from deploy.embedded import prerequisites
-from deploy.embedded.prerequisites import Prerequisite
+from tests.support.tools import run
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
@@ -30,15 +29,6 @@ def rules() -> list[dict[str, Any]]:
 
 
 ALERTS = [rule for rule in rules() if "alert" in rule]
-
-
-def run(tool: Prerequisite, *arguments: str) -> str:
-    """What a tool says; it must end well."""
-    done = subprocess.run(
-        [prerequisites.ensure(tool), *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def slug(heading: str) -> str:

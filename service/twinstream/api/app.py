@@ -17,6 +17,7 @@ from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
 from twinstream.api.operations import Metrics, operations_router
 from twinstream.api.security import SecurityHeaders
+from twinstream.api.traffic import Counted, Traffic, announce
 
 TICK_SECONDS = 1.0
 
@@ -25,17 +26,25 @@ DESCRIPTION = """Whether two versions of a streaming pipeline, run side by side,
 Times are UTC. A list is `{"items": […], "next": cursor or null}`. Errors are RFC 9457 problem documents."""
 
 
-def create_app(board: Board, metrics: Metrics, *, tick_seconds: float = TICK_SECONDS) -> FastAPI:
+def create_app(
+    board: Board,
+    metrics: Metrics,
+    *,
+    traffic: Traffic | None = None,
+    tick_seconds: float = TICK_SECONDS,
+) -> FastAPI:
     """The application over `board`.
 
     Args:
         board: fed by the caller, from the thread of the event loop that serves the application.
         metrics: called for each scrape; returns the exposition and its content type.
+        traffic: told of each request that is answered; by default nobody is.
         tick_seconds: how often silent matchers are looked for.
 
     A server that is to stop calls ``board.close()`` first: else it waits for the open event streams.
     """
     version = package_version()
+    counting = [Middleware(Counted, traffic=traffic)] if traffic is not None else []
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -54,13 +63,15 @@ def create_app(board: Board, metrics: Metrics, *, tick_seconds: float = TICK_SEC
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        middleware=[Middleware(SecurityHeaders)],
+        middleware=[*counting, Middleware(SecurityHeaders)],
     )
     problems.install(app)
     app.include_router(comparisons_router(board))
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version))
     pages.install(app)
+    if traffic is not None:
+        announce(app, traffic)
     return app
 
 

@@ -1,0 +1,94 @@
+"""Counts requests, by the template of their route: what is asked for never becomes a label.
+
+A request counts when its answer begins, so an event stream, which stays open, counts at once. What matches no
+route, whatever its path, is ``other``; so is a method that HTTP does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import Protocol
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OTHER = "other"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+STATIC = "/static"
+"""All files of the page together: how often each is fetched says nothing."""
+
+
+class Traffic(Protocol):
+    """What is told of requests; all from the thread of the event loop."""
+
+    def expect(self, route: str, method: str, code: int) -> None:
+        """Have a series at 0 for what may be answered."""
+        ...
+
+    def answered(self, route: str, method: str, code: int, seconds: float) -> None:
+        """A request was answered, or its answer has begun, after so many seconds."""
+        ...
+
+
+class Counted:
+    """An ASGI middleware that tells `traffic` of each answer; the outermost sees what others refuse, too."""
+
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        self._app, self._traffic = app, traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, told = monotonic(), False
+
+        def tell(code: int) -> None:
+            nonlocal told
+            if not told:
+                told = True
+                self._traffic.answered(_route(scope), _method(scope), code, monotonic() - began)
+
+        async def send_and_tell(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                tell(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_tell)
+        except Exception:
+            tell(500)  # the answer is made further out, of the exception
+            raise
+
+
+def announce(app: FastAPI, traffic: Traffic) -> None:
+    """Have a series at 0 for each answer that the routes of a complete application declare, and for a 500."""
+    for route, method, code in _declared(app):
+        traffic.expect(route, method, code)
+    traffic.expect(OTHER, "GET", 404)
+
+
+def _declared(app: FastAPI) -> Iterator[tuple[str, str, int]]:
+    pages = [route.path for route in app.routes if isinstance(route, APIRoute)]
+    for path in (*pages, STATIC, app.openapi_url or STATIC):
+        yield from ((path, "GET", code) for code in (200, 500))
+    for path, operations in app.openapi()["paths"].items():
+        for method, operation in operations.items():
+            codes = {int(code) for code in operation["responses"] if code.isdecimal()}
+            yield from ((path, method.upper(), code) for code in sorted(codes | {500}))
+
+
+def _route(scope: Scope) -> str:
+    path = getattr(scope.get("route"), "path", None)
+    if path is not None:
+        return str(path)
+    if scope.get("endpoint") is None:
+        return OTHER
+    openapi_url = scope["app"].openapi_url
+    return str(openapi_url) if scope["path"] == openapi_url else STATIC
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in METHODS else OTHER
