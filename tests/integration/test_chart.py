@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -15,7 +16,7 @@ import pytest
 import yaml
 
 from deploy.embedded import gotools
-from tests.support.helm import CHART, NEEDED, RefusedError, Values, container, helm, one, pod, render
+from tests.support.helm import CHART, NEEDED, NEWEST, RefusedError, Values, container, helm, one, pod, render
 
 ROOT = CHART.parents[1]
 OLDEST = "1.27"
@@ -266,6 +267,18 @@ def test_a_value_without_a_schema_would_be_found(tmp_path: Path) -> None:
         file.write("forgotten: 1\n")
     with pytest.raises(RefusedError, match="additional properties 'forgotten' not allowed"):
         helm("lint", "--strict", str(chart), values=NEEDED)
+
+
+def test_the_command_in_the_docs_renders(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "install.md").read_text()
+    command = shlex.split(text[text.index("helm install") :].split("\nkubectl", 1)[0].replace("\\\n", " "))
+    assert command[:4] == ["helm", "install", "ads", "helm/twinstream"]
+    spec = tmp_path / "ads.yaml"
+    spec.write_text("version: 1\n")
+    options = [word.replace("=ads.yaml", f"={spec}") for word in command[4:]]
+    told = helm("template", "ads", str(CHART), "--kube-version", NEWEST, *options)
+    assert "name: ads-twinstream\n" in told
+    assert 'value: "kafka-0:9092,kafka-1:9092"' in told
 
 
 NOTES = """\
