@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from twinstream.core.events import Side
 from twinstream.spec.marks import Headers
+from twinstream.spec.topics import Topic as ControlTopic
 from twinstream.status import Publication
 
 Positions = Mapping[Side, Mapping[int, int]]
@@ -92,6 +93,12 @@ class Seen(NamedTuple):
     topics: Mapping[Side, Topic | None]
 
 
+class Control(NamedTuple):
+    """The control topic as Kafka describes it, None for one that is not there."""
+
+    topic: ControlTopic | None
+
+
 class Mark(NamedTuple):
     """What a consumer group remembers of a partition: the next offset to read, and a note."""
 
@@ -106,8 +113,9 @@ Marks = Mapping[Side, Mapping[int, Mark]]
 class Source(Protocol):
     """Both topics, and that of control records. One thread calls it, and it never blocks longer than asked.
 
-    A control topic has one partition. One that is not there yet is read when it is there. Control records are
-    cumulative, so those that are gone are no gap: reading goes on at the first that is there.
+    A control topic has one partition; of more the first one is read. One that is not there yet is read when
+    it is there. Control records are cumulative, so those that are gone are no gap: reading goes on at the
+    first that is there.
     """
 
     def topics(self) -> Mapping[Side, Topic]:
@@ -138,6 +146,13 @@ class Source(Protocol):
         """Have the topics looked at soon, and wait for nothing: the number of a look that begins only now.
 
         Where it does not come to that, a look of a higher number will do.
+        """
+        ...
+
+    def control(self) -> Control | None:
+        """The control topic as of the last time that the topics were asked for; it asks nobody.
+
+        None where there is none to read, or it is not known how it is.
         """
         ...
 

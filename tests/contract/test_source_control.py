@@ -10,11 +10,13 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
+from tests.support.topics import KafkaTopics
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka import KafkaSource
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.ports import Said, Source
+from twinstream.ports import Control, Said, Source
+from twinstream.spec.topics import Topic
 
 Saying = tuple[Source, Callable[[bytes | None], None]]
 """A source with a control topic, and who writes to that."""
@@ -112,6 +114,8 @@ def test_a_source_without_a_control_topic_says_nothing(kafka: Kafka, topic: Make
     source = _source(kafka, topic, None)
     source.follow(None)
     assert list(source.said()) == []
+    source.topics()
+    assert source.control() is None
     source.close()
 
 
@@ -126,6 +130,47 @@ def test_a_control_topic_that_comes_later_is_read(kafka: Kafka, topic: MakeTopic
     _say(kafka, control, b"0")
     assert _heard(source, 1) == [Said(0, b"0")]
     source.close()
+
+
+@pytest.mark.requires_kafka
+def test_how_the_control_topic_is_shows_with_every_look_at_the_topics(kafka: Kafka, topic: MakeTopic) -> None:
+    names = {side: topic() for side in Side}
+    control = f"{names[Side.LEFT]}.control"
+    source = KafkaSource(kafka.brokers, "contract", names, {}, control=control, look_seconds=600)
+    assert source.control() is None
+    source.assign({side: described.first for side, described in source.topics().items()})
+    assert source.control() == Control(None)
+    source.follow(None)
+    topics = KafkaTopics(kafka.brokers, {Side.LEFT: control})
+
+    def shows(wanted: Control) -> None:
+        def looked() -> bool:
+            source.look()
+            return source.control() == wanted
+
+        eventually(looked, what=f"{wanted} is seen")
+
+    topics.create_anew(Side.LEFT)
+    shows(Control(Topic(1, "delete")))
+    topics.add_partition(Side.LEFT)
+    shows(Control(Topic(2, "delete")))
+    topics.delete(Side.LEFT)
+    shows(Control(None))
+    topics.create_anew(Side.LEFT)
+    shows(Control(Topic(1, "delete")))
+    _say(kafka, control, b"0")
+    assert _heard(source, 1) == [Said(0, b"0")]
+    topics.set_cleanup_policy(Side.LEFT, "compact")
+    source.topics()
+    assert source.control() == Control(Topic(1, "compact"))
+    source.close()
+
+
+def test_in_memory_the_control_topic_is_what_it_is_said_to_be() -> None:
+    source = MemorySource()
+    assert source.control() == Control(Topic(1, "delete"))
+    source.control_topic = None
+    assert source.control() == Control(None)
 
 
 @pytest.mark.requires_kafka

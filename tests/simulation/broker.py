@@ -8,7 +8,7 @@ from tests.simulation.inputs import Input, Row
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Marks, Positions, Seen, Topic
+from twinstream.ports import Batch, Control, Gap, Marks, Positions, Seen, Topic
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
@@ -143,6 +143,10 @@ class SimulatedSource:
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Read one more partition."""
         self._next[side][partition] = offset
+
+    def control(self) -> Control | None:
+        """There is no control topic."""
+        return None
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""

@@ -12,6 +12,7 @@ from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.runtime.worker import Worker
 from twinstream.spec.marks import InputPosition
+from twinstream.spec.topics import Topic
 from twinstream.status import ComparisonStatus, Frontier
 
 LEFT, RIGHT = Side
@@ -116,6 +117,71 @@ def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_h
     assert reason.startswith("the newest record of test.control, at offset 0, cannot be used: no control")
     assert (status.hole_count, status.health.status) == (0, "degraded")
     bench.say("1", 0, consumed=1)
+    assert bench.settled(worker).health.status == "ok"
+
+
+MISSING = "topic test.control: there is no such topic"
+
+
+def test_a_control_topic_that_is_missing_is_named_at_the_start_and_holds_nothing_else_up(
+    bench: Clocked,
+) -> None:
+    bench.source.control_topic = None
+    worker = bench.started()
+    bench.write_both(("a", 1))
+    status = bench.settled(worker)
+    assert (status.health.status, status.health.reasons, status.matched) == ("degraded", [MISSING], 1)
+    bench.source.control_topic = Topic(1, "delete")
+    assert bench.settled(worker).health.status == "ok"
+
+
+def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench: Clocked) -> None:
+    worker = bench.started()
+    assert bench.settled(worker).health.status == "ok"
+    bench.source.control_topic = None
+    assert bench.settled(worker).health.reasons == [MISSING]
+    bench.source.control_topic = Topic(1, "delete")
+    assert bench.settled(worker).health.reasons == []
+
+
+def test_a_comparison_that_needs_no_control_topic_does_not_miss_it() -> None:
+    bench = Clocked(spec=TIMED)
+    bench.source.control_topic = None
+    assert bench.settled(bench.started()).health.status == "ok"
+
+
+UNRELIABLE = [
+    (Topic(3, "delete"), "test.control has 3 partitions, and only one would be read: use a"),
+    (Topic(1, "compact"), "test.control has cleanup.policy compact: compaction removes control records that"),
+]
+
+
+@pytest.mark.parametrize(("topic", "said"), UNRELIABLE)
+def test_a_comparison_does_not_begin_on_a_control_topic_that_cannot_be_relied_on(
+    bench: Clocked, topic: Topic, said: str
+) -> None:
+    bench.source.control_topic = topic
+    worker = bench.worker()
+    assert not worker.start()
+    status = bench.status()
+    assert (status.verdict, status.health.status) == ("PENDING", "degraded")
+    assert said in status.reason
+    bench.source.control_topic = Topic(1, None)
+    assert worker.start()
+
+
+@pytest.mark.parametrize(("topic", "said"), UNRELIABLE)
+def test_a_control_topic_that_becomes_unreliable_degrades_health_until_it_is_put_right(
+    bench: Clocked, topic: Topic, said: str
+) -> None:
+    worker = bench.started()
+    bench.source.control_topic = topic
+    (reason,) = bench.settled(worker).health.reasons
+    assert reason.startswith(said)
+    worker.stop()
+    worker = bench.started()
+    assert bench.settled(worker).health.reasons == [reason]
+    bench.source.control_topic = Topic(1, "delete")
     assert bench.settled(worker).health.status == "ok"
 
 

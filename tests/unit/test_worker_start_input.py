@@ -13,6 +13,7 @@ from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.runtime.worker import Worker
 from twinstream.spec.marks import InputPosition
+from twinstream.spec.topics import Topic
 from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side
@@ -96,6 +97,16 @@ def refused(bench: Pipelines) -> ComparisonStatus:
 def before(status: ComparisonStatus) -> tuple[int, int]:
     """How many events of each side lay before the start."""
     return status.accounts.reference.before_start, status.accounts.candidate.before_start
+
+
+def test_without_a_control_topic_there_is_no_start_and_it_is_named(bench: Pipelines) -> None:
+    bench.source.control_topic = None
+    assert refused(bench).health.reasons == [
+        "no safe start yet: topic test.control: there is no such topic",
+    ]
+    bench.source.control_topic = Topic(2, "delete")
+    (reason,) = refused(bench).health.reasons
+    assert reason.startswith("test.control has 2 partitions")
 
 
 def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_the_first_common_input_on(

@@ -29,7 +29,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Mark, Marks, Positions, Said, Seen, Topic
+from twinstream.ports import Batch, Control, Gap, Mark, Marks, Positions, Said, Seen, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
@@ -106,7 +106,7 @@ class KafkaSource:
         self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
         self._control = None if control is None else _ControlReader(control, config)
         self._names, self._read_from = dict(topics), read_from
-        self._admin = TopicsAdmin(self._names, brokers, properties)
+        self._admin = TopicsAdmin(self._names, brokers, properties, control)
         self._watch = Watch(self._admin.look, self._admin.is_as, look_seconds)
 
     def topics(self) -> Mapping[Side, Topic]:
@@ -145,6 +145,10 @@ class KafkaSource:
     def look(self) -> int:
         """Have the topics looked at soon; the number of a look that begins only now."""
         return self._watch.look()
+
+    def control(self) -> Control | None:
+        """The control topic as of the last time that the topics were asked for."""
+        return self._admin.control
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""

@@ -1,4 +1,4 @@
-"""What Kafka says of two topics, asked for once in a while by a thread of its own.
+"""What Kafka says of both topics and of that of control records, asked for now and then by a thread.
 
 The hot path sees records only. That a topic was deleted and created anew, has more partitions or is compacted
 now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
@@ -25,7 +25,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Seen, Topic
+from twinstream.ports import Control, Seen, Topic
+from twinstream.spec.topics import Topic as ControlTopic
 
 LOOK_SECONDS = 10.0
 """Between whole looks, which see also how a topic is cleaned."""
@@ -45,12 +46,21 @@ Look = Mapping[Side, Topic | None]
 
 
 class TopicsAdmin:
-    """Asks Kafka for both topics. It connects with the first question."""
+    """Asks Kafka for both topics, and how a control topic is. It connects with the first question.
+
+    `control` is how the control topic was when it was asked last; None where there is none, or Kafka does not
+    tell.
+    """
 
     def __init__(
-        self, topics: Mapping[Side, str], brokers: str, properties: Mapping[str, str | int | bool]
+        self,
+        topics: Mapping[Side, str],
+        brokers: str,
+        properties: Mapping[str, str | int | bool],
+        control: str | None = None,
     ) -> None:
-        self._topics = topics
+        self._topics, self._control = topics, control
+        self.control: Control | None = None
         # The client writes to standard error on its own; what matters is in the exceptions.
         self._config: dict[str, str | int | float | bool] = {
             "log_level": 0,
@@ -62,12 +72,13 @@ class TopicsAdmin:
     def look(self) -> Look:
         """Both topics as they are, None for one that is not there. Raises SourceError."""
         client, described = self._connected(), self._described()
+        self.control = self._found_control(client, described)
         return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
 
     def is_as(self, look: Look) -> bool:
-        """Whether both topics are those of a look, with its partitions. Raises SourceError."""
+        """Whether all topics are those of a look, with its partitions. Raises SourceError."""
         described = self._described()
-        return all(
+        return self._control_is_as_before(described) and all(
             topic is not None
             and (found := self._found(name, described[name])) is not None
             and str(found.topic_id) == topic.id
@@ -76,7 +87,7 @@ class TopicsAdmin:
         )
 
     def _described(self) -> dict[str, Future[Any]]:
-        names = TopicCollection(list(self._topics.values()))
+        names = TopicCollection([*self._topics.values(), *filter(None, [self._control])])
         return self._connected().describe_topics(names, request_timeout=TIMEOUT_SECONDS)
 
     def offsets_at(self, side: Side, topic: Topic, timestamp_ms: int) -> dict[int, int]:
@@ -114,6 +125,27 @@ class TopicsAdmin:
             if error.args[0].code() in _ABSENT:
                 return None
             raise self._silent(name, error) from None
+
+    def _found_control(self, client: AdminClient, described: Mapping[str, Future[Any]]) -> Control | None:
+        if self._control is None:
+            return None
+        try:
+            topic = self._found(self._control, described[self._control])
+        except SourceError:
+            return None  # Nothing that is compared depends on whether this one may be asked for.
+        if topic is None:
+            return Control(None)
+        return Control(ControlTopic(len(topic.partitions), _policy(client, self._control)))
+
+    def _control_is_as_before(self, described: Mapping[str, Future[Any]]) -> bool:
+        if self._control is None or self.control is None:
+            return True
+        try:
+            topic = self._found(self._control, described[self._control])
+        except SourceError:
+            return True
+        before = self.control.topic
+        return (topic and len(topic.partitions)) == (before and before.partitions)
 
     def _topic(self, client: AdminClient, name: str, described: Future[Any]) -> Topic | None:
         topic = self._found(name, described)

@@ -8,8 +8,21 @@ from datetime import UTC, datetime
 
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
-from twinstream.ports import Batch, Checkpoint, Gap, Layout, Marks, Positions, Said, Seen, Stored, Topic
+from twinstream.ports import (
+    Batch,
+    Checkpoint,
+    Control,
+    Gap,
+    Layout,
+    Marks,
+    Positions,
+    Said,
+    Seen,
+    Stored,
+    Topic,
+)
 from twinstream.spec.marks import Headers
+from twinstream.spec.topics import Topic as ControlTopic
 from twinstream.status import Publication
 
 Row = tuple[bytes | None, int, Headers]
@@ -21,7 +34,8 @@ class MemorySource:
 
     While `down` is a sentence, reading fails as it does without a broker; while `looks` is False, no look at
     the topics comes to an end. What happens to a topic in Kafka can be done to these: `retain`, `cut_off`,
-    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`.
+    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`. `control_topic` is that of
+    control records, None while it is not there.
     """
 
     def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
@@ -34,6 +48,7 @@ class MemorySource:
         self._seen = Seen(0, {})
         self.looks = True
         self._control: list[bytes | None] = []
+        self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
         self._next_said: int | None = None
         self.down: str | None = None
         self.read_from_ms: int | None = None
@@ -131,6 +146,10 @@ class MemorySource:
         self._asked += 1
         return self._asked
 
+    def control(self) -> Control | None:
+        """The control topic as it is now."""
+        return Control(self.control_topic)
+
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""
         self._next = {side: dict(positions[side]) for side in Side}
@@ -175,7 +194,8 @@ class MemorySource:
 
     def heard_all(self) -> bool:
         """Whether all records of the control topic were said."""
-        return self._next_said is not None and self._next_said >= len(self._control)
+        there = self.control_topic is not None
+        return there and self._next_said is not None and self._next_said >= len(self._control)
 
     def ends(self) -> Positions:
         """The end of each partition."""

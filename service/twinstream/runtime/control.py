@@ -1,4 +1,4 @@
-"""What the versions say on the control topic, read and handed on.
+"""What the versions say on the control topic, read and handed on; and whether it is fit to be read.
 
 Records of other versions are passed over: several comparisons may share a topic. One that cannot be read is
 no hole, since the next of its version says all that it said. So it is a trouble as long as it is the newest.
@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from twinstream.core.events import Side
 from twinstream.core.progress import Finished, InputPartition
 from twinstream.errors import DecodeError
-from twinstream.ports import Said
+from twinstream.ports import Control, Said
 from twinstream.spec.control import ControlRecord, Offsets, control_record
 from twinstream.spec.model import Spec
+from twinstream.spec.topics import control_refusal
 
 
 class ControlDesk:
@@ -45,6 +46,20 @@ class ControlDesk:
             side = self._side_of.get(record.version)
             if side is not None:
                 self._hear(side, finished(record, self._topics[side]))
+
+
+def missing(spec: Spec, control: Control | None) -> str | None:
+    """That the control topic on which something depends is not there, if so, as a sentence."""
+    if spec.followed is None or control is None or control.topic is not None:
+        return None
+    return f"topic {spec.followed}: there is no such topic"
+
+
+def unreliable(spec: Spec, control: Control | None) -> str | None:
+    """Why what is said on the control topic cannot be relied on, as a sentence, if so."""
+    if spec.followed is None or control is None or control.topic is None:
+        return None
+    return control_refusal(spec.followed, control.topic)
 
 
 def finished(record: ControlRecord, topic: str) -> Finished:

@@ -24,7 +24,7 @@ from twinstream.core.progress import Finished
 from twinstream.core.sharding import Way
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
-from twinstream.runtime.control import ControlDesk
+from twinstream.runtime.control import ControlDesk, missing, unreliable
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.looks import Looks
 from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
@@ -92,7 +92,7 @@ class Course:
         `head` is that of what was saved, if anything was: then all that is settled.
         """
         positions: Positions = {side: topic.first for side, topic in topics.items()}
-        refusal = self.topics.refusal(topics)
+        refusal = self._unfit(topics)
         try:
             if self._opening is not None and head is None:
                 positions = self._opening.positions(topics)
@@ -107,6 +107,10 @@ class Course:
         self._starts = {side: self._own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
         self.topics.begin(topics)
+
+    def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
+        """Why these topics cannot be compared at all."""
+        return self.topics.refusal(topics) or unreliable(self._spec, self._source.control())
 
     def _hand_over(self, opening: Opening) -> None:
         """The start at the input is found, and what was heard by then is known."""
@@ -141,7 +145,7 @@ class Course:
             return
         if self.way is None and not self._shard.whole:
             return
-        self.refusal = self.topics.refusal(topics)
+        self.refusal = self._unfit(topics)
         self._starts, holes = resumed(past, topics)
         self._starts = {side: self._own(self._starts[side]) for side in Side}
         if self._opening is not None:
@@ -209,6 +213,12 @@ class Course:
         return self.refusal
 
     # -- on the way ----------------------------------------------------------------------------------------
+
+    def troubles(self) -> list[str]:
+        """What is wrong with the topics themselves, and with what is said on the control topic."""
+        control = self._source.control()
+        found = (self.control.trouble, missing(self._spec, control), unreliable(self._spec, control))
+        return [*filter(None, found), *self.topics.missing]
 
     def _note_said(self, side: Side, fact: Finished) -> None:
         self.comparison.note_finished(side, fact)

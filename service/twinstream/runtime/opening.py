@@ -14,7 +14,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.input_cut import InputCut
 from twinstream.ports import Positions, Source, Topic
-from twinstream.runtime.control import ControlDesk
+from twinstream.runtime.control import ControlDesk, missing
 from twinstream.runtime.start import Unsafe, bounded
 from twinstream.spec.model import Spec
 
@@ -45,7 +45,10 @@ class Opening:
             # The ends of topics that grow would never be reached: those of the first look count.
             bound = self._bound = self._bound or self._source.bound()
         if not self._source.heard_all():
-            raise Unsafe(f"no safe start yet: {self._spec.control} is not there, or not read to its end")
+            why = (
+                missing(self._spec, self._source.control()) or f"{self._spec.control} is not read to its end"
+            )
+            raise Unsafe(f"no safe start yet: {why}")
         ends = {side: topic.ends for side, topic in topics.items()}
         found = self._sayings.open(bounded(topics, bound), ends)
         if isinstance(found, str):

@@ -392,7 +392,7 @@ class Worker:
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._lacking.values())
-            troubles = (*away.values(), self._course.control.trouble, *lacking, *self._course.topics.missing)
+            troubles = (*away.values(), *lacking, *self._course.troubles())
             stalled = self._stalled()
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]

@@ -14,7 +14,22 @@ class Topic(NamedTuple):
     """A topic as Kafka describes it."""
 
     partitions: int
-    cleanup_policy: str
+    cleanup_policy: str | None
+
+
+def control_refusal(name: str, topic: Topic) -> str | None:
+    """Why what is said on this topic could not be relied on; a policy that is not known is no reason."""
+    if topic.partitions > 1:
+        return (
+            f"{name} has {topic.partitions} partitions, and only one would be read: "
+            "use a control topic of one"
+        )
+    if "compact" in (topic.cleanup_policy or ""):
+        return (
+            f"{name} has cleanup.policy {topic.cleanup_policy}: compaction removes control records that are "
+            "to be read; use a control topic without it"
+        )
+    return None
 
 
 def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
@@ -25,7 +40,7 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
         if topic is None:
             yield Note(key, f"there is no topic {version.topic}")
             continue
-        if "compact" in topic.cleanup_policy:
+        if "compact" in (topic.cleanup_policy or ""):
             yield Note(
                 key,
                 f"{version.topic} has cleanup.policy {topic.cleanup_policy}: compaction removes records that "
@@ -36,10 +51,10 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
                 yield Note(place, f"{version.topic} has {topic.partitions} partitions: {why}")
 
     control = topics.get(spec.followed) if spec.followed is not None else None
-    if control is not None and control.partitions > 1:
-        yield Note(
-            "control", f"{spec.followed} has {control.partitions} partitions, and only one would be read"
-        )
+    if spec.followed is not None and control is not None:
+        refusal = control_refusal(spec.followed, control)
+        if refusal is not None:
+            yield Note("control", refusal)
 
 
 def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:

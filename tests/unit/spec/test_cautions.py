@@ -180,7 +180,16 @@ def test_the_control_topic_has_one_partition_and_may_come_later() -> None:
     clocked = spec(**VERSIONS, overdue={"clock": "input"})
     both = {"r": Topic(1, "delete"), "c": Topic(1, "delete")}
     (note,) = refusals(clocked, {**both, "said": Topic(3, "delete")})
-    assert note == ("control", "said has 3 partitions, and only one would be read")
+    assert note == (
+        "control",
+        "said has 3 partitions, and only one would be read: use a control topic of one",
+    )
+    (note,) = refusals(clocked, {**both, "said": Topic(1, "compact,delete")})
+    assert note.text == (
+        "said has cleanup.policy compact,delete: compaction removes control records that are to be read; "
+        "use a control topic without it"
+    )
+    assert list(refusals(clocked, {**both, "said": Topic(1, None)})) == []
     assert list(refusals(clocked, {**both, "said": None})) == []
     (hint,) = hints(clocked, {**both, "said": None})
     assert hint == ("control", "there is no topic said yet; until there is, nothing is overdue")
