@@ -216,6 +216,27 @@ def test_a_flood_of_divergences_keeps_the_newest() -> None:
     assert [report.id for report in log.page(10).items] == ["9", "8", "7"]
 
 
+def test_large_divergences_are_bounded_in_bytes_and_the_newest_stay() -> None:
+    size = len(divergence("0").model_dump_json())
+    log = DivergenceLog(kept_bytes=3 * size)
+    for number in range(10):
+        log.upsert(divergence(str(number)))
+        log.upsert(divergence(str(number)))
+    assert [report.id for report in log.page(10).items] == ["9", "8", "7"]
+    assert log.withdraw("9")
+    log.upsert(divergence("a"))
+    assert [report.id for report in log.page(10).items] == ["a", "8", "7"]
+    log.upsert(divergence("8").model_copy(update={"text": "x" * 3 * size}))
+    assert [report.id for report in log.page(10).items] == ["a"]
+
+
+def test_one_divergence_stays_however_large_it_is() -> None:
+    log = DivergenceLog(kept_bytes=1)
+    log.upsert(divergence("0"))
+    log.upsert(divergence("1"))
+    assert [report.id for report in log.page(10).items] == ["1"]
+
+
 def test_samples_hold_the_rate_of_each_side() -> None:
     samples = Samples()
     for second in range(4):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import orjson
+import pytest
+
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
+from twinstream.runtime import reports
 from twinstream.runtime.worker import Worker
 from twinstream.status import DivergenceReport, Resumed
 
@@ -53,6 +57,38 @@ def test_a_difference_that_is_saved_at_once_is_never_provisional_and_reported_on
     bench.run(worker)
     told = [one for one in bench.publisher.published if isinstance(one, DivergenceReport)]
     assert [report.provisional for report in told] == [False]
+
+
+def test_long_values_are_cut_in_what_is_shown_and_in_what_is_saved() -> None:
+    bench = Bench(spec=f"{SPEC}identity: [k, id]\n")
+    worker = bench.started()
+    for side, letter in ((Side.LEFT, "a"), (Side.RIGHT, "b")):
+        event = {"k": 1, "id": 1, "n": 100_000 * "x" + letter}
+        bench.source.append(side, 0, orjson.dumps(event))
+    bench.write_both(*((1, number) for number in range(20)))
+    bench.run(worker)
+    (report,) = bench.reports().values()
+    assert report.fields["n"].candidate.endswith("… ‹cut: 100,001 characters›")
+    (saved,) = bench.storage.stored.divergences.values()
+    assert len(saved) < 50_000
+
+
+def test_beyond_a_number_of_bytes_divergences_are_counted_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reports, "KEPT_BYTES", 2_000)
+    bench = Bench()
+    worker = bench.started()
+    for number in range(20):
+        bench.write(Side.LEFT, (number, -1))
+        bench.write_both(*((number, same) for same in range(20)))
+    bench.run(worker)
+    kept = bench.reports()
+    assert bench.status().divergences.total == _counted(bench) == 20
+    assert _in_store(bench) == kept.keys()
+    assert 2_000 <= sum(map(len, bench.storage.stored.divergences.values())) < 4_000
+    bench.run(bench.restarted())
+    assert bench.reports().keys() == kept.keys()
 
 
 def test_nothing_is_reported_for_good_that_the_store_does_not_hold() -> None:

@@ -1,4 +1,7 @@
-"""The divergences of one comparison as the API knows them: newest first, bounded, paged by a cursor."""
+"""The divergences of one comparison as the API knows them: newest first, paged by a cursor.
+
+They are bounded in number and in bytes; beyond that the oldest go, and stay counted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from twinstream.status import DivergenceKind, DivergenceReport
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""
+KEPT_BYTES = 16 * 2**20
+"""All of them as JSON. One is of a few KB, and of 100 KB at most where records are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +30,31 @@ class DivergenceLog:
     scope is still being explained.
     """
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept, self._kept_bytes = kept, kept_bytes
         self._by_id: dict[str, tuple[int, DivergenceReport]] = {}
+        self._sizes: dict[str, int] = {}
+        self._bytes = 0
         self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
         """Take in a new divergence, or what is now known of an old one; beyond the bound the oldest goes."""
         known = self._by_id.get(report.id)
-        if known is not None:
-            self._by_id[report.id] = (known[0], report)
-            return
-        self._last += 1
-        self._by_id[report.id] = (self._last, report)
-        if len(self._by_id) > self._kept:
-            del self._by_id[next(iter(self._by_id))]
+        if known is None:
+            self._last += 1
+        self._by_id[report.id] = (self._last if known is None else known[0], report)
+        self._weigh(report)
+        while len(self._by_id) > self._kept or (self._bytes > self._kept_bytes and len(self._by_id) > 1):
+            self.withdraw(next(iter(self._by_id)))
+
+    def _weigh(self, report: DivergenceReport) -> None:
+        size = len(report.model_dump_json())
+        self._bytes += size - self._sizes.get(report.id, 0)
+        self._sizes[report.id] = size
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that something else replaced; False if it was not known."""
+        self._bytes -= self._sizes.pop(identifier, 0)
         return self._by_id.pop(identifier, None) is not None
 
     def get(self, identifier: str) -> DivergenceReport | None:

@@ -67,8 +67,8 @@ class Ledger:
         self.newest_matched_ms: list[int | None] = [None, None]
         self.recent = RecentMatches(rules.recent_matches, rules.canonical)
         self.known = Known(rules.known)
-        self.strays: Strays[Divergence] = Strays()
-        self.lone: Strays[Divergence] = Strays()
+        self.strays: Strays[Divergence] = Strays(_weight)
+        self.lone: Strays[Divergence] = Strays(_weight)
         self.closed_by_kind: Counter[Kind] = Counter()
         self.found_by_kind: Counter[Kind] = Counter()
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -286,6 +286,13 @@ class Ledger:
         """The divergences booked since the last call; one found again has its number."""
         closed, self._closed = self._closed, []
         return closed
+
+
+def _weight(divergence: Divergence) -> int:
+    """The bytes of the events that a divergence holds."""
+    finding = divergence.finding
+    held = (event for _, event in (*finding.events, *finding.witness) if event is not None)
+    return sum(len(event[0][1]) + len(event[0][3]) for event in held)
 
 
 _FORM = itemgetter(0)

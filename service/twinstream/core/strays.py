@@ -17,16 +17,22 @@ T = TypeVar("T")
 
 STRAYS_LIMIT = 1000
 """Remembered on each side: enough for what moves, bounded in a flood."""
+STRAYS_BYTES = 16 * 2**20
+"""The same in bytes: 16 KB for each of them, so it bounds only what large records take."""
 
 
 class Strays(Generic[T]):
     """The latest settled leftovers of both sides by canonical form, oldest first.
 
+    Of each side so many that neither their number nor their bytes, as `weigh` tells, are above the limits.
     Complexity: O(1), but for `claim`, O(limit).
     """
 
-    def __init__(self, limit: int = STRAYS_LIMIT) -> None:
-        self._limit = limit
+    def __init__(
+        self, weigh: Callable[[T], int], limit: int = STRAYS_LIMIT, limit_bytes: int = STRAYS_BYTES
+    ) -> None:
+        self._weigh, self._limit, self._limit_bytes = weigh, limit, limit_bytes
+        self._bytes = [0, 0]
         self._waiting: tuple[dict[Hashable, deque[T]], dict[Hashable, deque[T]]] = ({}, {})
         self._order: tuple[deque[Hashable], deque[Hashable]] = (deque(), deque())
         self._changed = False
@@ -35,9 +41,10 @@ class Strays(Generic[T]):
         """Remember a leftover of a side."""
         self._changed = True
         self._waiting[side].setdefault(letter, deque()).append(stray)
+        self._bytes[side] += self._weigh(stray)
         order = self._order[side]
         order.append(letter)
-        if len(order) > self._limit:
+        while len(order) > self._limit or (order and self._bytes[side] > self._limit_bytes):
             self.claim(side, order[0])
 
     def claim(self, side: Side, letter: Hashable) -> T | None:
@@ -47,6 +54,7 @@ class Strays(Generic[T]):
             return None
         self._changed = True
         stray = strays.popleft()
+        self._bytes[side] -= self._weigh(stray)
         if not strays:
             del self._waiting[side][letter]
         self._order[side].remove(letter)

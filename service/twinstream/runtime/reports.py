@@ -7,6 +7,9 @@ A report is *provisional* while it may still be replaced or withdrawn. It is fin
 - it decides what it says (`Ledger.doubted`): nothing is open any more that would taint it.
 
 A report that was final stays so: what is known of it later is shown when that is saved, too.
+
+Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
+which tell best how the differences came to be; beyond the bound they are only counted.
 """
 
 from __future__ import annotations
@@ -15,14 +18,22 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from twinstream import status
 from twinstream.core.ledger import Divergence
 from twinstream.ports import Clock, Publisher
+from twinstream.runtime.shortening import shortened
 from twinstream.spec.explain import Explainer
 from twinstream.spec.model import Spec
 from twinstream.spec.wording import TAINTED
 
 PROVISIONAL_SHOWN = 100
+KEPT_BYTES = 64 * 2**20
+"""All reports of a matcher together, as they are saved. One is of a few KB: this is room for as many as
+`limits.kept_divergences` allows, and bounds what a start has to read where records are large."""
+
+log = structlog.get_logger()
 
 
 class Reports:
@@ -32,6 +43,7 @@ class Reports:
         self._name, self._kept = spec.name, spec.limits.kept_divergences
         self._explainer, self._publisher, self._clock = explainer, publisher, clock
         self._closed: dict[str, bytes] = {}
+        self._bytes, self._full = 0, False
         self._number: dict[str, int] = {}
         self._final: set[str] = set()
         self._awaiting: dict[str, status.DivergenceReport] = {}
@@ -42,14 +54,25 @@ class Reports:
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
         """Take what closed scopes found, and which of it turned out to decide nothing.
 
-        Beyond `limits.kept_divergences` it is only counted.
+        Beyond `limits.kept_divergences` and `KEPT_BYTES` it is only counted.
         """
         for divergence in closed:
             if divergence.number < self._kept:
                 report = self._report(divergence)
-                self._number[report.id] = divergence.number
-                self._await(report)
+                if report.id in self._closed or self._has_room():
+                    self._number[report.id] = divergence.number
+                    self._await(report)
+                else:
+                    self._first_seen.pop(report.id, None)
         self._taint(set(tainted))
+
+    def _has_room(self) -> bool:
+        """Whether one more report is kept."""
+        if self._bytes >= KEPT_BYTES and not self._full:
+            self._full = True
+            count, size = len(self._closed), self._bytes
+            log.warning("further divergences are only counted", comparison=self._name, kept=count, bytes=size)
+        return not self._full
 
     def _taint(self, numbers: Set[int]) -> None:
         for key in [key for key, number in self._number.items() if number in numbers]:
@@ -60,7 +83,9 @@ class Reports:
 
     def _await(self, report: status.DivergenceReport) -> None:
         """Let a report become final with the save that makes it so."""
-        self.unsaved[report.id] = self._closed[report.id] = report.model_dump_json().encode()
+        data = report.model_dump_json().encode()
+        self._bytes += len(data) - len(self._closed.get(report.id, b""))
+        self.unsaved[report.id] = self._closed[report.id] = data
         self._awaiting[report.id] = report.model_copy(update={"provisional": True})
         self._first_seen.pop(report.id, None)
 
@@ -110,6 +135,7 @@ class Reports:
     ) -> None:
         """Take over what was saved, and report it: it is all that stands."""
         self._closed = dict(closed)
+        self._bytes, self._full = sum(map(len, closed.values())), False
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
         self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(closed)))
         for key, data in closed.items():
@@ -122,7 +148,7 @@ class Reports:
                 self._publisher.publish(report)
 
     def _report(self, divergence: Divergence, *, provisional: bool = False) -> status.DivergenceReport:
-        plain = self._explainer.report(divergence)
+        plain = shortened(self._explainer.report(divergence))
         first_seen = self._first_seen_of(plain["id"])
         more = {"comparison": self._name, "provisional": provisional, "first_seen": first_seen}
         return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})

@@ -6,9 +6,9 @@ from twinstream.core.strays import Strays
 LEFT, RIGHT = Side
 
 
-def noted(*letters: str, limit: int = 10) -> Strays[int]:
-    """The left's strays with these letters, numbered from 0."""
-    strays = Strays[int](limit)
+def noted(*letters: str, limit: int = 10, limit_bytes: int = 1000) -> Strays[int]:
+    """The left's strays with these letters, numbered from 0; each takes as many bytes as its number says."""
+    strays = Strays[int](lambda number: number, limit, limit_bytes)
     for number, letter in enumerate(letters):
         strays.note(LEFT, letter, number)
     return strays
@@ -27,6 +27,17 @@ def test_a_stray_is_claimed_of_its_own_side_only() -> None:
 
 def test_beyond_the_limit_the_oldest_are_forgotten() -> None:
     assert list(noted("a", "b", "a", "c", limit=3).all(LEFT)) == [1, 2, 3]
+
+
+def test_beyond_the_limit_in_bytes_the_oldest_are_forgotten() -> None:
+    strays = noted("a", "b", "a", "c", "d", limit_bytes=7)
+    assert list(strays.all(LEFT)) == [3, 4]
+    strays.claim(LEFT, "d")
+    strays.note(LEFT, "e", 4)
+    assert list(strays.all(LEFT)) == [3, 4]
+    strays.note(LEFT, "f", 8)
+    assert list(strays.all(LEFT)) == []
+    assert strays.claim(LEFT, "f") is None
 
 
 def test_what_was_claimed_makes_room() -> None:

@@ -1,0 +1,95 @@
+"""What of the values in a report is kept: a report is for people, and the records themselves stay in Kafka.
+
+A record may hold a megabyte, and a report names several. So a long text is cut, and a value with many members
+ends where its room does; what stands there says how much there was. Positions, names of sides and the
+identifier are those of the whole records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST_TEXT = 4_096
+"""Characters of one text: more than a person reads, and enough to see what it is."""
+LONGEST_VALUE = 16_384
+"""Characters of one value with all its members, and of all differing fields; a report has six such parts."""
+NUMBER = 8
+"""What is counted for a member that is no text, and for the punctuation of one that is."""
+MORE = "…"
+"""The name of what stands in for the members that there is no room for."""
+
+
+def shortened(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report of a divergence with long values cut; a short one as it is.
+
+    Runtime complexity: O(what is kept).
+    """
+    witnesses = _Room()
+    return {
+        **report,
+        "scope": _Room().cut(report["scope"]),
+        "reference": _Room().cut(report["reference"]),
+        "candidate": _Room().cut(report["candidate"]),
+        "fields": _fields(report["fields"]),
+        "witness": [{**event, "value": witnesses.cut(event["value"])} for event in report["witness"]],
+        "text": _cut_text(report["text"], LONGEST_VALUE),
+    }
+
+
+def _fields(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Differing fields, each with the values of both sides."""
+    room = _Room()
+    kept: dict[str, Any] = {}
+    for path, values in fields.items():
+        if room.left <= 0:
+            kept[MORE] = dict.fromkeys(values, f"‹{len(fields) - len(kept):,} more fields›")
+            break
+        kept[room.text(path)] = {side: room.cut(value) for side, value in values.items()}
+    return kept
+
+
+class _Room:
+    """The characters that are left for a value."""
+
+    def __init__(self) -> None:
+        self.left = LONGEST_VALUE
+
+    def cut(self, value: Any) -> Any:
+        """A value, as far as there is room for it."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self._members(value)
+        if isinstance(value, list):
+            return self._items(value)
+        self.left -= NUMBER
+        return value
+
+    def text(self, text: str) -> str:
+        """A text, as far as there is room for it."""
+        kept = _cut_text(text, max(0, min(LONGEST_TEXT, self.left)))
+        self.left -= len(kept) + NUMBER
+        return kept
+
+    def _members(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for number, (name, member) in enumerate(value.items()):
+            if self.left <= 0:
+                kept[MORE] = f"‹{len(value) - number:,} more members›"
+                break
+            kept[self.text(name)] = self.cut(member)
+        return kept
+
+    def _items(self, value: list[Any]) -> list[Any]:
+        kept: list[Any] = []
+        for item in value:
+            if self.left <= 0:
+                kept.append(f"‹{len(value) - len(kept):,} more›")
+                break
+            kept.append(self.cut(item))
+        return kept
+
+
+def _cut_text(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ‹cut: {len(text):,} characters›"
