@@ -218,10 +218,16 @@ class _Search:
             part.left_rest, part.left_tail, part.clean = part.left_rest + part.left_tail, [], 0
 
     def _all_that_is_left(self, inside: Inside, place: Place) -> Pairing:
+        """The rest as one epoch, without its barriers. Only behind these have the sides met again."""
         i, j = place
         part = inside(self.left.stretch(i, self.end[0] + 1), self.right.stretch(j, self.end[1] + 1), True)
-        part.left_rest += [item.place for item in self.left.barriers[i:]]
-        part.right_rest += [item.place for item in self.right.barriers[j:]]
+        lost_left = [item.place for item in self.left.barriers[i:]]
+        lost_right = [item.place for item in self.right.barriers[j:]]
+        last_left, last_right = max(lost_left, default=-1), max(lost_right, default=-1)
+        behind = sum(1 for left, right in part.pairs if left > last_left and right > last_right)
+        part.clean = min(part.clean, behind)
+        part.left_rest += lost_left
+        part.right_rest += lost_right
         return part
 
 

@@ -101,3 +101,9 @@ def test_what_differs_behind_the_last_barrier_is_no_meeting() -> None:
     assert paired("aE", "bE", whole=False).clean == 1
     assert paired("a", "b", whole=False).clean == 0
     assert paired("Ea", "Eb", whole=False).clean == 1
+
+
+def test_a_barrier_without_a_partner_that_one_side_only_has_come_to_is_no_meeting() -> None:
+    assert paired("Eabcd", "FabcdE", whole=False).clean == 0
+    assert paired("Eabcd", "Fabcd", whole=False).clean == 4
+    assert paired("Eabcd", "abFcd", whole=False).clean == 2
