@@ -28,6 +28,7 @@ class Broker:
         }
         self.first = {side: dict.fromkeys(range(given.partitions[side]), 0) for side in Side}
         self._marks: dict[object, Marks] = {}
+        self._lives = [0, 0]
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -48,6 +49,19 @@ class Broker:
     def retain(self, side: Side, partition: int, first: int) -> None:
         """Delete what stands below an offset."""
         self.first[side][partition] = max(self.first[side][partition], min(first, self.end(side, partition)))
+
+    def create_anew(self, side: Side, further: int) -> None:
+        """Delete a topic, and have it written again: the same records, so much further on."""
+        self._lives[side] += 1
+        self.rows[side] = [[_moved(row, further) for row in rows] for rows in self.rows[side]]
+        self._to_come[side] = [_moved(row, further) for row in self._to_come[side]]
+        self.first[side] = {
+            partition: first + further if first else 0 for partition, first in self.first[side].items()
+        }
+
+    def is_another(self, side: Side) -> bool:
+        """Whether a topic was created anew."""
+        return self._lives[side] > 0
 
     def remember(self, group: object, marks: Marks) -> None:
         """Have a consumer group remember these."""
@@ -74,7 +88,12 @@ class Broker:
             for row in rows
             if row.offset >= self.first[side][partition]
         ]
-        return Topic(side.name, dict(self.first[side]), self.ends(side), min(times, default=None), "delete")
+        name = f"{side.name} {self._lives[side]}"
+        return Topic(name, dict(self.first[side]), self.ends(side), min(times, default=None), "delete")
+
+
+def _moved(row: Row, further: int) -> Row:
+    return row._replace(offset=row.offset + further)
 
 
 class SimulatedSource:
@@ -172,7 +191,7 @@ class SimulatedSource:
             del partitions[self._scheduler.number(1, len(partitions)) :]
         for partition in partitions:
             wanted, first = self._next[side][partition], self._broker.first[side][partition]
-            if wanted < first:
+            if wanted < first or wanted > max(first, self._broker.end(side, partition)):
                 self._next[side][partition] = first
                 yield Gap(side, partition, wanted, first)
             else:

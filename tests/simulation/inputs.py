@@ -63,7 +63,8 @@ ORDERS: tuple[Order, ...] = (
     },
 )
 FAULTS = ("drop", "duplicate", "field", "reorder", "garbage")
-
+POISON = b"poison"
+"""A record that every matcher falls over."""
 
 KNOWN = {
     "known_differences": [
@@ -113,6 +114,11 @@ class Input:
     shards: tuple[int, ...] = (1,)
     shard_by: ShardBy = "auto"
 
+    @property
+    def poisoned(self) -> bool:
+        """Whether a matcher falls over one of the records."""
+        return any(row.record == POISON for rows in self.rows for row in rows)
+
 
 def draw_input(scheduler: Scheduler) -> Input:
     """A comparison with its topics."""
@@ -129,6 +135,9 @@ def draw_input(scheduler: Scheduler) -> Input:
         tail = _tail(len(events), {event["k"] for event in events})
         events += tail
         other += tail
+    if scheduler.aside("poison", (True, *[False] * 9)):
+        poisoned = scheduler.one_of((events, other))
+        poisoned.insert(scheduler.number(0, len(poisoned)), POISON)
     most = 3 if order in SPREAD else 1
     partitions = scheduler.number(1, most), scheduler.number(1, most)
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
@@ -165,12 +174,12 @@ def draw_input(scheduler: Scheduler) -> Input:
     )
 
 
-def _filled(most: int, events: Sequence[Event]) -> int:
+def _filled(most: int, events: Sequence[Any]) -> int:
     """The most partitions such that each has one of the keys.
 
     When an empty one is idle is a matter of the reader's time, and so is whether it holds the frontier back.
     """
-    keys = {event["k"] for event in events}
+    keys = {event["k"] for event in events if event != POISON}
     return next(count for count in range(most, 0, -1) if len({key % count for key in keys}) == count)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.broker import Broker, SimulatedSource
-from tests.simulation.inputs import COPIED, Input
+from tests.simulation.inputs import COPIED, POISON, Input
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import shard_store
 from tests.simulation.scheduler import Scheduler
@@ -24,6 +24,7 @@ from twinstream.spec.sharding import Part
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
+    Hole,
     Publication,
     ShardStatus,
     Sides,
@@ -39,6 +40,8 @@ STALE_SECONDS = 5.0
 _UNEQUAL_COPIES = "the copies of one barrier in several partitions are not equal"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
 _LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more")
+_POISON = "the matcher fell over this record again and again"
+_ANOTHER = "created anew"
 _STATE_LOST = "the state in the store was lost"
 
 
@@ -102,14 +105,18 @@ def undisturbed(given: Input) -> Outcome:
 
 
 class Oracle:
-    """Watches one run. `announced`: the shards that published a DIVERGED that the store holds."""
+    """Watches one run. `announced`: the shards that published a DIVERGED that the store holds.
+
+    `topic_was_known`: the losses of the store when it held something and a topic was created anew.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self.announced: set[int] = set()
         self.losses = 0
+        self.topic_was_known: int | None = None
         self._must_diverge: set[str] = set()
-        self._heard_at: dict[str, float] = {}
+        self._heard_at: dict[tuple[Service, int], float] = {}
 
     def violated(self, what: str) -> None:
         """End the run."""
@@ -157,7 +164,7 @@ class Oracle:
                 self._check_final(process, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
-        self._heard_at[process.token] = self._world.scheduler.now
+        self._heard_at[process.matcher.service, process.shard.number] = self._world.scheduler.now
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
         for side in Side:
@@ -188,7 +195,7 @@ class Oracle:
         consumed = account.pop("consumed")
         if sum(account.values()) != consumed or min(account.values()) < 0:
             self.violated(f"the accounts of {side.name} do not add up: {consumed} of {account}")
-        if not whole:
+        if not whole or self._is_another():
             return
         truth, first = self._world.given.truth, self._world.broker.first[side]
         most = truth.written(side, positions[side])
@@ -219,7 +226,9 @@ class Oracle:
     def _check_diverged(self, process: Process, positions: Positions) -> None:
         given, number = self._world.given, process.shard.number
         read = positions if process.shard.whole else self._world.broker.all_ends()
-        if not given.faults or (given.only_by_order and not given.truth.differ(read)):
+        if not given.faults or (
+            given.only_by_order and not self._is_another() and not given.truth.differ(read)
+        ):
             self.violated(f"{process.token} says DIVERGED, and what it has read may still become equivalent")
         self._must_diverge.add(process.token)
         if number in self.announced:
@@ -231,6 +240,8 @@ class Oracle:
 
     def _check_equivalent(self, who: str, status: ComparisonStatus, positions: Positions) -> None:
         truth = self._world.given.truth
+        if self._is_another():
+            return  # What its offsets meant before is not known here.
         if status.hole_count or (self._world.given.all_count and truth.differ(positions)):
             self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
         for side in Side if self._world.given.all_count else ():
@@ -244,10 +255,9 @@ class Oracle:
         for view in service.board.views():
             if view.answer != "pass":
                 continue
-            now, tokens = self._world.scheduler.now, [process.token for process in service.processes]
-            ages = [now - self._heard_at.get(token, float("-inf")) for token in tokens]
-            stale = len(ages) < service.shards or max(ages) > STALE_SECONDS
-            if view.status.verdict != "EQUIVALENT" or stale:
+            now, shards = self._world.scheduler.now, range(service.shards)
+            ages = [now - self._heard_at.get((service, shard), float("-inf")) for shard in shards]
+            if view.status.verdict != "EQUIVALENT" or max(ages) > STALE_SECONDS:
                 self.violated(f"a pass for {_line(view.status)}, published {ages} s ago")
 
     # -- the end -------------------------------------------------------------------------------------------
@@ -265,6 +275,8 @@ class Oracle:
             return self._unjustified(view.status, calm)
         if waits(view.status):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
+        if lacking := self._lacking_hole():
+            return lacking
         if different := found.differences(calm, self._told(calm)):
             return different
         for process in service.processes:
@@ -278,6 +290,14 @@ class Oracle:
             return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
         return None
 
+    def _lacking_hole(self) -> str | None:
+        """What must be a hole."""
+        if self._world.given.poisoned:
+            return "a record that matchers fall over is no hole"
+        if self.topic_was_known == self.losses:
+            return "a topic that was created anew while it was known is no hole"
+        return None
+
     def _told(self, calm: Outcome) -> list[str]:
         """What of an outcome depends on the topics alone.
 
@@ -287,7 +307,7 @@ class Oracle:
         """
         given = self._world.given
         moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
-        left_out = {"verified_up_to", "reports"} if moved else set()
+        left_out = {"verified_up_to", "reports"} if moved or self._is_another() else set()
         if given.order in COPIED and given.shards != (1,):
             left_out.add("accounts")
         if given.shards != (1,) and not given.only_by_order:
@@ -301,19 +321,29 @@ class Oracle:
         )
         return self._is_gone() and "no safe start" in status.reason and not kept
 
+    def _is_another(self) -> bool:
+        """Whether a topic was created anew."""
+        return any(map(self._world.broker.is_another, Side))
+
     def _is_gone(self) -> bool:
         return any(first for firsts in self._world.broker.first.values() for first in firsts.values())
 
     def _forgotten(self, reason: str) -> bool:
         """Whether something was known before the store lost it, and may not be found by reading again."""
-        may_be_missed = self._is_gone() or not self._world.given.only_by_order
+        given = self._world.given
+        may_be_missed = self._is_gone() or self._is_another() or given.poisoned or not given.only_by_order
         return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and may_be_missed
 
     def _unjustified(self, status: ComparisonStatus, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
         for place, hole in enumerate(status.holes):
+            if _POISON in hole.reason and self._is_poison(hole):
+                continue
+            if _ANOTHER in hole.reason and self._is_another():
+                continue
             lost = _LOST_RANGE.search(hole.reason)
-            if (place and _UNEQUAL_COPIES in hole.reason) or self._forgotten(hole.reason):
+            follows = place or self._is_another()
+            if (follows and _UNEQUAL_COPIES in hole.reason) or self._forgotten(hole.reason):
                 continue
             if lost is None or hole.position is None:
                 return f"a hole for nothing: {hole.reason}"
@@ -322,6 +352,14 @@ class Oracle:
                 return f"a hole where nothing is gone: {hole.reason}"
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
+
+    def _is_poison(self, hole: Hole) -> bool:
+        if self._is_another():
+            return self._world.given.poisoned
+        assert hole.position is not None
+        rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
+        place = (hole.position.partition, hole.position.offset)
+        return any(row.record == POISON and row[:2] == place for row in rows)
 
 
 def look(world: World, number: int) -> Worker:

@@ -96,7 +96,7 @@ class SaysItBeforeItIsSaved(Worker):
     """A difference is announced at once."""
 
     def _publish_status(self) -> None:
-        self._saved_diverged = self.comparison.diverged
+        self._saved_diverged = self.comparison.diverged_for_sure
         super()._publish_status()
 
 
@@ -108,6 +108,20 @@ class ReportsBeforeItSaves(Worker):
         self._reports.saved(set())
         self._reports.unsaved = unsaved
         super()._checkpoint()
+
+
+class TrustsTheTopics(Worker):
+    """That a topic was created anew is not seen while it is read."""
+
+    def _look_at_topics(self) -> None:
+        if topics := self._source.seen().topics:
+            self._course.topics.begin(topics)
+        super()._look_at_topics()
+
+
+def _incautious(*ports: Any) -> Worker:
+    """A worker that is never told where those before it fell."""
+    return Worker(*ports[:5], None, *ports[6:])
 
 
 def commits_apart(seed: int) -> Failure | None:
@@ -148,6 +162,14 @@ def one_generation(seed: int) -> Failure | None:
     return simulate(seed, shelf=OneGeneration)
 
 
+def trusts_the_topics(seed: int) -> Failure | None:
+    return simulate(seed, make=TrustsTheTopics)
+
+
+def is_incautious(seed: int) -> Failure | None:
+    return simulate(seed, make=_incautious)
+
+
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of"),
     (reads_twice, "consumed of"),
@@ -158,5 +180,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (says_it_before_it_is_saved, "is in no checkpoint"),
     (reports_before_it_saves, "for good, which the store does not hold"),
     (one_generation, "takes DIVERGED back|is in no checkpoint|differs|another owner|_restore"),
+    (trusts_the_topics, "is no hole|DIVERGED"),
+    (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

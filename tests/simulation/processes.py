@@ -7,7 +7,7 @@ wherever it is paused inside a call into a port, or a command to the store. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ import redis
 from greenlet import greenlet
 
 from tests.simulation import fates
-from tests.simulation.inputs import START_MS, Input
+from tests.simulation.inputs import POISON, START_MS, Input
 from tests.simulation.scheduler import Scheduler
+from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.ports import Clock, Publisher, Shelf, Source, Store
@@ -113,6 +114,8 @@ class Process:
             spec = self._world.given.spec
             exchange = self._store.exchange
             worker = self._world.make(spec, source, store, publisher, clock, self._caution, part, exchange)
+            if self._world.given.poisoned:
+                worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
             worker.run(self._stopping)
             self.over = "stopped"
         except Crash:
@@ -200,6 +203,13 @@ class Process:
     def _pause(self) -> None:
         self.wakes_at = self._scheduler.now + self._scheduler.seconds(0.5, LONGEST_PAUSE)
         self._yield()
+
+
+def _without_poison(forms: Callable[..., Any], records: Sequence[bytes | None], side: Side) -> Any:
+    """What reads records, but falls over poison."""
+    if POISON in records:
+        raise Crash
+    return forms(records, side)
 
 
 def shard_store(shelf: Shelf, given: Input, shard: Shard) -> ShardStore:

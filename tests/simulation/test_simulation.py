@@ -21,6 +21,11 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (1450, "records lost while a known difference was open were held against the candidate"),
     (1540, "what was gone before a shard had saved anything was held against the candidate"),
     (201770, "whether an empty partition holds event time back is a matter of the reader's time"),
+    (
+        1795288117143,
+        "barriers that one side had come to first were settled as extra, and moved when they came",
+    ),
+    (1795288758742, "a shard that had just stopped had no status any more"),
 )
 """Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 

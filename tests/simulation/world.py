@@ -61,6 +61,7 @@ class World:
         self._running = self.services
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = count()
+        self._created_anew = self.scheduler.aside("created anew", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2))
         self._sources: list[SimulatedSource] = []
 
     # -- what processes ask of it --------------------------------------------------------------------------
@@ -127,6 +128,7 @@ class World:
             self._retain: weather.retention * 2,
             self._jump: weather.wall_jump * 5,
             self._divide: weather.divided_anew * 4,
+            self._create_anew: self._created_anew,
         }
         scheduler.weighted(options)()
         scheduler.now += scheduler.one_of((0.0, 0.001, 0.02, 0.2))
@@ -230,6 +232,12 @@ class World:
         first = self.scheduler.number(0, self.broker.end(side, partition))
         self.scheduler.note(f"{side.name} partition {partition} loses what stands below {first}")
         self.broker.retain(side, partition, first)
+
+    def _create_anew(self) -> None:
+        side, further = self.scheduler.one_of(tuple(Side)), self.scheduler.number(1, 5)
+        self.scheduler.note(f"the topic of {side.name} is created anew, offsets are {further} further")
+        self.oracle.topic_was_known = self.oracle.losses if self.server.holds_something() else None
+        self.broker.create_anew(side, further)
 
     def _jump(self) -> None:
         seconds = self.scheduler.one_of((-7200.0, -30.0, -1.0, 1.0, 30.0, 7200.0))
