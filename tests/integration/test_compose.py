@@ -84,7 +84,7 @@ def mounts(services: dict[str, Service], kind: str) -> Iterator[tuple[str, dict[
 
 def test_it_has_everything_that_a_comparison_needs(services: dict[str, Service]) -> None:
     compared = {"kafka", "topics", "redis", "twinstream", "reference", "candidate", "generator"}
-    assert set(services) == compared | {"prometheus", "alertmanager"}
+    assert set(services) == compared | {"prometheus", "alertmanager", "grafana"}
 
 
 @pytest.mark.parametrize(
@@ -287,6 +287,35 @@ def test_prometheus_reaches_what_it_scrapes_and_alerts_by_its_rules(
     assert {target for job in config["alerting"]["alertmanagers"] for target in targets(job)} == {
         option(services["alertmanager"], "--web.listen-address")
     }
+
+
+def test_grafana_finds_prometheus_and_the_dashboard(services: dict[str, Service]) -> None:
+    grafana = services["grafana"]
+    mounted = {
+        mount["target"]: Path(mount["source"]) for mount in grafana["volumes"] if mount["type"] == "bind"
+    }
+    provisioning = mounted["/etc/grafana/provisioning"]
+    (source,) = provisioned(provisioning / "datasources")["datasources"]
+    (provider,) = provisioned(provisioning / "dashboards")["providers"]
+    host, port = source["url"].removeprefix("http://").split(":")
+    assert f"{host}:{LOOPBACK}" in grafana["extra_hosts"]
+    assert option(services["prometheus"], "--web.listen-address") == f"{LOOPBACK}:{port}"
+    assert list(mounted[provider["options"]["path"]].glob("*.json"))
+
+
+def provisioned(folder: Path) -> dict[str, Any]:
+    """The only file of a folder of Grafana's provisioning."""
+    (file,) = folder.glob("*.yml")
+    content: dict[str, Any] = yaml.safe_load(file.read_text())
+    return content
+
+
+def test_nobody_can_change_anything_in_grafana(services: dict[str, Service]) -> None:
+    environment = services["grafana"]["environment"]
+    assert environment["GF_SERVER_HTTP_ADDR"] == LOOPBACK
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    assert environment["GF_AUTH_BASIC_ENABLED"] == "false"
+    assert environment["GF_AUTH_DISABLE_LOGIN_FORM"] == "true"
 
 
 def targets(job: dict[str, Any]) -> list[str]:
