@@ -1,0 +1,103 @@
+"""A real Prometheus with the shipped configuration and rules, which scrapes a service of the test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import yaml
+
+from deploy.embedded import prerequisites
+from deploy.embedded.processes import LOOPBACK, Process, free_port
+
+STEP_SECONDS = 1
+SHIPPED = Path(__file__).parents[2] / "deploy" / "prometheus"
+
+
+class Prometheus:
+    """One that runs; it scrapes and evaluates once a second."""
+
+    def __init__(self, folder: Path, target: str) -> None:
+        self.folder = folder
+        port = free_port()
+        self.url = f"http://{LOOPBACK}:{port}"
+        folder.mkdir()
+        config = folder / "prometheus.yml"
+        config.write_text(yaml.safe_dump(_config(target)))
+        self._http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
+        self.process = Process(
+            "Prometheus",
+            [
+                prerequisites.ensure(prerequisites.PROMETHEUS),
+                *(f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"),
+                f"--web.listen-address={LOOPBACK}:{port}",
+            ],
+            log=folder / "prometheus.log",
+        )
+
+    def ready(self) -> bool:
+        """Whether it serves queries."""
+        try:
+            return self._http.get("/-/ready").is_success
+        except httpx.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The samples of a query now; it must be one that Prometheus takes."""
+        return self._result("/api/v1/query", query=expression)
+
+    def since(self, start: float, expression: str) -> list[dict[str, Any]]:
+        """The series of a query from a time on, as a graph asks for them; the last step is not before now."""
+        end = time.time() + STEP_SECONDS
+        return self._result("/api/v1/query_range", query=expression, start=start, end=end, step=STEP_SECONDS)
+
+    def rules(self) -> list[dict[str, Any]]:
+        """All rules with how their last evaluation went."""
+        groups = self._data("/api/v1/rules")["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def firing(self) -> set[str]:
+        """The names of the alerts that fire."""
+        return {str(sample["metric"]["alertname"]) for sample in self.query('ALERTS{alertstate="firing"}')}
+
+    def _result(self, path: str, **parameters: str | float) -> list[dict[str, Any]]:
+        result: list[dict[str, Any]] = self._data(path, **parameters)["result"]
+        return result
+
+    def _data(self, path: str, **parameters: str | float) -> Any:
+        answer = self._http.get(path, params=parameters).json()
+        assert answer["status"] == "success", f"{parameters}: {answer}"
+        assert not answer.get("warnings"), f"{parameters}: {answer}"
+        return answer["data"]
+
+
+@contextmanager
+def prometheus(folder: Path, service: str) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes the service at this address while the block runs."""
+    server = Prometheus(folder, urlsplit(service).netloc)
+    with server.process:
+        server.process.wait_until_ready(server.ready, seconds=30)
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+def _config(target: str) -> dict[str, Any]:
+    """The shipped configuration for a service at another address, without Alertmanager, and quicker."""
+    config: dict[str, Any] = yaml.safe_load((SHIPPED / "prometheus.yml").read_text())
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(SHIPPED / pattern) for pattern in config["rule_files"]]
+    del config["alerting"]
+    (job,) = config["scrape_configs"]
+    job["static_configs"] = [{"targets": [target]}]
+    return config
