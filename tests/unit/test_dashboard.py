@@ -122,7 +122,7 @@ def test_grafana_is_told_where_source_and_dashboards_are() -> None:
     (source,) = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yml").read_text())[
         "datasources"
     ]
-    assert (source["type"], source["url"]) == ("prometheus", "http://127.0.0.1:9090")
+    assert (source["type"], source["url"]) == ("prometheus", "http://prometheus:9090")
     (provider,) = yaml.safe_load((GRAFANA / "provisioning/dashboards/twinstream.yml").read_text())[
         "providers"
     ]
