@@ -15,6 +15,7 @@ from twinstream.cli.output import Unreachable
 from twinstream.errors import TwinstreamError
 
 COMMANDS = {
+    "calibrate": "Propose what to declare as noise, from two runs of one version.",
     "check": "Compare two recorded outputs, or a trace of both.",
     "divergences": "List what the service has found to differ.",
     "explain": "Show one divergence with its events and the reason.",
@@ -27,6 +28,7 @@ COMMANDS = {
 
 EXAMPLES = """\b
   twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
   twinstream lint spec.yaml
   twinstream serve spec.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream status

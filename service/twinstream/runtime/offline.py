@@ -183,11 +183,27 @@ def check(
     evidence: bool = False,
 ) -> dict[str, Any]:
     """Compare recorded input; see `Check`."""
+    run, lines = _begun(spec, lines)
+    for line in lines:
+        run.feed(line)
+    return run.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)
+
+
+def equivalent(spec: Spec, lines: Iterable[Line]) -> bool:
+    """Whether recorded input is equivalent; it is read up to the first difference."""
+    run, lines = _begun(spec, lines)
+    for line in lines:
+        run.feed(line)
+        if run.comparison.diverged:
+            return False
+    return bool(run.finish()["verdict"] == Verdict.EQUIVALENT.value)
+
+
+def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
+    """A comparison, and the lines for it."""
     run = Check(spec)
     if run.comparison.copies:
         partitions, lines = with_partitions(lines)
         for side in Side:
             run.comparison.expect_partitions(side, partitions[side])
-    for line in lines:
-        run.feed(line)
-    return run.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)
+    return run, lines

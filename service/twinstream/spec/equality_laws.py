@@ -171,7 +171,7 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
     """Tolerance needs a partner that is known without it."""
     if spec.identity is not None:
         return
-    bags = [kind for kind in spec.compared_kinds if kind in part.kinds and not _in_sequence(spec.order, kind)]
+    bags = [kind for kind in spec.compared_kinds if kind in part.kinds and not in_sequence(spec.order, kind)]
     for found in part.paths() if bags else ():
         if found.does == "tolerance":
             problem = f"which `{bags[0]}` events match must be known before a number may differ"
@@ -180,17 +180,17 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
             return
 
 
-def _in_sequence(order: Order, kind: str) -> bool:
+def in_sequence(order: Order, kind: str) -> bool:
     """Whether the events of a kind (under a key) stand in one sequence, so that places tell partners."""
     match order:
         case PerKey() | "total":
             return True
         case ByKey(inner=inner):
-            return _in_sequence(inner, kind)
+            return in_sequence(inner, kind)
         case Barrier(barrier=kinds, inner=inner):
-            return kind in kinds or _in_sequence(inner, kind)
+            return kind in kinds or in_sequence(inner, kind)
         case Parallel(parallel=branches):
             return any(
-                kind in branch.kinds and _in_sequence(branch.order, kind) for branch in branches.values()
+                kind in branch.kinds and in_sequence(branch.order, kind) for branch in branches.values()
             )
     return False

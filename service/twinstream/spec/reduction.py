@@ -52,7 +52,7 @@ def reduction(spec: Spec, equality: Equality, *, tolerant: bool = True) -> Chang
     ]
     kept = _kept(spec, equality)
     steps: list[Change] = [
-        *([_without_nulls] if equality.absent_is_null else []),
+        *([without_nulls] if equality.absent_is_null else []),
         *([] if kept is None else [_keeper(kept)]),
         *(_at(spec.path_of(field), lambda _member: ABSENT) for field in equality.ignore),
         *(_at(spec.path_of(field), _each(change)) for field, change in numbers),
@@ -76,7 +76,7 @@ def close(one: Any, other: Any, allowed: Tolerances) -> bool:
 
 def near(one: Any, other: Any, by: Tolerance) -> bool:
     """Whether two numbers differ by at most ``abs + rel * max(|one|, |other|)``; other values, not at all."""
-    a, b = _number(one), _number(other)
+    a, b = number_of(one), number_of(other)
     if a is None or b is None:
         return canonical_value(one) == canonical_value(other)
     return abs(a - b) <= Fraction(by.abs) + Fraction(by.rel) * max(abs(a), abs(b))
@@ -104,12 +104,13 @@ def _in_turn(steps: Sequence[Change]) -> Change:
     return change
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """The value without members that are null, at every depth; a null in an array stays."""
     if type(value) is dict:
         if None not in value.values() and SIMPLE.issuperset(map(type, value.values())):
             return value
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
-    return [_without_nulls(item) for item in value] if type(value) is list else value
+        return {name: without_nulls(member) for name, member in value.items() if member is not None}
+    return [without_nulls(item) for item in value] if type(value) is list else value
 
 
 def _kept(spec: Spec, equality: Equality) -> list[Path] | None:
@@ -184,7 +185,7 @@ def _visit(value: Any, path: Path, change: Change) -> None:
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
-def _number(value: Any) -> Fraction | None:
+def number_of(value: Any) -> Fraction | None:
     """The exact number that a value is; None for what is no finite number, or too long written out."""
     kind = type(value)
     if kind is int:
@@ -207,7 +208,7 @@ def _each(change: Change) -> Change:
 
 
 def _tolerated(value: Any) -> Any:
-    return value if _number(value) is None else 0
+    return value if number_of(value) is None else 0
 
 
 def _rounder(quantum: Decimal) -> Change:
@@ -224,7 +225,7 @@ def _rounder(quantum: Decimal) -> Change:
                 return decimal_number(whole * multiplier, exponent)
         elif all_whole and type(value) is int:
             return value
-        number = _number(value)
+        number = number_of(value)
         return value if number is None else decimal_number(round(number / exact) * multiplier, exponent)
 
     return rounded

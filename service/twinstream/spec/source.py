@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
+from math import inf
 from typing import Any, NamedTuple
 
 import yaml
@@ -74,6 +76,27 @@ for _tag, _form, _first in (
     ),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})\\Z"), list(_first))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what the loader reads."""
+
+
+_Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+_Dumper.add_representer(
+    Decimal,
+    lambda dumper, number: dumper.represent_scalar(
+        f"tag:yaml.org,2002:{'float' if '.' in f'{number:f}' else 'int'}", f"{number:f}"
+    ),
+)
+
+
+def dump(data: Any) -> str:
+    """A text of one line that is read as this data; decimals are exact."""
+    text = yaml.dump(
+        data, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=inf
+    )
+    return text.removesuffix("...\n").rstrip("\n")
 
 
 def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:

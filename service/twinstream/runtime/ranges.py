@@ -1,0 +1,116 @@
+"""A bounded stretch of two topics as lines: what was recorded there, as `check` reads it from files.
+
+Read is what stood there when reading began: up to the end of each partition, or of the range that is asked
+for, or up to a number of records. Records that come meanwhile are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Clock, Gap, Line, Source, Topic
+
+PATIENCE_SECONDS = 30.0
+"""Without a record for so long the topics cannot be read."""
+POLL_SECONDS = 0.1
+
+
+class Range(NamedTuple):
+    """The offsets from `first` on, and before `end`; None for that of the topic."""
+
+    first: int | None = None
+    end: int | None = None
+
+
+Ranges = Mapping[Side, Mapping[int, Range]]
+"""By side and partition; a side for which there is none is read as a whole."""
+Ends = Callable[[], Mapping[Side, Mapping[int, int]]]
+
+
+class Recorded:
+    """What stands in two topics. `names` are those of the topics, for messages; `limit` bounds each side.
+
+    Of each partition the same share of `limit` is read, so that both sides are cut alike.
+    """
+
+    def __init__(
+        self, source: Source, names: Mapping[Side, str], ranges: Ranges, limit: int, clock: Clock
+    ) -> None:
+        """Raises SourceError where a topic or a partition is not there."""
+        self._source, self._names, self._clock = source, names, clock
+        topics = source.topics()
+        self._first: dict[Side, dict[int, int]] = {}
+        self._ends: dict[Side, dict[int, int]] = {}
+        self._share: dict[Side, int] = {}
+        self.cut = False
+        for side in Side:
+            places = _places(names[side], topics[side], ranges.get(side, {}))
+            self._first[side] = {partition: first for partition, (first, _) in places.items()}
+            self._ends[side] = {partition: end for partition, (_, end) in places.items()}
+            self.cut = self.cut or any(end < topics[side].ends[p] for p, (_, end) in places.items())
+            self._share[side] = max(1, limit // max(1, len(places)))
+        source.assign(self._first)
+
+    def lines(self, side: Side) -> Iterator[Line]:
+        """The records of a side. Raises SourceError where Kafka stops answering or has lost some."""
+        open_ends = {p: end for p, end in self._ends[side].items() if self._first[side][p] < end}
+        left = dict.fromkeys(open_ends, self._share[side])
+        deadline = self._clock.monotonic() + PATIENCE_SECONDS
+        position = 0
+        while open_ends:
+            for batch in self._source.poll(side, POLL_SECONDS):
+                deadline = self._clock.monotonic() + PATIENCE_SECONDS
+                for line in self._of(side, batch, open_ends, left):
+                    position += 1
+                    yield line._replace(position=position)
+            self._close_read(side, open_ends)
+            if open_ends and self._clock.monotonic() > deadline:
+                why = self._source.trouble() or f"no record of {self._names[side]} came for 30 s"
+                raise SourceError(why)
+
+    def _of(
+        self, side: Side, batch: Batch | Gap, open_ends: dict[int, int], left: dict[int, int]
+    ) -> Iterator[Line]:
+        if isinstance(batch, Gap):
+            place = f"{self._names[side]} partition {batch.partition}"
+            raise SourceError(f"{place} has lost the offsets {batch.wanted} to {batch.available - 1}")
+        partition = batch.partition
+        headers = batch.headers or [()] * len(batch.records)
+        columns = zip(batch.records, batch.offsets, batch.timestamps_ms, headers, strict=True)
+        for record, offset, timestamp_ms, marks in columns:
+            end = open_ends.get(partition)
+            if end is None:
+                return
+            if offset >= end or left[partition] == 0:
+                self.cut = self.cut or offset < end
+                del open_ends[partition]
+                return
+            left[partition] -= 1
+            at = f"{self._names[side]}/{partition}"
+            yield Line(side, record, partition, offset, timestamp_ms, at, offset, 0, record is None, marks)
+            if offset + 1 == end:
+                del open_ends[partition]
+
+    def _close_read(self, side: Side, open_ends: dict[int, int]) -> None:
+        """What ends with markers of transactions, which are no records, is read when the source says so."""
+        reached = self._source.ends()[side]
+        for partition, end in tuple(open_ends.items()):
+            if reached.get(partition, end) < end:
+                del open_ends[partition]
+
+
+def _places(name: str, topic: Topic, ranges: Mapping[int, Range]) -> dict[int, tuple[int, int]]:
+    """By partition the first offset that is read, and the first that is not."""
+    for partition in ranges:
+        if partition not in topic.first:
+            raise SourceError(f"topic {name} has no partition {partition}")
+    places = {}
+    for partition in ranges or topic.first:
+        asked = ranges.get(partition, Range())
+        first = topic.first[partition] if asked.first is None else max(asked.first, topic.first[partition])
+        end = topic.ends[partition] if asked.end is None else min(asked.end, topic.ends[partition])
+        places[partition] = (first, end)
+    return places

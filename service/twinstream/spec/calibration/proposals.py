@@ -1,0 +1,247 @@
+"""What is proposed: single loosenings of a comparison file, each with its evidence and what it would hide.
+
+A proposal names the key of the file that it changes. `Draft` is a starting file with some proposals in it;
+the file that is shown, verified and written is made of nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from twinstream.spec.calibration.fields import Noise
+from twinstream.spec.calibration.ordering import Order
+from twinstream.spec.equality_laws import in_sequence
+from twinstream.spec.load import loads
+from twinstream.spec.model import Spec
+from twinstream.spec.paths import overlap, parse_path
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One loosening: `value` is put at the path `at` of the file, for `field` if it names one."""
+
+    at: tuple[str, ...]
+    field: str | None
+    value: Any
+    evidence: str
+    hides: str
+
+    @property
+    def key(self) -> str:
+        """The key of the file, as people name it."""
+        return ".".join(self.at)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``calibrate --json`` prints it."""
+        shown = {"key": self.key, "field": self.field, "value": plain(self.value)}
+        return {**shown, "evidence": self.evidence, "hides": self.hides}
+
+
+class Start(NamedTuple):
+    """The file that is loosened: its data, and the spec that it was loaded as.
+
+    `given` tells whether there is one; without it the tightest file of all is the start.
+    """
+
+    data: Mapping[str, Any]
+    spec: Spec
+    given: bool
+
+    def with_(self, proposals: Sequence[Proposal]) -> Draft:
+        """The file with some proposals in it."""
+        return Draft(self, tuple(proposals))
+
+
+class Draft(NamedTuple):
+    """A starting file with proposals in it."""
+
+    start: Start
+    proposals: tuple[Proposal, ...]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of the file."""
+        data = deepcopy(dict(self.start.data))
+        for proposal in self.proposals:
+            _put(data, proposal)
+        return data
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the file; its schema files are those of the start. Raises SpecError."""
+        spec, start = loads(json.dumps(plain(self.data)), "the proposal"), self.start.spec
+        sides = {"reference": start.reference, "candidate": start.candidate}
+        return spec.model_copy(update={"decode": start.decode, **sides})
+
+    def without(self, proposal: Proposal) -> Draft:
+        """The same with one proposal less."""
+        return Draft(self.start, tuple(one for one in self.proposals if one is not proposal))
+
+
+def plain(value: Any) -> Any:
+    """The data of a file as JSON has them; a decimal is the text of it, which a file may hold, too."""
+    if isinstance(value, Mapping):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return f"{value:f}" if isinstance(value, Decimal) else value
+
+
+_INSTEAD = {"quantum": ("tolerance",), "tolerance": ("quantum",), "sets": ("unordered",)}
+"""What a way of comparing a field takes the place of."""
+
+
+def _put(data: dict[str, Any], proposal: Proposal) -> None:
+    *outer, name = proposal.at
+    place = data
+    for key in outer:
+        place[key] = dict(place.get(key) or {})
+        place = place[key]
+    field, value = proposal.field, proposal.value
+    if field is None:
+        place[name] = value
+        return
+    for other in _INSTEAD.get(name, ()):
+        if field in (place.get(other) or ()):
+            left = [one for one in place[other] if one != field]
+            place[other] = (
+                left if isinstance(place[other], list) else {one: place[other][one] for one in left}
+            )
+    if name == "ignore" and place.get("compare_only") is not None:
+        place["compare_only"] = [one for one in place["compare_only"] if one != field]
+    elif value is None:
+        place[name] = [*(place.get(name) or ()), field]
+    else:
+        place[name] = {**(place.get(name) or {}), field: value}
+
+
+# -- from noise to proposals -------------------------------------------------------------------------------
+
+
+def for_order(order: Order, evidence: str) -> Proposal:
+    """Another order."""
+    if order == "unordered":
+        hides = "events in another order, wherever they stand, would not be seen"
+    else:
+        hides = "events that changed places and are not ordered by it would not be seen"
+    return Proposal(("order",), None, order, evidence, hides)
+
+
+def for_identity(fields: Sequence[str], evidence: str) -> Proposal:
+    """Fields that name an event, where a tolerance needs its partner to be known."""
+    hides = "nothing; a difference is called changed, not missing and extra"
+    return Proposal(("identity",), None, list(fields), evidence, hides)
+
+
+def for_replays(count: int) -> Proposal:
+    """Rows that a retry wrote again."""
+    evidence = f"{count:,} {_events(count)} came again, and the headers of their sink tell them from others"
+    hides = "a second copy that a retry of the same batch wrote would not be seen"
+    return Proposal(("duplicates", "policy"), None, "replays", evidence, hides)
+
+
+def for_noise(noise: Sequence[Noise], start: Spec, order: Order) -> list[Proposal] | None:
+    """The proposals for some noise under an order; None where a number needs a partner that is not known."""
+    kept = _outermost(noise)
+    found = [_for_field(one, start, order) for one in kept if one.how != "absent"]
+    if None in found:
+        return None
+    kinds = dict.fromkeys(one.kind for one in kept if one.how == "absent")
+    absent = [
+        _for_absent([one for one in kept if one.how == "absent" and one.kind == kind]) for kind in kinds
+    ]
+    return [*(one for one in found if one is not None), *absent]
+
+
+def _outermost(noise: Sequence[Noise]) -> list[Noise]:
+    """Without what lies in a field that is left out anyhow."""
+
+    def covers(outer: Noise, one: Noise) -> bool:
+        inside = one.path[: len(outer.path)] == outer.path and outer.kind == one.kind
+        return outer.how == "ignore" and inside and outer is not one
+
+    return [one for one in noise if not any(covers(outer, one) for outer in noise)]
+
+
+def _for_field(noise: Noise, start: Spec, order: Order) -> Proposal | None:
+    evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs"
+    at, field = _equality(noise), noise.field
+    if noise.how == "number":
+        return _for_number(noise, evidence, start, order)
+    if noise.how == "ignore":
+        return Proposal((*at, "ignore"), field, None, evidence, f"any change of `{field}` would not be seen")
+    evidence = f"{'came in another order' if noise.how == 'unordered' else 'repeated elements'} in "
+    evidence += f"{noise.differed:,} of {noise.seen:,} pairs"
+    more = " and repeats" if noise.how == "sets" else ""
+    hides = f"another order{more} of the elements of `{field}` would not be seen"
+    return Proposal((*at, noise.how), field, None, evidence, hides)
+
+
+def _equality(noise: Noise) -> tuple[str, ...]:
+    return ("equality",) if noise.kind is None else ("equality", "per_kind", noise.kind)
+
+
+def _for_number(noise: Noise, evidence: str, start: Spec, order: Order) -> Proposal | None:
+    assert noise.wobble is not None, "a number's noise is how far it wobbles"
+    small, field, at = noise.wobble, noise.field, _equality(noise)
+    evidence = f"{evidence}, by at most {float(small.largest):.3g}"
+    if not noise.in_bag and _partner_known(noise, start, order):
+        hides = f"a change of `{field}` by up to {small.bound:f} would not be seen"
+        return Proposal((*at, "tolerance"), field, {"abs": small.bound}, evidence, hides)
+    if small.step is None:
+        return None
+    evidence += (
+        f"; {small.at_risk:,} {_values(small.at_risk)} that near a rounding boundary, where another run may "
+        "fall apart"
+        if small.at_risk
+        else "; no value lies that near a rounding boundary"
+    )
+    hides = f"a change of `{field}` of less than {small.step:f} may not be seen"
+    return Proposal((*at, "quantum"), field, small.step, evidence, hides)
+
+
+def _partner_known(noise: Noise, start: Spec, order: Order) -> bool:
+    """Whether the partner of an event is known without its numbers, so that they may differ."""
+    if start.identity is not None:
+        return True
+    spec = loads(json.dumps({**_ANY, "kinds": _kinds(start), "order": plain(order)}), "the order")
+    own = set(start.equality.per_kind)
+    kinds = [kind for kind in spec.compared_kinds if kind not in own] if noise.kind is None else [noise.kind]
+    return all(in_sequence(spec.order, kind) for kind in kinds)
+
+
+_ANY = {"version": 1, "name": "any", "reference": {"topic": "a"}, "candidate": {"topic": "b"}}
+
+
+def _kinds(start: Spec) -> dict[str, Any]:
+    return {name: {"ignore": kind.ignore} for name, kind in start.kinds.items()}
+
+
+def _for_absent(noise: Sequence[Noise]) -> Proposal:
+    most = sorted(noise, key=lambda one: -one.differed)[:5]
+    told = ", ".join(f"`{one.field}` in {one.differed:,} of {one.seen:,} pairs" for one in most)
+    more = f", and {len(noise) - len(most)} more fields" if len(noise) > len(most) else ""
+    hides = "a member that is null in one version and missing in the other would not be seen, at any depth"
+    evidence = f"null on one side and missing on the other: {told}{more}"
+    return Proposal((*_equality(noise[0]), "absent_is_null"), None, True, evidence, hides)
+
+
+def decides(spec: Spec, noise: Noise) -> str | None:
+    """The key of the file by which a noisy field decides something, so that it must be compared as it is."""
+    if noise.how == "absent":
+        return None
+    found = (one for one in spec.decisions if not one.field.startswith("$"))
+    return next((one.place for one in found if overlap(parse_path(one.field), noise.path)), None)
+
+
+def _values(count: int) -> str:
+    return "value lies" if count == 1 else "values lie"
+
+
+def _events(count: int) -> str:
+    return "event" if count == 1 else "events"

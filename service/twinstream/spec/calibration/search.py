@@ -1,0 +1,338 @@
+"""From two runs of one version to the tightest comparison file under which they are equal.
+
+1. If they are equal under the starting file there is nothing to propose.
+2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`).
+3. The orders that the starting file allows to be loosened to are tried, the tightest first (`ordering`), each
+   with the noise written as that order allows it (`proposals`).
+4. Each proposal is taken out again, and stays out if the runs are equal without it. So what is left is
+   necessary, one by one, and together sufficient: both are answers of the comparison itself, not of the steps
+   before, which only guess what is worth asking.
+
+Pairs that no proposal explains are set aside for steps 3 and 4, and make the outcome `unexplained`: what is a
+difference in an A/A run is never made a rule. Where the events do not tell, the outcome is `undecided`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple
+
+from twinstream.errors import SpecError
+from twinstream.spec.calibration.evidence import (
+    FEWEST_EVENTS,
+    Event,
+    Judge,
+    Pair,
+    Runs,
+    Subset,
+    Undecided,
+    bare_record,
+)
+from twinstream.spec.calibration.fields import Noise, Unexplained, noise_of
+from twinstream.spec.calibration.ordering import Key, Moves, Order, looser
+from twinstream.spec.calibration.pairing import Pairing, by_name, inferred
+from twinstream.spec.calibration.proposals import (
+    Draft,
+    Start,
+    decides,
+    for_identity,
+    for_noise,
+    for_order,
+    for_replays,
+)
+from twinstream.spec.codec import Codec
+from twinstream.spec.paths import parse_path
+
+TAIL = 0.1
+"""Where reading was cut, an event in this last part of a run may have its partner behind the cut."""
+
+NONE = Subset((), ())
+
+Result = Literal["equal", "proposed", "unexplained", "undecided"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What two runs of one version say.
+
+    `draft` is the starting file with the proposals. `rest` are the events that no proposal explains, `beyond`
+    how many were left out since their partners may lie behind the end of what was read.
+    """
+
+    result: Result
+    reason: str
+    draft: Draft
+    pairs: int = 0
+    named_by: tuple[str, ...] = ()
+    unexplained: tuple[Unexplained, ...] = ()
+    rest: Subset = NONE
+    beyond: int = 0
+
+
+def calibrate(runs: Runs, start: Start, judge: Judge, keys: Sequence[str] = ()) -> Calibration:
+    """The tightest file, made of a starting file, under which both runs are equal.
+
+    `keys` are the fields by which the order is kept, where the caller knows. Complexity: O(n) a question to
+    `judge`, of which there is one for each order tried and each proposal; O(n) memory.
+    """
+    nothing = start.with_(())
+    try:
+        return _Search(runs, start, judge, keys).outcome()
+    except Undecided as reason:
+        return Calibration("undecided", f"Not enough to propose anything: {reason}.", nothing)
+
+
+class _Explained(NamedTuple):
+    """A draft under which all events of a subset are equal."""
+
+    draft: Draft
+    subset: Subset
+
+
+class _Search:
+    def __init__(self, runs: Runs, start: Start, judge: Judge, keys: Sequence[str]) -> None:
+        self._runs, self._start, self._judge, self._given_keys = runs, start, judge, tuple(keys)
+        self._all = Subset(range(len(runs.left)), range(len(runs.right)))
+        self._beyond = 0
+        self._moved = ""
+
+    def outcome(self) -> Calibration:
+        for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
+            if len(events) < FEWEST_EVENTS:
+                raise Undecided(f"the {name} has {len(events)} events, and {FEWEST_EVENTS} are the fewest")
+        if self._judge(self._start.spec, self._all):
+            reason = f"The runs are equal as they are, in all {len(self._runs.left):,} pairs."
+            return Calibration("equal", reason, self._start.with_(()), len(self._runs.left))
+        pairing = self._paired()
+        noise, unexplained = self._noise(pairing)
+        found = self._explain(pairing, noise)
+        if found is None:
+            raise Undecided("no event of the one run equals one of the other, whatever field is left out")
+        return self._told(self._pruned(found), pairing, unexplained)
+
+    # -- pairs -------------------------------------------------------------------------------------------
+
+    def _paired(self) -> Pairing:
+        """Pairs, and what is left; at a cut some of that is left out of everything."""
+        left, right = self._runs.left, self._runs.right
+        identity = Codec(self._start.spec).identity
+        if identity is None:
+            pairing = inferred(left, right)
+        else:
+            names = [[(event.kind, identity(event.record)) for event in run] for run in (left, right)]
+            pairing = by_name(*names)._replace(named_by=tuple(self._start.spec.identity or ()))
+        if not pairing.pairs:
+            raise Undecided(_NO_PAIRS)
+        return self._without_tails(pairing) if self._runs.cut else pairing
+
+    def _without_tails(self, pairing: Pairing) -> Pairing:
+        """Leave out the events without a partner that lie near the cut."""
+        ends = [(1 - TAIL) * len(run) for run in self._runs[:2]]
+        beyond = [{i for i in rest if i >= end} for rest, end in zip(pairing[1:3], ends, strict=True)]
+        self._beyond = sum(map(len, beyond))
+        self._all = Subset(
+            *([i for i in every if i not in out] for every, out in zip(self._all, beyond, strict=True))
+        )
+        left, right = (
+            [i for i in rest if i not in out] for rest, out in zip(pairing[1:3], beyond, strict=True)
+        )
+        return pairing._replace(left=left, right=right)
+
+    # -- fields ------------------------------------------------------------------------------------------
+
+    def _noise(self, pairing: Pairing) -> tuple[list[Noise], list[Unexplained]]:
+        """The noise of the fields, each part of the equality by itself."""
+        own = self._start.spec.equality.per_kind
+        noise: list[Noise] = []
+        unexplained: list[Unexplained] = []
+        for part in (None, *own):
+            values = [
+                (self._runs.left[i].value, self._runs.right[j].value)
+                for i, j in pairing.pairs
+                if (self._runs.left[i].kind if self._runs.left[i].kind in own else None) == part
+            ]
+            found, other = noise_of(values)
+            unexplained += other
+            for one in found:
+                place = decides(self._start.spec, one)
+                if place is None:
+                    noise.append(one._replace(kind=part))
+                else:
+                    why = f"`{place}` reads it, so it must be compared as it is"
+                    unexplained.append(Unexplained(one.field, one.differed, one.seen, why))
+        if not pairing.certain:
+            _refuse_guesses(noise, unexplained)
+        return noise, unexplained
+
+    # -- order -------------------------------------------------------------------------------------------
+
+    def _explain(self, pairing: Pairing, noise: list[Noise]) -> _Explained | None:
+        """The tightest draft that explains what can be explained."""
+        declared = self._start.data["order"]
+        for order in chain((declared,), self._looser(declared, pairing, noise)):
+            draft = self._draft(order, pairing, noise)
+            pairs = self._alike(pairing.pairs, draft)
+            subset = Subset([i for i, _ in pairs], sorted(j for _, j in pairs))
+            if pairs and self._is_equal(draft, subset):
+                self._refuse_emptiness(draft, subset)
+                return _Explained(draft, subset)
+        return None
+
+    def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
+        """Where all events would be equal, nothing would be compared, and pairs say nothing."""
+        codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
+        forms = {codec.canonical(codec.form(record(i))[1]) for i in subset.left}
+        if draft.proposals and len(forms) == 1:
+            raise Undecided(
+                "with what differs left out all events would be equal, so nothing would be compared; "
+                "are these two runs on the same input? --identity names the fields"
+            )
+
+    def _looser(self, declared: Order, pairing: Pairing, noise: list[Noise]) -> Iterator[Order]:
+        """The orders that are looser than the declared one and likely, the tightest first."""
+        pairs = self._alike(pairing.pairs, self._draft(declared, pairing, noise))
+        moved = self._moved = _moved(pairs)
+
+        def keys(beside: tuple[str, ...], without: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+            if self._given_keys:
+                yield (*beside, *(field for field in self._given_keys if field not in beside))
+                return
+            chosen = [(i, j) for i, j in pairs if self._runs.left[i].kind not in without]
+            values = [self._runs.left[i].value for i, _ in chosen]
+            moves = Moves(values, [j for _, j in chosen], [one.path for one in noise])
+            for key in moves.keys(tuple(map(parse_path, beside))):
+                self._moved = f"{moved}; {_kept(key)}"
+                yield key.fields
+            self._moved = moved
+
+        return looser(declared, keys)
+
+    def _draft(self, order: Order, pairing: Pairing, noise: list[Noise]) -> Draft:
+        """The starting file with an order, and with the noise as that order allows it."""
+        spec = self._start.spec
+        proposals = [] if order == self._start.data["order"] else [for_order(order, self._moved)]
+        rules = for_noise(noise, spec, order)
+        if rules is None and pairing.named_by:
+            named = for_identity(pairing.named_by, "no two events of a run have the same, and both have all")
+            proposals.append(named)
+            rules = for_noise(noise, spec.model_copy(update={"identity": list(pairing.named_by)}), order)
+        if rules is None:
+            rules = for_noise([one for one in noise if one.how != "number"], spec, order)
+        return self._start.with_([*proposals, *(rules or [])])
+
+    def _alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
+        """The pairs that are equal under a draft, where equal events are paired in their order."""
+        codec = Codec(draft.spec)
+        left, right = (self._records(draft, run) for run in self._runs[:2])
+        forms = {i: codec.canonical(codec.form(left(i))[1]) for i, _ in pairs}
+        twins = {j: codec.canonical(codec.form(right(j))[1]) for _, j in pairs}
+        alike = [(i, j) for i, j in pairs if forms[i] == twins[j]]
+        if codec.close is not None:
+            return [(i, j) for i, j in alike if codec.close(left(i), right(j))]
+        ones, others = [i for i, _ in alike], sorted(j for _, j in alike)
+        again = by_name([forms[i] for i in ones], [twins[j] for j in others])
+        return [(ones[i], others[j]) for i, j in again.pairs]
+
+    def _records(self, draft: Draft, run: Sequence[Event]) -> Callable[[int], bytes]:
+        """The records of a run as a draft reads them."""
+        if self._start.spec.whole and not draft.spec.whole:
+            return lambda i: bare_record(run[i].record)
+        return lambda i: run[i].record
+
+    def _is_equal(self, draft: Draft, subset: Subset) -> bool:
+        try:
+            return self._judge(draft.spec, subset)
+        except SpecError:
+            return False
+
+    # -- what is necessary -------------------------------------------------------------------------------
+
+    def _pruned(self, found: _Explained) -> _Explained:
+        """Without the proposals without which the events are equal, too."""
+        draft = found.draft
+        for proposal in draft.proposals:
+            less = draft.without(proposal)
+            if self._is_equal(less, found.subset):
+                draft = less
+        return _Explained(draft, found.subset)
+
+    def _told(self, found: _Explained, pairing: Pairing, unexplained: list[Unexplained]) -> Calibration:
+        left, right = (
+            sorted(set(every) - set(some)) for every, some in zip(self._all, found.subset, strict=True)
+        )
+        draft, rest = found.draft, Subset(left, right)
+        if (left or right) and self._is_equal(draft, self._all):
+            rest = NONE
+        elif (left or right) and self._marked(rest):
+            again = self._start.with_([*draft.proposals, for_replays(len(left) + len(right))])
+            if self._is_equal(again, self._all):
+                draft, rest = again, NONE
+        elif not (left or right) and not self._is_equal(draft, self._all):
+            raise Undecided("the comparison itself does not find the runs equal under what was found")
+        some_left = bool(rest.left or rest.right)
+        return Calibration(
+            "unexplained" if some_left else "proposed",
+            _reason(draft, rest, len(found.subset.left)),
+            draft,
+            len(pairing.pairs),
+            pairing.named_by,
+            tuple(unexplained) if some_left else (),
+            rest,
+            self._beyond,
+        )
+
+    def _marked(self, rest: Subset) -> bool:
+        """Whether the events that are left say which attempt wrote them, and the file does not ask yet."""
+        strict = self._start.spec.duplicates.policy == "strict"
+        events: list[Event] = [self._runs.left[i] for i in rest.left]
+        events += [self._runs.right[j] for j in rest.right]
+        return strict and all(event.marked for event in events)
+
+
+def _reason(draft: Draft, rest: Subset, explained: int) -> str:
+    count = len(draft.proposals)
+    proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
+    if not (rest.left or rest.right):
+        without = "without it" if count == 1 else "without any one of them"
+        return f"The runs are equal with {proposals}; {without} they differ."
+    sides = ((rest.left, "reference"), (rest.right, "candidate"))
+    left = " and ".join(
+        f"{len(some):,} {'event' if len(some) == 1 else 'events'} of the {name}" for some, name in sides
+    )
+    return f"No rule explains {left}; the other {explained:,} pairs are equal with {proposals}."
+
+
+_NO_PAIRS = (
+    "no field has the same values in both runs, so nothing tells which events belong together; are these two "
+    "runs on the same input? --identity names the fields"
+)
+
+
+def _moved(pairs: list[Pair]) -> str:
+    places = [j for _, j in pairs]
+    count = sum(one > other for one, other in pairwise(places))
+    return f"the declared order is broken: {count:,} of {len(places) - 1:,} neighbours changed places"
+
+
+def _kept(key: Key) -> str:
+    names = " and ".join(f"`{field}`" for field in key.fields)
+    return (
+        f"none of the {key.kept:,} that follow another of the same {names} did, and of those beside them "
+        f"{key.swaps:,}"
+    )
+
+
+def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Unexplained]) -> None:
+    """Where partners are a guess, only what differs in every pair differs whoever the partner is."""
+    sure = [
+        one
+        for one in noise
+        if one.how == "absent" or (one.how == "ignore" and not one.fractions and one.differed == one.seen)
+    ]
+    if len(sure) < len(noise) or unexplained:
+        raise Undecided(
+            "no fields name an event in both runs, so which events belong together is a guess; name the "
+            "fields that do by --identity, or add them to the events"
+        )

@@ -1,0 +1,94 @@
+"""A calibration as the file that it proposes, and as words for people.
+
+The file is the starting file with the proposals in it, each under a comment that says what it is told from
+and what it hides. Comments of the starting file are not kept.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twinstream.spec.calibration.proposals import Proposal, plain
+from twinstream.spec.calibration.search import Calibration
+from twinstream.spec.diagram import printable, value_text
+from twinstream.spec.source import dump
+
+WIDTH = 100
+
+
+def file_text(found: Calibration) -> str:
+    """The proposed file: YAML that says the same as its draft."""
+    head = [
+        "Proposed by `twinstream calibrate` from two runs of one version.",
+        printable(found.reason),
+    ]
+    if found.named_by:
+        head.append(f"Events were paired by {', '.join(found.named_by)}.")
+    lines = [line for sentence in head for line in _comment(sentence, "")]
+    return "\n".join([*lines, *_mapping(found.draft.data, (), found.draft.proposals, "")]) + "\n"
+
+
+def _mapping(
+    data: Mapping[str, Any], at: tuple[str, ...], proposals: Sequence[Proposal], indent: str
+) -> Iterator[str]:
+    """The lines of a mapping; what holds a proposal is written out, the rest on a line each."""
+    for key, value in data.items():
+        here = (*at, key)
+        for proposal in proposals:
+            if proposal.at == here:
+                yield from _proposal(proposal, indent)
+        if isinstance(value, Mapping) and (_inside(here, proposals) or any(map(_nested, value.values()))):
+            yield f"{indent}{dump(key)}:"
+            yield from _mapping(value, here, proposals, indent + "  ")
+        else:
+            yield f"{indent}{dump(key)}: {dump(value)}"
+
+
+def _inside(at: tuple[str, ...], proposals: Sequence[Proposal]) -> bool:
+    return any(proposal.at[: len(at)] == at and proposal.at != at for proposal in proposals)
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) > 1
+
+
+def _proposal(proposal: Proposal, indent: str) -> Iterator[str]:
+    name = f"{printable(proposal.field)}: " if proposal.field else ""
+    yield from _comment(f"{name}{proposal.evidence}.", indent)
+    yield from _comment(f"Hides: {proposal.hides}.", indent, "  ")
+
+
+def _comment(text: str, indent: str, more: str = "") -> list[str]:
+    start = f"{indent}# {more}"
+    return textwrap.wrap(
+        printable(text), WIDTH, initial_indent=start, subsequent_indent=start, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+
+
+def summary(found: Calibration) -> str:
+    """What was found, for people: what is proposed and why, and what no rule explains."""
+    return "\n".join(_summary(found))
+
+
+def _summary(found: Calibration) -> Iterator[str]:
+    word = {"equal": "EQUAL", "proposed": "PROPOSED", "unexplained": "UNEXPLAINED", "undecided": "UNDECIDED"}
+    yield f"{word[found.result]} {printable(found.reason)}"
+    if found.result == "undecided":
+        return
+    named = f", by {', '.join(map(printable, found.named_by))}" if found.named_by else ""
+    beyond = f"; {found.beyond:,} near the cut left out" if found.beyond else ""
+    yield f"paired: {found.pairs:,} of each run{named}{beyond}"
+    for proposal in found.draft.proposals:
+        value = "" if proposal.value is None else f" {value_text(plain(proposal.value), 60)}"
+        name = f" {printable(proposal.field)}" if proposal.field else ""
+        yield ""
+        yield f"{proposal.key}{name}{value}"
+        yield f"   why:   {printable(proposal.evidence)}"
+        yield f"   hides: {printable(proposal.hides)}"
+    for one in found.unexplained:
+        yield ""
+        yield f"{printable(one.field)} differed in {one.differed:,} of {one.seen:,} pairs, and stays compared"
+        yield f"   why:   {printable(one.why)}"

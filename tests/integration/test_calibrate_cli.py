@@ -1,0 +1,163 @@
+"""`twinstream calibrate` as a user runs it, on files and on a real broker."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import zstandard
+from confluent_kafka import Producer
+
+from deploy.embedded.kafka import Kafka
+from tests.support.noise import run_of, with_noise
+from tests.support.stack import MakeTopic
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+NOISE = ("clock", "wobble", "null", "keys")
+
+
+def run(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [COMMAND, *arguments], cwd=folder, input=stdin, capture_output=True, timeout=120, check=False
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in out + err
+    return done.returncode, out, err
+
+
+def lines(events: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(event) + "\n" for event in events).encode()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random = Random(11)
+    one = run_of(random, 100)
+    (tmp_path / "one.jsonl").write_bytes(lines(one))
+    (tmp_path / "two.jsonl").write_bytes(lines(with_noise(random, one, NOISE)))
+    return tmp_path
+
+
+FILES = ("--reference", "one.jsonl", "--candidate", "two.jsonl")
+
+
+def test_the_file_that_is_printed_makes_check_pass(folder: Path) -> None:
+    code, out, err = run(folder, "calibrate", *FILES)
+    assert code == 0
+    assert "order: {per_key: [taxi]}" in out
+    assert "# processed_at: differed in 100 of 100 pairs." in out
+    assert "#   Hides: any change of `processed_at` would not be seen." in out
+    assert err.startswith("PROPOSED The runs are equal with 4 proposals")
+    (folder / "spec.yaml").write_text(out)
+    assert run(folder, "check", "spec.yaml", *FILES)[0] == 0
+    assert run(folder, "lint", "spec.yaml")[0] == 0
+
+
+def test_packed_files_and_standard_input_are_read(folder: Path) -> None:
+    (folder / "one.jsonl.gz").write_bytes(gzip.compress((folder / "one.jsonl").read_bytes()))
+    two = (folder / "two.jsonl").read_bytes()
+    (folder / "two.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(two))
+    _, shown, _ = run(folder, "calibrate", *FILES)
+    packed = ("--reference", "one.jsonl.gz", "--candidate")
+    assert run(folder, "calibrate", *packed, "two.jsonl.zst")[1] == shown
+    assert run(folder, "calibrate", *packed, "-", stdin=two)[1] == shown
+
+
+def test_everything_is_there_as_one_object_and_the_file_where_it_is_asked_for(folder: Path) -> None:
+    code, out, err = run(folder, "calibrate", *FILES, "--json", "--output", "spec.yaml")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (found["result"], found["pairs"], found["paired_by"]) == ("proposed", 100, ["ride"])
+    assert found["events"] == {"reference": 100, "candidate": 100}
+    assert {"key": "order", "field": None, "value": {"per_key": ["taxi"]}}.items() <= found["proposals"][
+        0
+    ].items()
+    assert found["file"] == (folder / "spec.yaml").read_text()
+
+
+def test_equal_runs_ask_for_nothing(folder: Path) -> None:
+    (folder / "two.jsonl").write_bytes((folder / "one.jsonl").read_bytes())
+    code, out, err = run(folder, "calibrate", *FILES)
+    assert code == 0
+    assert "order: total" in out
+    assert err.startswith("EQUAL The runs are equal as they are")
+
+
+def test_what_no_rule_explains_exits_with_1_and_is_told(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "two.jsonl").read_bytes().splitlines()]
+    rows[40]["fare"] += 1
+    (folder / "two.jsonl").write_bytes(lines(rows))
+    code, out, err = run(folder, "calibrate", *FILES)
+    assert code == 1
+    assert "ignore: [processed_at]" in out
+    assert "fare differed in 1 of 100 pairs, and stays compared" in err
+    assert "1. changed" in err
+
+
+def test_too_little_exits_with_3_and_proposes_nothing(folder: Path) -> None:
+    code, out, err = run(folder, "calibrate", *FILES, "--max-records", "10")
+    assert (code, out) == (3, "")
+    assert "the reference has 10 events, and 20 are the fewest" in err
+
+
+ON_KAFKA = ("--brokers", "b:1", "--reference", "x", "--candidate")
+MISTAKES: list[tuple[tuple[str, ...], str]] = [
+    ((), "give --reference and --candidate"),
+    (("--reference", "one.jsonl", "--candidate", "one.jsonl"), "are both the file one.jsonl"),
+    (("--reference", "one.jsonl", "--candidate", "bad.jsonl"), "bad.jsonl:2: not an event"),
+    ((*FILES, "--reference-offsets", "0:1-2"), "--reference-offsets is for topics"),
+    (("none.yaml", *FILES), "none.yaml: cannot be read"),
+    ((*FILES, "--output", "no/such/folder.yaml"), "cannot be written"),
+    (("--brokers", "b:1"), "the topics of two runs"),
+    ((*ON_KAFKA, "x"), "each version needs a topic"),
+    ((*ON_KAFKA, "y", "--reference-offsets", "7"), "'7' is no range of offsets"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
+def test_a_mistake_is_one_sentence(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+    (folder / "bad.jsonl").write_text('{"a":1}\nnot json\n')
+    code, out, err = run(folder, "calibrate", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.splitlines()) == 1
+
+
+def test_kafka_that_does_not_answer_exits_with_4(folder: Path) -> None:
+    topics = ("--reference", "x", "--candidate", "y")
+    code, _, err = run(folder, "calibrate", "--brokers", "127.0.0.1:1", *topics)
+    assert code == 4
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.requires_kafka
+@pytest.mark.timeout(180)
+def test_two_topics_are_read_as_far_as_asked(folder: Path, kafka: Kafka, topic: MakeTopic) -> None:
+    """Two partitions by taxi, so that only the order of a taxi is kept; and a range of what stands there."""
+    topics = [topic(partitions=2), topic(partitions=2)]
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    for name, file in zip(topics, ("one.jsonl", "two.jsonl"), strict=True):
+        for line in (folder / file).read_bytes().splitlines():
+            producer.produce(name, line, partition=json.loads(line)["taxi"] % 2)
+    assert producer.flush(30) == 0
+    asked = ("calibrate", "--brokers", kafka.brokers, "--reference", topics[0], "--candidate", topics[1])
+    code, out, _ = run(folder, *asked, "--json")
+    found = json.loads(out)
+    assert (code, found["result"], found["events"]) == (0, "proposed", {"reference": 100, "candidate": 100})
+    assert {"equality.ignore", "order"} <= {proposal["key"] for proposal in found["proposals"]}
+    assert f"reference: {{topic: {topics[0]}}}" in found["file"]
+
+    half = ("--reference-offsets", "0:0-30", "--candidate-offsets", "0:0-30")
+    found = json.loads(run(folder, *asked, *half, "--json")[1])
+    assert found["events"] == {"reference": 30, "candidate": 30}
+    assert found["cut"]
+
+    code, _, err = run(folder, *asked, "--reference-offsets", "5:0-10")
+    assert code == 4
+    assert f"topic {topics[0]} has no partition 5" in err

@@ -1,0 +1,117 @@
+"""Noise that is planted in one of two equal runs is found, and nothing else is loosened."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.support.noise import PLANTED, calibrated, interleaved_anew, proposed, run_of, with_noise
+from twinstream.adapters.jsonl import JSON, merge
+from twinstream.adapters.values import read_values
+from twinstream.core.events import Side
+from twinstream.runtime.offline import equivalent
+from twinstream.spec.load import loads
+
+SEEDS = st.integers(0, 2**32)
+NOISES = st.sets(st.sampled_from(sorted(PLANTED)))
+
+
+@settings(max_examples=25)
+@given(seed=SEEDS, noises=NOISES, count=st.integers(60, 120))
+@example(seed=1, noises=set(PLANTED), count=80)
+def test_what_was_planted_is_proposed_and_nothing_else(seed: int, noises: set[str], count: int) -> None:
+    random = Random(seed)
+    one = run_of(random, count)
+    other = with_noise(random, one, noises)
+    answer = calibrated(one, other)
+    assert proposed(answer) == {PLANTED[noise] for noise in noises}
+    assert answer.found.result == ("proposed" if noises else "equal")
+    order = answer.found.draft.spec.order
+    assert order == ("total" if "keys" not in noises else loads(ORDERED).order)
+
+
+ORDERED = "{version: 1, name: t, reference: {topic: a}, candidate: {topic: b}, order: {per_key: [taxi]}}"
+
+
+@pytest.mark.parametrize("noise", sorted(PLANTED))
+def test_each_noise_alone_is_found(noise: str) -> None:
+    random = Random(7)
+    one = run_of(random, 60)
+    answer = calibrated(one, with_noise(random, one, [noise]))
+    assert proposed(answer) == {PLANTED[noise]}
+
+
+@settings(max_examples=15)
+@given(seed=SEEDS, noises=NOISES)
+def test_the_proposed_file_makes_the_runs_equal_and_each_proposal_is_needed(
+    seed: int, noises: set[str]
+) -> None:
+    random = Random(seed)
+    one = run_of(random, 80)
+    other = with_noise(random, one, noises)
+    answer = calibrated(one, other)
+    assert answer.file is not None
+
+    def equal(text: str) -> bool:
+        sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))
+        return equivalent(loads(text), merge(*sides, "alternate"))
+
+    assert equal(answer.file)
+    draft = answer.found.draft
+    for proposal in draft.proposals:
+        sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))
+        assert not equivalent(draft.without(proposal).spec, merge(*sides, "alternate"))
+
+
+@settings(max_examples=15)
+@given(seed=SEEDS, noises=NOISES)
+def test_a_real_difference_is_never_made_a_rule(seed: int, noises: set[str]) -> None:
+    """Fares that differ in a few events, and an event that is lost, are told as what no rule explains."""
+    random = Random(seed)
+    one = run_of(random, 100)
+    other = with_noise(random, one, noises)
+    changed, lost = random.sample(range(100), 2)
+    other[changed]["fare"] += 5
+    gone = other.pop(lost)
+    answer = calibrated(one, other)
+    assert answer.found.result == "unexplained"
+    assert proposed(answer) <= {PLANTED[noise] for noise in noises}
+    assert answer.differences is not None
+    told = {str(example["reference"]) for example in answer.differences["examples"]}
+    assert any(gone["ride"] in text for text in told)
+
+
+@settings(max_examples=15)
+@given(seed=SEEDS, noises=st.sets(st.sampled_from(["clock", "random id", "wobble", "array", "null"])))
+def test_without_a_name_events_are_paired_by_their_places(seed: int, noises: set[str]) -> None:
+    random = Random(seed)
+    one = run_of(random, 80, named=False)
+    for event in one:
+        event["fare"] = event["fare"] // 30
+        event["items"] = [{"sku": item["sku"] % 3, "price": n} for n, item in enumerate(event["items"])]
+    answer = calibrated(one, with_noise(random, one, noises))
+    assert proposed(answer) == {PLANTED[noise] for noise in noises}
+
+
+@settings(max_examples=10)
+@given(seed=SEEDS)
+def test_an_order_that_is_not_kept_for_any_key_is_none(seed: int) -> None:
+    random = Random(seed)
+    one = run_of(random, 80)
+    other = random.sample(one, len(one))
+    answer = calibrated(one, other)
+    assert answer.found.draft.spec.order == "unordered"
+    assert proposed(answer) == {("order", None)}
+
+
+@settings(max_examples=10)
+@given(seed=SEEDS)
+def test_the_sides_may_be_exchanged(seed: int) -> None:
+    random = Random(seed)
+    one = run_of(random, 60)
+    other = with_noise(random, one, PLANTED)
+    assert proposed(calibrated(one, other)) == proposed(calibrated(other, one))
+    assert interleaved_anew(random, one) != one

@@ -1,0 +1,93 @@
+"""Two equal runs of one pipeline, and noise that is planted in one of them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+from twinstream.adapters.jsonl import JSON, shapes_of
+from twinstream.adapters.values import read_values
+from twinstream.core.events import Side
+from twinstream.runtime.calibrating import Answer, Recording, calibrate, start_of
+
+Event = dict[str, Any]
+
+PLANTED: Mapping[str, tuple[str, str | None]] = {
+    "clock": ("equality.ignore", "processed_at"),
+    "random id": ("equality.ignore", "meta.request"),
+    "wobble": ("number", "temperature"),
+    "array": ("equality.unordered", "items"),
+    "null": ("equality.absent_is_null", None),
+    "keys": ("order", None),
+}
+"""Each noise, and the key and the field of what must be proposed for it."""
+
+
+def run_of(random: Random, count: int, *, named: bool = True) -> list[Event]:
+    """The output of one run: events that have nothing random but what `random` says."""
+    return [_event(random, number, named=named) for number in range(count)]
+
+
+def _event(random: Random, number: int, *, named: bool) -> Event:
+    skus = random.sample(range(50), random.randrange(2, 5))
+    event = {
+        "taxi": random.randrange(4),
+        "city": random.choice(["Aachen", "Bonn", "Calw"]),
+        "fare": random.randrange(100, 9000) / 100,
+        "temperature": random.uniform(-20, 40),
+        "note": None if number % 3 == 0 else random.choice(["late", "early"]),
+        "items": [{"sku": sku, "price": random.randrange(1, 500) / 10} for sku in skus],
+        "processed_at": 1_700_000_000_000 + 37 * number,
+        "meta": {"request": f"{random.getrandbits(64):x}", "host": "h1"},
+    }
+    return {"ride": f"r{number}", **event} if named else event
+
+
+def with_noise(random: Random, events: list[Event], noises: Iterable[str]) -> list[Event]:
+    """The output of another run, which differs from the first by this noise alone, and by member order."""
+    noises = set(noises)
+    copies: list[Event] = json.loads(json.dumps(events))
+    for event in copies:
+        if "clock" in noises:
+            event["processed_at"] += random.randrange(1, 5_000)
+        if "random id" in noises:
+            event["meta"]["request"] = f"{random.getrandbits(64):x}"
+        if "wobble" in noises:
+            event["temperature"] += random.choice([-1, 1]) * random.uniform(1e-11, 1e-10)
+        if "array" in noises:
+            event["items"].append(event["items"].pop(0))
+        if "null" in noises and event["note"] is None:
+            del event["note"]
+    if "keys" in noises:
+        copies = interleaved_anew(random, copies)
+    return [dict(random.sample(list(event.items()), len(event))) for event in copies]
+
+
+def interleaved_anew(random: Random, events: list[Event]) -> list[Event]:
+    """Events in another order, in which those of each taxi keep theirs."""
+    of_taxi: defaultdict[int, list[Event]] = defaultdict(list)
+    for event in reversed(events):
+        of_taxi[event["taxi"]].append(event)
+    taxis = [event["taxi"] for event in events]
+    random.shuffle(taxis)
+    return [of_taxi[taxi].pop() for taxi in taxis]
+
+
+def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **more: Any) -> Answer:
+    """What `calibrate` says of two runs; `spec` is the path of a starting file."""
+    start = start_of(spec, {}, more.pop("identity", ()))
+    recording = Recording(start.spec, more.pop("limit", 200_000))
+    shapes = shapes_of(start.spec) if spec else JSON
+    for side, events in zip(Side, (one, other), strict=True):
+        recording.read(read_values(events, side, shapes[side]))
+    return calibrate(recording, start, **more)
+
+
+def proposed(answer: Answer) -> set[tuple[str, str | None]]:
+    """Key and field of every proposal; a number may be rounded or tolerated."""
+    keys = {(proposal.key, proposal.field) for proposal in answer.found.draft.proposals}
+    numbers = {"equality.quantum", "equality.tolerance"}
+    return {("number" if key in numbers else key, field) for key, field in keys}

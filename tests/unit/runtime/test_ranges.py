@@ -1,0 +1,79 @@
+"""A bounded stretch of two topics is read: what stood there, as far as asked, and nothing is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from twinstream.adapters.memory import ManualClock, MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.runtime.ranges import PATIENCE_SECONDS, Range, Ranges, Recorded
+
+NAMES = {Side.LEFT: "one", Side.RIGHT: "two"}
+
+
+def filled(count: int, partitions: int = 1) -> MemorySource:
+    source = MemorySource(partitions, batch=7)
+    for side in Side:
+        for n in range(count):
+            source.append(side, n % partitions, b"%d" % n, n)
+    return source
+
+
+def read(source: MemorySource, ranges: Ranges | None = None, limit: int = 1000) -> tuple[list[bytes], bool]:
+    recorded = Recorded(source, NAMES, ranges or {}, limit, ManualClock())
+    found = [line.record or b"" for line in recorded.lines(Side.LEFT)]
+    return found, recorded.cut
+
+
+def test_what_stands_there_is_read_once_and_to_its_end() -> None:
+    assert read(filled(20)) == ([b"%d" % n for n in range(20)], False)
+
+
+def test_an_empty_topic_is_read_at_once() -> None:
+    assert read(filled(0)) == ([], False)
+
+
+def test_a_range_is_read_from_its_first_offset_up_to_below_its_end() -> None:
+    assert read(filled(20), {Side.LEFT: {0: Range(5, 9)}}) == ([b"5", b"6", b"7", b"8"], True)
+    assert read(filled(20), {Side.LEFT: {0: Range(18)}}) == ([b"18", b"19"], False)
+
+
+def test_each_partition_is_read_up_to_its_share_of_the_limit() -> None:
+    found, cut = read(filled(40, partitions=2), limit=10)
+    assert sorted(int(record) for record in found) == list(range(10))
+    assert cut
+
+
+def test_what_comes_meanwhile_is_left() -> None:
+    source = filled(5)
+    recorded = Recorded(source, NAMES, {}, 1000, ManualClock())
+    for n in range(5):
+        source.append(Side.LEFT, 0, b"later %d" % n)
+    assert len(list(recorded.lines(Side.LEFT))) == 5
+
+
+def test_a_partition_that_is_not_there_is_named() -> None:
+    with pytest.raises(SourceError, match="topic one has no partition 3"):
+        read(filled(5), {Side.LEFT: {3: Range()}})
+
+
+def test_lost_offsets_are_an_error() -> None:
+    source = filled(20)
+    recorded = Recorded(source, NAMES, {}, 1000, ManualClock())
+    source.retain(Side.LEFT, 0, 10)
+    with pytest.raises(SourceError, match="one partition 0 has lost the offsets 0 to 9"):
+        list(recorded.lines(Side.LEFT))
+
+
+def test_a_topic_that_brings_nothing_is_given_up() -> None:
+    """What Kafka says is there may never come, as behind a transaction that stays open."""
+    source, clock = filled(5), ManualClock()
+    recorded = Recorded(source, NAMES, {}, 1000, clock)
+    source.cut_off(Side.LEFT, 0, 3)
+    source.ends = lambda: {side: {0: 5} for side in Side}  # type: ignore[method-assign]
+    lines = recorded.lines(Side.LEFT)
+    assert [next(lines).record for _ in range(3)] == [b"0", b"1", b"2"]
+    clock.advance(PATIENCE_SECONDS + 1)
+    with pytest.raises(SourceError, match="no record of one came for 30 s"):
+        next(lines)

@@ -1,0 +1,278 @@
+"""What two runs tell in special cases: names, keys, barriers, retries, cuts, and too little to tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.support.noise import calibrated, interleaved_anew, proposed, run_of, with_noise
+from twinstream.core.events import Side
+from twinstream.ports import Line
+from twinstream.runtime.calibrating import Recording, calibrate, start_of
+from twinstream.spec.load import loads
+from twinstream.spec.marks import Attempt
+
+HEAD = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\n"
+
+
+def spec_file(folder: Path, text: str) -> str:
+    path = folder / "spec.yaml"
+    path.write_text(HEAD + text)
+    return str(path)
+
+
+def rows(count: int, **columns: Any) -> list[dict[str, Any]]:
+    """Events of which each column is a function of their number."""
+    return [{name: value(number) for name, value in columns.items()} for number in range(count)]
+
+
+# -- which events belong together ----------------------------------------------------------------------------
+
+
+def test_a_counter_of_the_output_is_not_taken_for_a_name() -> None:
+    """Both runs have the same numbers 0, 1, 2 …, but of different events."""
+    random = Random(1)
+    one = [{**event, "seq": n} for n, event in enumerate(run_of(random, 60))]
+    other = [{**event, "seq": n} for n, event in enumerate(interleaved_anew(random, one))]
+    answer = calibrated(one, other)
+    assert proposed(answer) == {("equality.ignore", "seq"), ("order", None)}
+    assert answer.found.named_by == ("ride",)
+
+
+def test_two_names_that_pair_in_different_ways_are_ambiguous_until_one_is_given() -> None:
+    one = rows(40, a=lambda n: f"a{n}", b=lambda n: f"b{n}")
+    other = rows(40, a=lambda n: f"a{n}", b=lambda n: f"b{(n + 7) % 40}")
+    answer = calibrated(one, other)
+    assert (answer.found.result, answer.file) == ("undecided", None)
+    assert "both `a` and `b` could name an event" in answer.found.reason
+    assert proposed(calibrated(one, other, identity=["a"])) == {("equality.ignore", "b")}
+
+
+def test_two_fields_together_may_name_an_event() -> None:
+    one = rows(60, shop=lambda n: n % 6, day=lambda n: n // 6, sold=lambda n: n * 1.5, at=lambda n: n)
+    other = [{**row, "at": row["at"] + 1000} for row in reversed(one)]
+    answer = calibrated(one, other)
+    assert set(answer.found.named_by) == {"shop", "day"} or answer.found.named_by == ("sold",)
+    assert proposed(answer) == {("equality.ignore", "at"), ("order", None)}
+
+
+def test_numbers_of_events_without_a_name_are_not_guessed_at() -> None:
+    random = Random(2)
+    one = [{"sensor": n % 3, "value": random.uniform(0, 100)} for n in range(60)]
+    other = [{**row, "value": row["value"] + random.uniform(1e-9, 1e-8)} for row in one]
+    random.shuffle(other)
+    answer = calibrated(one, other)
+    assert answer.found.result == "undecided"
+    assert "which events belong together is a guess" in answer.found.reason
+
+
+def test_runs_on_different_inputs_are_told() -> None:
+    one = rows(40, a=lambda n: f"a{n}")
+    other = rows(40, a=lambda n: f"b{n}")
+    assert "are these two runs on the same input?" in calibrated(one, other).found.reason
+
+
+def test_what_would_leave_nothing_to_compare_is_not_proposed() -> None:
+    one = rows(40, host=lambda _: "h", a=lambda n: f"a{n}")
+    other = rows(40, host=lambda _: "h", a=lambda n: f"b{n}")
+    answer = calibrated(one, other)
+    assert (answer.found.result, answer.file) == ("undecided", None)
+    assert "nothing would be compared" in answer.found.reason
+
+
+@pytest.mark.parametrize("count", [0, 19])
+def test_few_events_show_nothing(count: int) -> None:
+    events = rows(count, a=lambda n: n)
+    answer = calibrated(events, events)
+    assert answer.found.result == "undecided"
+    assert f"the reference has {count} events, and 20 are the fewest" in answer.found.reason
+
+
+# -- fields --------------------------------------------------------------------------------------------------
+
+
+def test_a_number_in_an_array_without_an_order_is_rounded() -> None:
+    random = Random(3)
+    one = run_of(random, 60)
+    other = json.loads(json.dumps(one))
+    for event in other:
+        event["items"].reverse()
+        for item in event["items"]:
+            item["price"] += random.uniform(1e-13, 1e-12)
+    answer = calibrated(one, other)
+    assert proposed(answer) == {("equality.unordered", "items"), ("number", "items.price")}
+    assert "items.price" in answer.found.draft.spec.equality.quantum
+
+
+def test_repeated_elements_are_proposed_as_a_set() -> None:
+    one = rows(40, id=lambda n: n, tags=lambda n: [n, n + 1])
+    other = [{**row, "tags": [row["tags"][1], *row["tags"]]} for row in one]
+    assert proposed(calibrated(one, other)) == {("equality.sets", "tags")}
+
+
+def test_a_field_that_seldom_differs_is_no_noise() -> None:
+    one = rows(100, id=lambda n: n, colour=lambda _: "red")
+    other = [{**row, "colour": "blue" if row["id"] % 10 == 0 else "red"} for row in one]
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+    (colour,) = answer.found.unexplained
+    assert (colour.field, colour.differed, colour.seen) == ("colour", 10, 100)
+    assert answer.differences is not None
+    assert answer.differences["divergences"]["by_kind"]["changed"] == 10
+
+
+def test_a_whole_number_that_always_differs_is_ignored_and_never_rounded() -> None:
+    one = rows(40, id=lambda n: n, load=lambda n: n * 1000)
+    other = [{**row, "load": row["load"] + 1} for row in one]
+    assert proposed(calibrated(one, other)) == {("equality.ignore", "load")}
+
+
+def test_a_clock_of_seconds_with_a_fraction_is_ignored() -> None:
+    one = rows(40, id=lambda n: n, at=lambda n: 1_700_000_000.25 + 100 * n)
+    other = [{**row, "at": row["at"] + 0.125} for row in one]
+    assert proposed(calibrated(one, other)) == {("equality.ignore", "at")}
+
+
+def test_one_large_difference_does_not_widen_a_tolerance() -> None:
+    random = Random(4)
+    one = run_of(random, 80)
+    other = with_noise(random, one, ["wobble"])
+    other[10]["temperature"] += 3
+    answer = calibrated(one, other)
+    assert answer.found.result == "unexplained"
+    assert answer.found.draft.spec.equality.tolerance["temperature"].abs < 1e-9
+    assert [len(rest) for rest in answer.found.rest] == [1, 1]
+
+
+def test_a_quantum_says_how_many_values_lie_near_a_boundary() -> None:
+    random = Random(5)
+    one = [{"id": n, "v": random.uniform(0, 100)} for n in range(200)]
+    other = [{**row, "v": row["v"] + random.uniform(-1e-6, 1e-6)} for row in random.sample(one, 200)]
+    (number,) = [p for p in calibrated(one, other).found.draft.proposals if p.field == "v"]
+    assert number.key == "equality.quantum"
+    assert "near a rounding boundary" in number.evidence
+    assert "of less than" in number.hides
+
+
+# -- order ---------------------------------------------------------------------------------------------------
+
+
+def test_a_few_swaps_do_not_tell_the_key() -> None:
+    one = run_of(Random(6), 60)
+    place = next(n for n in range(60) if one[n]["taxi"] != one[n + 1]["taxi"])
+    other = [*one[:place], one[place + 1], one[place], *one[place + 2 :]]
+    answer = calibrated(one, other)
+    assert answer.found.result == "undecided"
+    assert "too few to tell whether it is kept for each" in answer.found.reason
+    given = calibrated(one, other, keys=["taxi"])
+    assert given.found.draft.data["order"] == {"per_key": ["taxi"]}
+
+
+DAYS = "kinds: {night: {where: {type: eod}}, ride: {}}\norder: {barrier: night, inner: total}\n"
+
+
+def days(random: Random, count: int = 4) -> Iterator[list[dict[str, Any]]]:
+    for day in range(count):
+        yield [{"type": "ride", "day": day, **event} for event in run_of(random, 40)]
+
+
+def with_nights(parts: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [event for day, part in enumerate(parts) for event in (*part, {"type": "eod", "day": day})]
+
+
+def test_the_order_between_barriers_is_loosened_before_the_barrier(tmp_path: Path) -> None:
+    random = Random(8)
+    parts = list(days(random))
+    moved = [interleaved_anew(random, part) for part in parts]
+    file = spec_file(tmp_path, DAYS)
+    answer = calibrated(with_nights(parts), with_nights(moved), file)
+    assert answer.found.draft.data["order"] == {"barrier": "night", "inner": {"per_key": ["taxi"]}}
+    mixed = [random.sample(part, len(part)) for part in parts]
+    answer = calibrated(with_nights(parts), with_nights(mixed), file)
+    assert answer.found.draft.data["order"] == {"barrier": "night", "inner": "unordered"}
+
+
+def test_what_a_starting_file_declares_stands(tmp_path: Path) -> None:
+    random = Random(9)
+    one = run_of(random, 60)
+    other = with_noise(random, one, ["clock", "random id", "keys"])
+    file = spec_file(tmp_path, "order: {per_key: [taxi]}\nequality: {ignore: [processed_at]}\nshow: [taxi]\n")
+    answer = calibrated(one, other, file)
+    assert proposed(answer) == {("equality.ignore", "meta.request")}
+    assert answer.file is not None
+    said = loads(answer.file)
+    assert (said.equality.ignore, said.show) == (["processed_at", "meta.request"], ["taxi"])
+
+
+def test_a_kind_with_an_equality_of_its_own_gets_its_own_proposals(tmp_path: Path) -> None:
+    kinds = "kinds: {night: {where: {type: eod}}, ride: {}}\norder: total\n"
+    file = spec_file(tmp_path, kinds + "equality: {per_kind: {night: {}}}\n")
+    one = with_nights([[{"type": "ride", "id": f"{d}.{n}", "at": n} for n in range(3)] for d in range(30)])
+    for n, event in enumerate(one):
+        event["at"] = n
+    other = [{**event, "at": event["at"] + 5000} if event["type"] == "eod" else event for event in one]
+    answer = calibrated(one, other, file)
+    assert proposed(answer) == {("equality.per_kind.night.ignore", "at")}
+
+
+def test_a_field_that_decides_is_never_left_out(tmp_path: Path) -> None:
+    file = spec_file(tmp_path, "order: {per_key: [host]}\n")
+    one = rows(40, id=lambda n: n, host=lambda n: f"h{n % 3}")
+    other = [{**row, "host": f"{row['host']}-b"} for row in one]
+    answer = calibrated(one, other, file)
+    assert "host" not in str(proposed(answer))
+    assert answer.found.result == "undecided"
+
+
+# -- what is read twice, and what is cut ---------------------------------------------------------------------
+
+
+def line(side: Side, offset: int, value: Any, execution: str | None = None) -> Line:
+    headers = Attempt("q", offset // 100, execution, 0, 0).headers if execution else ()
+    place = ("run", offset + 1, offset + 1)
+    return Line(side, json.dumps(value).encode(), 0, offset, 0, *place, headers=headers)
+
+
+def test_rows_that_a_retry_wrote_again_are_proposed_as_replays() -> None:
+    one = rows(60, id=lambda n: n)
+    start = start_of(None, {}, ())
+    recording = Recording(start.spec, 1000)
+    recording.read(line(Side.LEFT, n, row, "first") for n, row in enumerate(one))
+    twice = [(row, "first") for row in one] + [(row, "again") for row in one]
+    recording.read(
+        line(Side.RIGHT, 0, row, execution)._replace(offset=n) for n, (row, execution) in enumerate(twice)
+    )
+    answer = calibrate(recording, start)
+    assert proposed(answer) == {("duplicates.policy", None)}
+    assert answer.found.result == "proposed"
+
+
+def test_second_copies_without_marks_are_told_and_not_hidden() -> None:
+    one = rows(60, id=lambda n: n)
+    answer = calibrated(one, [*one[:31], *one[30:]])
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+    assert [len(rest) for rest in answer.found.rest] == [0, 1]
+
+
+def test_partners_behind_the_cut_are_no_difference() -> None:
+    random = Random(10)
+    one = run_of(random, 300)
+    other = []
+    for first in range(0, 300, 10):
+        other += random.sample(one[first : first + 10], 10)
+    answer = calibrated(one, other, limit=195)
+    assert answer.found.result == "proposed"
+    assert answer.found.beyond > 0
+    assert answer.found.draft.data["order"] == "unordered"
+
+
+def test_an_event_that_is_lost_far_from_the_cut_is_a_difference() -> None:
+    one = rows(300, id=lambda n: n)
+    answer = calibrated(one, [*one[:50], *one[51:]], limit=200)
+    assert answer.found.result == "unexplained"
+    assert (answer.found.beyond, list(answer.found.rest.left)) == (1, [50])
