@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
 from importlib.metadata import version as installed_version
@@ -43,7 +44,7 @@ from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, refusal
-from twinstream.status import Version
+from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
@@ -90,7 +91,8 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
     try:
-        make_worker(settings, spec, publisher, brief).run(publisher.stopping)
+        while make_worker(settings, spec, publisher, brief).run(publisher.stopping, publisher.asked):
+            gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
     except TwinstreamError as error:
@@ -218,7 +220,9 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     registry = CollectorRegistry()
     registry.register(StatusCollector(board.views, installed_version("twinstream")))
     measure_process(registry)
-    app = create_app(board, exposition(registry), traffic=HttpMeter(registry))
+    by_name: dict[str, list[MatcherProcess]] = {}
+    reset = partial(_reset, by_name)
+    app = create_app(board, exposition(registry), traffic=HttpMeter(registry), reset=reset)
     server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
     matchers = [
         MatcherProcess(
@@ -231,6 +235,8 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
         for spec in specs
         for shard in (Shard(number, settings.shards) for number in range(settings.shards))
     ]
+    for spec in specs:
+        by_name[spec.name] = [matcher for matcher in matchers if matcher.name == spec.name]
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -244,6 +250,19 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     board.close()
     server.should_exit = True
     await serving
+
+
+async def _reset(
+    matchers: Mapping[str, list[MatcherProcess]], name: str, request: ResetRequest
+) -> Reset | ResetRefused:
+    """Have the matcher of a comparison begin it anew."""
+    if len(matchers[name]) == 1:
+        return await matchers[name][0].reset(request)
+    reason = (
+        "several matchers share it, which cannot be reset together: start the service with --shards 1, reset "
+        "it, and share it again once it has begun"
+    )
+    return ResetRefused(id=request.id, reason=reason)
 
 
 def _expectation(spec: Spec, shards: int) -> Expectation:

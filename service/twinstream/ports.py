@@ -202,7 +202,7 @@ class Checkpoint(NamedTuple):
     Each attempt to save has a `sequence` of its own, higher than all before. `after` is the sequence of the
     checkpoint that a delta builds on; without it `body` is a whole base. `head` is small, to be read without
     the bodies; each save replaces it. `divergences`, by id, are new or replace others. With a delta, so many
-    of the oldest bodies as `dropped` says go out.
+    of the oldest bodies as `dropped` says go out; a base that is `anew` forgets all divergences before it.
     """
 
     sequence: int
@@ -211,6 +211,7 @@ class Checkpoint(NamedTuple):
     body: bytes
     divergences: Mapping[str, bytes]
     dropped: int = 0
+    anew: bool = False
 
 
 class Stored(NamedTuple):

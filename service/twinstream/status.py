@@ -164,6 +164,33 @@ class CheckpointInfo(Frozen):
     store_bytes: int | None = None
 
 
+class Ended(Frozen):
+    """What a reset has ended: how a comparison stood, and the offsets up to which it was read."""
+
+    verdict: Verdict
+    since: datetime | None
+    started_at: datetime
+    matched: int
+    divergences: int
+    positions: Sides[dict[str, int]]
+
+
+class Reset(Frozen):
+    """A comparison was begun anew: when, by whom, why, and from which address that was asked for.
+
+    `start`, where it begins, is as in the comparison file; `before` is what the reset has ended.
+    """
+
+    id: str
+    comparison: str
+    at: datetime
+    by: str
+    reason: str
+    address: str
+    start: dict[str, Any]
+    before: Ended
+
+
 class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``."""
 
@@ -196,6 +223,8 @@ class ComparisonStatus(Frozen):
     processing: Histogram
     checkpoint: CheckpointInfo
     max_staleness_seconds: float
+    resets: list[Reset] = []
+    reset_count: int = 0
     started_at: datetime
     updated_at: datetime
 
@@ -261,4 +290,22 @@ class Resumed(Frozen):
     divergences: tuple[str, ...]
 
 
-Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn | Resumed
+class ResetRequest(Frozen):
+    """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says."""
+
+    id: str
+    by: str
+    reason: str
+    address: str
+    start: dict[str, Any] | Literal["now"] | None = None
+
+
+class ResetRefused(Frozen):
+    """It does not begin anew, for this reason; where it is `open`, nobody knows whether it does."""
+
+    id: str
+    reason: str
+    open: bool = False
+
+
+Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn | Resumed | Reset | ResetRefused

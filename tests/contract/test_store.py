@@ -87,6 +87,17 @@ def test_a_new_base_replaces_base_and_deltas_and_keeps_the_divergences(open_stor
     assert store.load() == (3, b"head 3", (b"anew",), {"d1": b"1", "d2": b"2", "d3": b"3"})
 
 
+def test_a_base_that_begins_anew_leaves_nothing_of_what_was_before(open_store: Open) -> None:
+    store = open_store("a")
+    store.acquire()
+    store.save(base(1, d1=b"1"))
+    store.save(delta(2, 1, d2=b"2"))
+    store.save(base(3, b"anew")._replace(anew=True))
+    assert store.load() == (3, b"head 3", (b"anew",), {})
+    store.save(base(4, b"then", d3=b"3"))
+    assert store.load() == (4, b"head 4", (b"then",), {"d3": b"3"})
+
+
 @pytest.mark.parametrize("after", [1, 3])
 def test_a_delta_on_what_the_store_does_not_hold_is_refused_and_changes_nothing(
     open_store: Open, after: int

@@ -14,10 +14,12 @@ from twinstream.status import (
     Coverage,
     DivergenceCounts,
     DivergenceReport,
+    Ended,
     Health,
     Histogram,
     PartitionProgress,
     Position,
+    Reset,
     Sides,
     Version,
     Witness,
@@ -149,6 +151,28 @@ def diverged(name: str = NAME, at: datetime = START, **changes: Any) -> Comparis
         ),
     }
     return status(name, at, **{**values, **changes})
+
+
+def reset(identifier: str = "r-1", at: datetime = START, **changes: Any) -> Reset:
+    """A comparison that had diverged was begun anew."""
+    values: dict[str, Any] = {
+        "id": identifier,
+        "comparison": NAME,
+        "at": at,
+        "by": "ann",
+        "reason": "1.9.1 deployed",
+        "address": "127.0.0.1",
+        "start": {"at": "barrier"},
+        "before": Ended(
+            verdict="DIVERGED",
+            since=at - timedelta(minutes=1),
+            started_at=at - timedelta(minutes=9),
+            matched=5000,
+            divergences=3,
+            positions=Sides[dict[str, int]](reference={"0": 2506, "1": 2506}, candidate={"0": 5004}),
+        ),
+    }
+    return Reset(**{**values, **changes})
 
 
 def divergence(

@@ -8,7 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.statuses import NAME, START, Clocks, diverged, divergence, expectation, partition, status
+from tests.support.statuses import (
+    NAME,
+    START,
+    Clocks,
+    diverged,
+    divergence,
+    expectation,
+    partition,
+    reset,
+    status,
+)
 from twinstream.api.board import Board, UnknownComparisonError
 from twinstream.api.divergences import DivergenceLog
 from twinstream.api.mailbox import BoardEvent, Mailbox
@@ -174,6 +184,39 @@ def test_what_was_counted_is_never_less_also_while_a_matcher_has_not_taken_it_up
     board.lost(NAME, "its matcher exited")
     assert counted(0)[-1] == 4
     assert board.view(NAME).status.closed_divergences.total == 4
+
+
+def test_what_was_counted_before_a_reset_is_counted_no_more(board: Board) -> None:
+    three = DivergenceCounts(total=3, by_kind={"missing": 3})
+    board.accept(at(0).model_copy(update={"closed_divergences": three}))
+    board.accept(at(1).model_copy(update={"resets": [reset()], "reset_count": 1}))
+    assert board.view(NAME).status.closed_divergences.total == 0
+
+
+def test_resets_are_known_also_while_a_matcher_has_not_taken_up_what_is_saved(board: Board) -> None:
+    board.accept(at(0).model_copy(update={"resets": [reset()], "reset_count": 1}))
+    board.accept(at(1))
+    assert board.view(NAME).status.resets == [reset()]
+
+
+def test_a_reset_is_told_at_once_and_what_was_found_before_is_withdrawn(board: Board) -> None:
+    board.accept(status())
+    board.accept(divergence("d-1"))
+    mailbox = board.subscribe(NAME)
+    board.accept(reset())
+    board.accept(Resumed(comparison=NAME, divergences=()))
+    mailbox.close()
+    names = [event.name for event in asyncio.run(drained(mailbox))]
+    assert names == ["status", "gate", "reset", "withdrawn"]
+    assert board.divergences(NAME).page(10).items == []
+
+
+async def drained(mailbox: Mailbox) -> list[BoardEvent]:
+    """All events that wait in a mailbox that is closed."""
+    events = []
+    while (event := await mailbox.take()) is not None:
+        events.append(event)
+    return events
 
 
 def test_what_a_lost_matcher_said_provisionally_is_gone(board: Board) -> None:

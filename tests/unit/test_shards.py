@@ -23,7 +23,7 @@ from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest, loads
 from twinstream.spec.sharding import Part, refusal, way_of
-from twinstream.status import ComparisonStatus, ShardStatus, Version
+from twinstream.status import ComparisonStatus, ResetRefused, ResetRequest, ShardStatus, Version
 
 NOTHING = Stored(None, b"", (), {})
 BEATS = 6
@@ -493,6 +493,52 @@ def test_a_state_that_cannot_be_dealt_is_kept_and_said_so() -> None:
     )
     team.shards = 2
     assert team.view(team.started()).status.matched == 8
+
+
+def reset_to(team: Team, start: dict[str, Any]) -> None:
+    """Reset the comparison of one matcher."""
+    (worker,) = team.started()
+    team.view([worker])
+    request = ResetRequest(id="r", by="ann", reason="mended", address="", start=start)
+    assert worker.begin_anew(request)
+    team.shelf.storage(Layout(), 0).lease = None
+
+
+def test_the_start_that_a_reset_named_holds_for_another_number_of_shards() -> None:
+    team = Team(shards=1)
+    write_all(team, 24)
+    reset_to(team, {"at": "event_time", "field": "n", "from": 12})
+    workers = team.started()
+    assert team.view(workers).status.matched == 12
+    stopped(workers)
+    team.shards = 2
+    workers = team.started()
+    team.write(Side.LEFT, 0, ("early", 1))
+    view = team.view(workers)
+    assert (view.status.matched, view.status.accounts.reference.before_start) == (12, 13)
+    assert [record.by for record in view.status.resets] == ["ann"]
+
+
+def test_a_comparison_that_was_reset_is_shared_once_it_has_begun() -> None:
+    team = Team(shards=1)
+    write_all(team, 24)
+    reset_to(team, {"at": "event_time", "field": "n", "from": 12})
+    team.shards = 2
+    assert not team.worker(0).start()
+    published = team.publishers[0].published[-1]
+    assert isinstance(published, ShardStatus)
+    assert "since it was reset and has not begun yet: start with --shards 1" in published.status.reason
+
+
+def test_a_shard_is_not_reset_alone() -> None:
+    team = Team(shards=2)
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    assert not workers[0].begin_anew(ResetRequest(id="r", by="ann", reason="mended", address=""))
+    last = team.publishers[0].published[-1]
+    assert isinstance(last, ResetRefused)
+    assert last.reason == "several matchers share it, which cannot be reset together"
 
 
 START = "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}"

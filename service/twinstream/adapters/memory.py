@@ -283,7 +283,7 @@ class MemoryStore:
             checkpoint.sequence,
             checkpoint.head,
             (*bodies, checkpoint.body),
-            {**stored.divergences, **checkpoint.divergences},
+            {**({} if checkpoint.anew else stored.divergences), **checkpoint.divergences},
         )
 
     def clear(self) -> None:

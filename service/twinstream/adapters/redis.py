@@ -169,7 +169,7 @@ class RedisStore:
         bodies, reports = manifest.bodies[checkpoint.dropped :], manifest.reports
         divergences = checkpoint.divergences
         if checkpoint.after is None:
-            bodies, reports = [], self._present(reports)
+            bodies, reports = [], [] if checkpoint.anew else self._present(reports)
             if len(reports) > REPORTS_KEYS:
                 divergences, reports = {**self._read_reports(reports), **divergences}, []
         for portion in _portions(divergences):

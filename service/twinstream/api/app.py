@@ -16,6 +16,7 @@ from twinstream.api.board import Board
 from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
 from twinstream.api.operations import Metrics, operations_router
+from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
 from twinstream.api.traffic import Counted, Traffic, announce
 
@@ -31,6 +32,7 @@ def create_app(
     metrics: Metrics,
     *,
     traffic: Traffic | None = None,
+    reset: Resetter = nobody,
     tick_seconds: float = TICK_SECONDS,
 ) -> FastAPI:
     """The application over `board`.
@@ -39,6 +41,7 @@ def create_app(
         board: fed by the caller, from the thread of the event loop that serves the application.
         metrics: called for each scrape; returns the exposition and its content type.
         traffic: told of each request that is answered; by default nobody is.
+        reset: has a comparison begin anew.
         tick_seconds: how often silent matchers are looked for.
 
     A server that is to stop calls ``board.close()`` first: else it waits for the open event streams.
@@ -67,6 +70,7 @@ def create_app(
     )
     problems.install(app)
     app.include_router(comparisons_router(board))
+    app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version))
     pages.install(app)

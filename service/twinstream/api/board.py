@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 
 from twinstream.api import freshness as fresh
 from twinstream.api.divergences import DivergenceLog
@@ -30,13 +31,22 @@ from twinstream.api.merging import at_least, merged
 from twinstream.api.notices import (
     divergence_event,
     gate_event,
+    reset_event,
     sample_event,
     status_event,
     verdict_event,
     withdrawn_event,
 )
 from twinstream.api.samples import Sample, Samples
-from twinstream.status import ComparisonStatus, DivergenceReport, Publication, Resumed, ShardStatus, Withdrawn
+from twinstream.status import (
+    ComparisonStatus,
+    DivergenceReport,
+    Publication,
+    Reset,
+    Resumed,
+    ShardStatus,
+    Withdrawn,
+)
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 """A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
@@ -166,6 +176,8 @@ class Board:
             case Resumed():
                 entry, standing = self._entry(publication.comparison), set(publication.divergences)
                 self._withdraw(entry, shard, entry.matchers[shard].shown.keys() - standing)
+            case Reset():
+                self._tell(lambda: reset_event(publication))
 
     def lost(self, name: str, reason: str, shard: int = 0) -> None:
         """A matcher of a comparison is gone: nothing that it said counts until a new status comes.
@@ -258,9 +270,13 @@ class Board:
             status = said[0].status
         else:
             status = merged(entry.expected, said, self._now(), entry.status)
+        if status.reset_count > entry.status.reset_count:
+            return status
         # A matcher that has not taken up what is saved counts nothing yet, and what was counted is counted.
         counted = at_least(entry.status.closed_divergences, status.closed_divergences)
-        return status.model_copy(update={"closed_divergences": counted})
+        resets = max(status, entry.status, key=attrgetter("reset_count"))
+        known = {"resets": resets.resets, "reset_count": resets.reset_count}
+        return status.model_copy(update={"closed_divergences": counted, **known})
 
     def _accept_divergence(self, report: DivergenceReport, shard: int) -> None:
         entry = self._entry(report.comparison)

@@ -2,7 +2,7 @@
 
 ``status`` carries the body of ``GET /v1/comparisons/{name}``, ``gate`` that of its gate, ``divergence`` one
 divergence, ``sample`` one item of its history; ``verdict`` is sent when the verdict changes, ``withdrawn``
-when a provisional divergence is replaced.
+when a provisional divergence is replaced, ``reset`` when a comparison was begun anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from twinstream.api.gate import GateAnswer
 from twinstream.api.mailbox import BoardEvent
 from twinstream.api.samples import Sample
-from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Verdict, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Reset, Verdict, Withdrawn
 
 
 class VerdictChange(Frozen):
@@ -67,3 +67,8 @@ def divergence_event(report: DivergenceReport) -> BoardEvent:
 def withdrawn_event(withdrawn: Withdrawn) -> BoardEvent:
     """A provisional divergence no longer stands."""
     return BoardEvent("withdrawn", withdrawn.comparison, withdrawn.model_dump_json(), withdrawn.id)
+
+
+def reset_event(reset: Reset) -> BoardEvent:
+    """A comparison was begun anew; what was sent of its divergences before is withdrawn."""
+    return BoardEvent("reset", reset.comparison, reset.model_dump_json())

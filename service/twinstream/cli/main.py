@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Show what a comparison file amounts to, and what is doubtful in it.",
+    "reset": "Begin a comparison anew.",
     "serve": "Run the service: matchers, HTTP API and page.",
     "status": "Show what the service knows of its comparisons.",
     "version": "Print the version.",

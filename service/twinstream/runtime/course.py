@@ -32,16 +32,18 @@ from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Poison
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
+from twinstream.runtime.resets import Ground, Resets
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
 from twinstream.runtime.turns import Turns
-from twinstream.runtime.witness import Account, Rereading, marks_of, past_of, resumed
+from twinstream.runtime.witness import LOST, Account, Past, Rereading, marks_of, resumed
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, dealer, unfit, way_of
+from twinstream.status import Ended
 
 log = structlog.get_logger()
 
@@ -49,6 +51,7 @@ log = structlog.get_logger()
 class Course:
     """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
 
+    It begins where the comparison file says, or the last of its `resets`.
     `refusal` says why it has no start, `way` how several matchers divide the work. `opening` is what finds a
     start at the input; it may outlive a course that has not begun.
     """
@@ -62,18 +65,20 @@ class Course:
         part: Part,
         exchange: Exchange | None,
         opening: Opening | None,
+        resets: Resets,
     ) -> None:
+        self._digest = digest(spec)
+        spec = resets.applied_to(spec)
         self._spec, self._codec, self._source, self._clock = spec, codec, source, clock
         self._shard, self._shard_by = part
-        self._exchange, self._opening = exchange, opening
-        self._digest = digest(spec)
+        self._exchange, self._opening, self._resets = exchange, opening, resets
         self.comparison = Comparison(rules_of(spec, codec))
         cut = cut_of(spec, codec)
         self.intake = Intake(codec, self.comparison, clock, spec.undecodable.budget, cut, self._shard)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Turns(spec.limits, self.comparison, self.intake)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake)
-        self.situation = Situation(started_at=clock.now())
+        self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
         self.looks = Looks(source, self.topics, self.comparison)
         self.control = ControlDesk(spec, self._note_said)
@@ -138,10 +143,9 @@ class Course:
             return None
         return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"
 
-    def recall(self, topics: Mapping[Side, Topic]) -> None:
+    def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
         """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
-        past = past_of(self._source.remembered(), self._digest)
-        if past is None:
+        if past is None or self._is_of_another_beginning(past):
             return
         if self.way is None and not self._shard.whole:
             return
@@ -164,10 +168,17 @@ class Course:
         for hole in holes:
             self.comparison.hole(hole)
 
-    def recall_rest(self) -> None:
+    def _is_of_another_beginning(self, past: Past) -> bool:
+        """Whether a reset lies between what Kafka remembers and what is stored; a lost one is a hole."""
+        if past.account.resets > self._resets.made:
+            self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
+        return past.account.resets != self._resets.made
+
+    def recall_rest(self, past: Past | None) -> None:
         """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
-        past = past_of(self._source.remembered(), self._digest)
-        if past is None or self._rereading is not None or self.comparison.diverged:
+        if past is None or self._is_of_another_beginning(past):
+            return
+        if self._rereading is not None or self.comparison.diverged:
             return
         rereading = Rereading(past.reached, past.account.verdict)
         self.situation.rereading = rereading.sentence(self.intake.positions)
@@ -248,6 +259,16 @@ class Course:
             return None
         return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
 
+    def ground(self) -> Ground | None:
+        """Where it stands, once it has begun."""
+        if not self.begun():
+            return None
+        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.hole_times)
+
+    def ended(self) -> Ended:
+        """How it stands, for the record of the reset that ends it."""
+        return self.reporter.ended(self.situation)
+
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
@@ -269,6 +290,7 @@ class Course:
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
             "start": None if self.input_cut is None else self.input_cut.state(),
+            **self._resets.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],

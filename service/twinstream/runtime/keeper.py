@@ -91,6 +91,16 @@ class Keeper:
             store_bytes=self._measured(),
         )
 
+    def begin_anew(self, head: bytes) -> None:
+        """Put `head` and nothing else in the place of all that was saved, in one step.
+
+        Raises StoreError; but for Fenced it is open then whether it took effect, and no more may be saved
+        under this owner.
+        """
+        self._attempt += 1
+        self._asked_at = self._clock.monotonic()
+        self._store.save(Checkpoint(self._attempt, None, head, checkpoint.encode({}), {}, anew=True))
+
     def _measured(self) -> int | None:
         """What is kept in the store, if it tells: nothing hangs on it."""
         try:
@@ -123,16 +133,21 @@ class Keeper:
         return size
 
     def _write_base(self, head: bytes, comparison: Comparison) -> int:
-        if self.sequence and not self._store.renew(self.sequence):
-            self._reports.lost()  # An older state of the store does not know of the newest of them.
-        return self._put(None, head, snapshot.snapshot(comparison))
+        lost = self.sequence > 0 and not self._store.renew(self.sequence)
+        if (
+            lost
+        ):  # An older state of the store lacks the newest of them, and may have those from before a reset.
+            self._reports.lost()
+        return self._put(None, head, snapshot.snapshot(comparison), anew=lost)
 
-    def _put(self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0) -> int:
+    def _put(
+        self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0, *, anew: bool = False
+    ) -> int:
         # Each attempt has a number of its own: one whose answer was lost may have taken effect.
         self._attempt += 1
         body = checkpoint.encode(state)
         self._asked_at = self._clock.monotonic()
-        self._store.save(Checkpoint(self._attempt, after, head, body, self._reports.unsaved, dropped))
+        self._store.save(Checkpoint(self._attempt, after, head, body, self._reports.unsaved, dropped, anew))
         self._journal.saved(self._attempt, len(body), dropped)
         return len(head) + len(body)
 

@@ -17,11 +17,12 @@ from twinstream.errors import Unready
 from twinstream.ports import Checkpoint, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import UNDECODABLE_KEPT
+from twinstream.runtime.resets import Resets
 from twinstream.spec.codec import Codec
 from twinstream.spec.explain import NAMES
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part, ShardBy, dealer, unfit, way_of
+from twinstream.spec.sharding import Part, ShardBy, dealer, refusal, unfit, way_of
 from twinstream.status import DivergenceReport
 
 Head = dict[str, Any]
@@ -40,12 +41,10 @@ class Redealing:
         heads = [checkpoint.decode(one.head) for one in used]
         if any(head["spec_digest"] != digest(self._spec) for head in heads) or not heads:
             return [None] * shards
-        states = []
-        for one in used:
-            base, *deltas = map(checkpoint.decode, one.bodies)
-            states.append(snapshot.merged(base, deltas))
         try:
-            return self._dealt(heads, states, stored, shards)
+            if any(head.get("anew") for head in heads):
+                raise dealing.Undealt("it was reset and has not begun yet")
+            return self._dealt(heads, list(map(_state, used)), stored, shards)
         except dealing.Undealt as why:
             raise Unready(
                 f"the stored state is that of --shards {len(stored)} and cannot be dealt to {shards}, since "
@@ -55,6 +54,10 @@ class Redealing:
     def _dealt(
         self, heads: list[Head], states: list[dict[str, Any]], stored: Sequence[Stored], shards: int
     ) -> list[Checkpoint | None]:
+        resets = Resets.of(heads[0])
+        spec = resets.applied_to(self._spec)
+        if reason := refusal(spec, shards, self._shard_by):
+            raise dealing.Undealt(reason)
         codec, counts = Codec(self._spec), _partitions(heads[0])
         if any(self._behind(head, codec) for head in heads):
             raise dealing.Undealt("it has not caught up yet with where it stood before")
@@ -68,7 +71,7 @@ class Redealing:
 
         shares = dealing.dealt(states, shards, shard_of)
         reached = [_reached(one) for one in stored]
-        earliest = self._spec.start.at == "earliest"  # which begins only where both topics are whole
+        earliest = spec.start.at == "earliest"  # which begins only where both topics are whole
         begins = [dict.fromkeys(range(count if earliest else 0), 0) for count in counts]
         owns = [
             lambda partition, number=number: way != "partition" or partition % shards == number
@@ -78,7 +81,9 @@ class Redealing:
         checkpoints: list[Checkpoint | None] = []
         for number, share in enumerate(shares):
             head = _head(heads, reached, begins, owns[number], first=number == 0)
-            head.update(way=way, accounts=share["accounts"], hole_times=_hole_times(heads, states))
+            head.update(
+                **resets.state(), way=way, accounts=share["accounts"], hole_times=_hole_times(heads, states)
+            )
             parts = checkpoint.encode(head), checkpoint.encode(share)
             checkpoints.append(Checkpoint(1, None, *parts, reports[number]))
         return checkpoints
@@ -108,6 +113,11 @@ class Redealing:
             ]
             found[whose.get(places[0], 0) if len(places) == 1 else 0][key] = text
         return found
+
+
+def _state(stored: Stored) -> dict[str, Any]:
+    base, *deltas = map(checkpoint.decode, stored.bodies)
+    return snapshot.merged(base, deltas)
 
 
 def taken_state(taken: Taken) -> list[Any]:

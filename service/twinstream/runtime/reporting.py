@@ -20,6 +20,7 @@ from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import ASKED
+from twinstream.runtime.resets import Resets
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -63,6 +64,7 @@ class Situation:
     saved: Counter[Kind] = field(default_factory=Counter)
     checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+    resets: Resets = field(default_factory=Resets)
     ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
 
 
@@ -118,8 +120,22 @@ class Reporter:
             processing=self._intake.processing.published(),
             checkpoint=situation.checkpoint,
             max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
+            resets=list(situation.resets.records),
+            reset_count=situation.resets.made,
             started_at=situation.started_at,
             updated_at=now,
+        )
+
+    def ended(self, situation: Situation) -> status.Ended:
+        """How the comparison stands, for the record of the reset that ends it."""
+        positions = self._intake.positions
+        return status.Ended(
+            verdict=self.verdict.value,
+            since=self.since,
+            started_at=situation.started_at,
+            matched=self._comparison.matched,
+            divergences=self._divergences().total,
+            positions=_sides(lambda side: {str(p): offset for p, offset in sorted(positions[side].items())}),
         )
 
     def part(self, situation: Situation, now: datetime) -> status.ShardStatus:

@@ -13,6 +13,7 @@ import asyncio
 import multiprocessing
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, MutableSequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple, Protocol
@@ -27,6 +28,9 @@ from twinstream.status import (
     DivergenceReport,
     Frozen,
     Publication,
+    Reset,
+    ResetRefused,
+    ResetRequest,
     Resumed,
     ShardStatus,
     Withdrawn,
@@ -38,6 +42,8 @@ STEADY_SECONDS = 60.0
 """A matcher that has run so long has overcome its trouble: the next restart is quick again."""
 STOP_SECONDS = 15.0
 STOP_WORD = b"stop"
+ANSWER_SECONDS = 30.0
+"""For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
 
 log = structlog.get_logger()
 _spawn = multiprocessing.get_context("spawn")
@@ -52,7 +58,10 @@ class Failure(Frozen):
 Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
-    for message in (ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Failure)
+    for message in (
+        *(ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
+        Failure,
+    )
 }
 
 
@@ -107,8 +116,14 @@ class MatcherProcess:
         self._failure: str | None = None
         self._over = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
+        self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
         self._isolation = Isolation()
         self._suspicion = NO_SUSPICION
+
+    @property
+    def name(self) -> str:
+        """The comparison's name."""
+        return self._name
 
     def start(self) -> None:
         """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
@@ -134,13 +149,40 @@ class MatcherProcess:
             return
         if isinstance(message, Failure):
             self._failure = message.reason
-        else:
-            self._listener.accept(message, self._shard.number)
+            return
+        if isinstance(message, Reset | ResetRefused):
+            self._answer(message)
+        self._listener.accept(message, self._shard.number)
+
+    async def reset(self, request: ResetRequest) -> Reset | ResetRefused:
+        """Have the comparison begin anew; what came of it, after at most `ANSWER_SECONDS`."""
+        if self._over.is_set() or self._stopping:
+            return ResetRefused(id=request.id, reason="its matcher does not run: try again when it does")
+        if self._answers:
+            return ResetRefused(id=request.id, reason="another reset is under way: wait for it")
+        answer = self._answers[request.id] = asyncio.get_running_loop().create_future()
+        try:
+            self._pipe.send_bytes(request.model_dump_json().encode())
+            return await asyncio.wait_for(answer, ANSWER_SECONDS)
+        except (OSError, TimeoutError):
+            reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"
+            return ResetRefused(id=request.id, reason=reason, open=True)
+        finally:
+            del self._answers[request.id]
+
+    def _answer(self, message: Reset | ResetRefused) -> None:
+        answer = self._answers.get(message.id)
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _fallen(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pipe.fileno())
         self._pipe.close()
         self._over.set()
+        for identifier in self._answers:
+            self._answer(
+                ResetRefused(id=identifier, reason="its matcher ended before it answered", open=True)
+            )
         if self._stopping:
             return
         stretch = self._trail.stretch()
@@ -188,14 +230,32 @@ class PipePublisher:
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
+        self._asked: deque[ResetRequest] = deque()
+        self._told_to_stop = False
 
     def publish(self, publication: Message) -> None:
         """Send one message; the supervisor reads all the time."""
         self._pipe.send_bytes(_written(publication))
 
     def stopping(self, seconds: float) -> bool:
-        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it."""
-        return self._pipe.poll(seconds)
+        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it, or for a request."""
+        if not self._told_to_stop and self._pipe.poll(seconds):
+            self._hear()
+        return self._told_to_stop
+
+    def asked(self) -> ResetRequest | None:
+        """The next reset that was asked for until `stopping` was called last."""
+        return self._asked.popleft() if self._asked else None
+
+    def _hear(self) -> None:
+        try:
+            word = self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            word = STOP_WORD
+        if word == STOP_WORD:
+            self._told_to_stop = True
+        else:
+            self._asked.append(ResetRequest.model_validate_json(word))
 
 
 def _written(message: Message) -> bytes:

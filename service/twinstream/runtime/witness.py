@@ -18,20 +18,27 @@ from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
 from twinstream.ports import Mark, Marks, Positions, Topic
+from twinstream.runtime.resets import Resets
 from twinstream.spec.explain import NAMES
+from twinstream.spec.start import Start
 
 VERSION = 1
 LOST = "the state in the store was lost"
 
 
 class Account(NamedTuple):
-    """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes."""
+    """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes.
+
+    And how often it was reset, with the start of the last reset: without its offsets, which stand beside.
+    """
 
     digest: str
     started_at: datetime
     sequence: int
     verdict: Verdict
     holes: int
+    resets: int = 0
+    start: Mapping[str, Any] | None = None
 
 
 class Past(NamedTuple):
@@ -41,6 +48,15 @@ class Past(NamedTuple):
     reached: Positions
     topics: Mapping[Side, str]
     account: Account
+
+    @property
+    def resets(self) -> Resets:
+        """How often it was reset, and the start that the last reset named; the records are gone."""
+        named = self.account.start
+        if named is None:
+            return Resets(made=self.account.resets)
+        offsets = {NAMES[side]: self.starts[side] for side in Side} if named["at"] == "offsets" else {}
+        return Resets((), self.account.resets, Start.model_validate({**named, **offsets}))
 
 
 def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Account) -> Marks:
@@ -63,6 +79,8 @@ def _note(start: int, topic: str, account: Account) -> str:
             "sequence": account.sequence,
             "verdict": account.verdict.value,
             "holes": account.holes,
+            "resets": account.resets,
+            "begins": account.start,
             "start": start,
             "topic": topic,
         }
@@ -76,9 +94,13 @@ def past_of(marks: Marks, digest: str) -> Past | None:
         side: {p: note for p, note in notes[side].items() if note and note["digest"] == digest}
         for side in Side
     }
-    newest = max((note for side in Side for note in ours[side].values()), key=_sequence, default=None)
+    newest = max((note for side in Side for note in ours[side].values()), key=_age, default=None)
     if newest is None:
         return None
+    resets = newest.get("resets", 0)
+    ours = {
+        side: {p: note for p, note in ours[side].items() if note.get("resets", 0) == resets} for side in Side
+    }
     return Past(
         {side: {p: note["start"] for p, note in ours[side].items()} for side in Side},
         {side: {p: marks[side][p].offset for p in ours[side]} for side in Side},
@@ -89,6 +111,8 @@ def past_of(marks: Marks, digest: str) -> Past | None:
             newest["sequence"],
             Verdict(newest["verdict"]),
             newest["holes"],
+            resets,
+            newest.get("begins"),
         ),
     )
 
@@ -102,8 +126,8 @@ def _read(note: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("version") == VERSION else None
 
 
-def _sequence(note: dict[str, Any]) -> int:
-    return int(note["sequence"])
+def _age(note: dict[str, Any]) -> tuple[int, int]:
+    return int(note.get("resets", 0)), int(note["sequence"])
 
 
 class Rereading:

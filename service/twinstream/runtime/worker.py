@@ -43,14 +43,15 @@ from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
 from twinstream.runtime.reporting import Standing
 from twinstream.runtime.reports import Reports
+from twinstream.runtime.resets import ResetDesk, Resets
 from twinstream.runtime.turns import POLL_SECONDS
-from twinstream.runtime.witness import Account
+from twinstream.runtime.witness import Account, past_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part
-from twinstream.status import Dependency
+from twinstream.status import Dependency, Reset, ResetRequest
 
 BEAT_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
@@ -89,8 +90,10 @@ class Worker:
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
-        self._opening = Opening(spec, source) if spec.start.at == "input" else None
+        self._resets = Resets()
+        self._opening = self._new_opening()
         self._course = self._new_course()
+        self._desk = ResetDesk(spec, source, publisher, clock)
         self._reports = Reports(
             spec, Explainer(spec, self._digest, self._codec, masked(spec.show)), publisher, clock
         )
@@ -109,8 +112,19 @@ class Worker:
     def _new_course(self) -> Course:
         self._standing: Standing | None = None
         return Course(
-            self._spec, self._codec, self._source, self._clock, self._part, self._exchange, self._opening
+            self._spec,
+            self._codec,
+            self._source,
+            self._clock,
+            self._part,
+            self._exchange,
+            self._opening,
+            self._resets,
         )
+
+    def _new_opening(self) -> Opening | None:
+        spec = self._resets.applied_to(self._spec)
+        return Opening(spec, self._source) if spec.start.at == "input" else None
 
     @property
     def comparison(self) -> Comparison:
@@ -124,14 +138,24 @@ class Worker:
 
     # -- life ----------------------------------------------------------------------------------------------
 
-    def run(self, stopping: Callable[[float], bool]) -> None:
-        """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced."""
+    def run(
+        self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None] = lambda: None
+    ) -> bool:
+        """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced.
+
+        Returns whether another worker has to go on, since the comparison was begun anew as `asked` for.
+        """
         while not self.start():
             if stopping(RETRY_SECONDS):
-                return
+                return False
+            if self.begin_anew(asked()):
+                return True
         while not stopping(0.0 if self._reads_on() else POLL_SECONDS):
             self.step()
+            if self.begin_anew(asked()):
+                return True
         self.stop()
+        return False
 
     def start(self) -> bool:
         """Try to own the comparison and to find its positions; on False say why, and try again later.
@@ -185,6 +209,56 @@ class Worker:
             self._store.release()
         except StoreError as error:
             log.warning("stopped without a checkpoint", comparison=self._spec.name, reason=str(error))
+        self._store.close()
+        self._source.close()
+
+    # -- beginning anew ------------------------------------------------------------------------------------
+
+    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+        """Begin anew, if that is asked for and can be by now; True when it took effect.
+
+        Then this worker is over, and a new one finds the new beginning in the store. Where it cannot be, that
+        is published and nothing has changed. Raises StoreError where nobody knows whether it took effect.
+        """
+        if request is not None:
+            self._desk.take(request)
+        if self._desk.wish is None:
+            return False
+        wish, begun = self._desk.wish, self._desk.beginning(self._hindrance(), self._course.ground())
+        if begun is not None:
+            self._save_beginning(wish.request, begun)
+        return begun is not None
+
+    def _hindrance(self) -> str | None:
+        """Why this worker can begin nothing anew now, whatever the start."""
+        situation = self._course.situation
+        if not self._part.shard.whole:
+            return "several matchers share it, which cannot be reset together"
+        if situation.standby or (situation.waiting_for is not None and self._course.refusal is None):
+            return situation.waiting_for
+        return self._keeper.trouble
+
+    def _save_beginning(self, request: ResetRequest, begun: Spec) -> None:
+        reset = Reset(
+            comparison=self._spec.name,
+            at=self._clock.now(),
+            start=begun.start.as_written(),
+            before=self._course.ended(),
+            **request.model_dump(exclude={"start"}),
+        )
+        resets = self._resets.plus(reset, None if begun is self._spec else begun.start)
+        head = {"spec_digest": self._digest, "started_at": reset.at.isoformat(), "anew": True}
+        try:
+            self._keeper.begin_anew(checkpoint.encode({**head, **resets.state()}))
+        except StoreError as error:
+            self._desk.refuse(str(error), unsure=True)
+            raise
+        log.warning("begun anew", comparison=self._spec.name, by=request.by, reason=request.reason)
+        self._publisher.publish(reset)
+        self._reports.resume({}, {}, {})
+        self._resets = resets
+        self._course = self._new_course()
+        self._wait_for("it begins anew")
         self._store.close()
         self._source.close()
 
@@ -378,7 +452,10 @@ class Worker:
         """Have Kafka remember what was saved."""
         verdict = Verdict.DIVERGED if self._saved_diverged else self._course.reporter.verdict
         holes, started_at = len(self.comparison.holes), self._course.situation.started_at
-        account = Account(self._digest, started_at, self._keeper.sequence, verdict, holes)
+        resets = self._resets
+        account = Account(
+            self._digest, started_at, self._keeper.sequence, verdict, holes, resets.made, resets.noted
+        )
         marks = self._course.marks(account)
         if marks is not None:
             self._source.remember(marks)
@@ -426,22 +503,33 @@ class Worker:
 
     def _resume(self, stored: Stored) -> None:
         """Take over what was saved, or begin where the topics begin."""
-        course = self._course = self._new_course()
         topics = self._source.topics()
-        head = self._usable_head(stored)
+        head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
+        self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
+        course = self._course = self._new_course()
+        if head is not None and head.get("anew"):
+            course.situation.started_at = datetime.fromisoformat(head["started_at"])
+            head = None
         course.begin(topics, head)
         if head is None:
-            course.recall(topics)
+            course.recall(topics, past)
             course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
         course.restore(head, snapshot.merged(base, deltas))
         self._saved_diverged = self.comparison.diverged_for_sure
-        course.recall_rest()
+        course.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
         for change in course.looks.begin(topics, self.intake.positions):
             self._note_change(change)
+
+    def _begin_at(self, resets: Resets) -> None:
+        """The comparison begins where the last reset says, else where its file does."""
+        if resets.start != self._resets.start:
+            self._resets = resets
+            self._opening = self._new_opening()
+        self._resets = resets
 
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""

@@ -104,6 +104,14 @@ class Start(Strict):
         """Whether what is compared does not depend on where reading begins."""
         return self.at != "earliest"
 
+    def as_written(self) -> dict[str, Any]:
+        """The mapping as a comparison file has it, of JSON values: a start again, and the same."""
+        found: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
+        for name, value in (("from", self.from_), ("warm_up", self.warm_up)):
+            if isinstance(value, Decimal):
+                found[name] = int(value) if value == int(value) else float(value)
+        return found
+
     def first_compared(self) -> datetime | Decimal:
         """The time from which on events are compared: the warm-up is over."""
         if isinstance(self.from_, str):

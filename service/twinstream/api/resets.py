@@ -1,0 +1,98 @@
+"""``POST /v1/comparisons/{name}/reset``: a comparison begins anew.
+
+The process that serves the API changes nothing itself: it asks the matcher that owns the comparison, and says
+what came of it. Only JSON is taken, which no page of another host can send without being asked about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import APIRouter, Header, Request
+from pydantic import Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from twinstream.api.board import Board
+from twinstream.api.problems import MEDIA_TYPE, problem
+from twinstream.spec.start import Start
+from twinstream.status import Frozen, Reset, ResetRefused, ResetRequest
+
+Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
+"""Has a comparison begin anew, and tells what came of it."""
+
+PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    404: {"description": "There is no such comparison.", **PROBLEM},
+    409: {
+        "description": "It does not begin anew, and nothing has changed; `detail` says what to do.",
+        **PROBLEM,
+    },
+    415: {"description": "The body is not JSON.", **PROBLEM},
+    422: {"description": "The body is not as it must be; `errors` names the members.", **PROBLEM},
+    503: {"description": "Nobody knows whether it has; `resets` in the status will tell.", **PROBLEM},
+}
+
+
+class ResetOrder(Frozen):
+    """Why a comparison is to begin anew, where, and who says so (else the header `X-Twinstream-By` does)."""
+
+    reason: str = Field(min_length=1, max_length=1000, pattern=r"\S", description="Why; it is recorded.")
+    start: Start | Literal["now", "earliest", "barrier", "input"] | None = Field(
+        None,
+        description="As `start` in the comparison file, which is the default; or `now`: where both sides "
+        "have been read to, at a moment at which no event waits for a partner.",
+    )
+    by: str | None = Field(None, min_length=1, max_length=200, description="Who; it is recorded.")
+
+
+async def nobody(_name: str, request: ResetRequest) -> ResetRefused:
+    """The answer where no matcher can be asked."""
+    return ResetRefused(id=request.id, reason="this process has no matchers: ask the one that has")
+
+
+def resets_router(board: Board, reset: Resetter) -> APIRouter:
+    """The route that begins a comparison anew."""
+    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+
+    @router.post("/{name}/reset", summary="Begin it anew", response_model=Reset, responses=RESPONSES)
+    async def post_reset(
+        name: str,
+        order: ResetOrder,
+        request: Request,
+        x_twinstream_by: Annotated[str | None, Header(max_length=200)] = None,
+    ) -> Response:
+        board.view(name)
+        _check_type(request)
+        answer = await reset(name, _asked(order, x_twinstream_by, request))
+        if isinstance(answer, Reset):
+            return Response(answer.model_dump_json(), media_type="application/json")
+        if answer.open:
+            unsure = f"Nobody knows whether {name!r} begins anew: {answer.reason}."
+            return problem(503, f"{unsure} `resets` in its status will tell.", comparison=name)
+        return problem(
+            409, f"{name!r} does not begin anew, and nothing has changed: {answer.reason}.", comparison=name
+        )
+
+    return router
+
+
+def _check_type(request: Request) -> None:
+    given = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if given != "application/json":
+        raise HTTPException(415, f"The body must be application/json, and is {given or 'of no type'}.")
+
+
+def _asked(order: ResetOrder, named: str | None, request: Request) -> ResetRequest:
+    by = named or order.by
+    if by is None:
+        raise HTTPException(422, "`by` is missing: who begins it anew is recorded.")
+    start: Any = order.start
+    if isinstance(start, Start):
+        start = start.as_written()
+    elif start not in (None, "now"):
+        start = {"at": start}
+    address = "" if request.client is None else request.client.host
+    return ResetRequest(id=uuid4().hex, by=by, reason=order.reason, address=address, start=start)

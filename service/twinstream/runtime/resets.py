@@ -1,0 +1,191 @@
+"""Beginning a comparison anew.
+
+A reset is a checkpoint in which nothing is compared yet, and which names the start. It takes effect as every
+checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
+whatever ends in between leaves the old comparison or the new one.
+
+`now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
+was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
+waited for; it says nothing where the matcher does not follow all that is put out (`_unfit_for_now`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.errors import SourceError, SpecError
+from twinstream.ports import Clock, Positions, Publisher, Source
+from twinstream.runtime.start import Unsafe, positions_of
+from twinstream.spec.anew import begun_at
+from twinstream.spec.explain import NAMES
+from twinstream.spec.model import Spec
+from twinstream.spec.start import Start
+from twinstream.status import Reset, ResetRefused, ResetRequest
+
+KEPT = 10
+"""So many of the latest resets are told in full; all are counted."""
+PATIENCE_SECONDS = 10.0
+"""So long a moment for `now` is waited for: who asks waits, too."""
+
+
+_OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
+
+
+class Wish(NamedTuple):
+    """A reset that is asked for, and until when (on the monotonic clock) a moment for it is waited for."""
+
+    request: ResetRequest
+    until: float
+
+
+class Resets(NamedTuple):
+    """The latest resets of a comparison, the newest last, how many were `made`, and the start of the last.
+
+    `start` is None where the start is that of the comparison file.
+    """
+
+    records: tuple[Reset, ...] = ()
+    made: int = 0
+    start: Start | None = None
+
+    def plus(self, reset: Reset, start: Start | None) -> Resets:
+        """One more."""
+        return Resets((*self.records, reset)[-KEPT:], self.made + 1, start)
+
+    def applied_to(self, file: Spec) -> Spec:
+        """The comparison as it begins: where the last reset says, else where its file does."""
+        return file if self.start is None else begun_at(file, self.start)
+
+    def state(self) -> dict[str, Any]:
+        """The members of a checkpoint's head that tell of them."""
+        return {
+            "resets": [reset.model_dump(mode="json") for reset in self.records],
+            "reset_count": self.made,
+            "begins": None if self.start is None else self.start.as_written(),
+        }
+
+    @property
+    def noted(self) -> dict[str, Any] | None:
+        """The start without its offsets, which stand beside it where it is noted."""
+        if self.start is None:
+            return None
+        return {key: value for key, value in self.start.as_written().items() if key not in NAMES.values()}
+
+    @classmethod
+    def of(cls, head: Mapping[str, Any] | None) -> Resets:
+        """What `state` was of; none, where a head does not tell of them or there is none."""
+        head = head or {}
+        begins = head.get("begins")
+        return cls(
+            tuple(map(Reset.model_validate, head.get("resets", ()))),
+            head.get("reset_count", 0),
+            None if begins is None else Start.model_validate(begins),
+        )
+
+
+def _told(error: Exception) -> str:
+    """Why a start that was asked for cannot be, as a sentence."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return str(first.get("ctx", {}).get("problem") or first["msg"].removeprefix("Value error, "))
+    return str(error)
+
+
+def _at_offsets(positions: Positions) -> Start:
+    """The start at these offsets."""
+    return Start.model_validate({"at": "offsets", **{NAMES[side]: dict(positions[side]) for side in Side}})
+
+
+def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
+    """Why a moment at which nothing waits would say nothing of what is to come, if so."""
+    if spec.duplicates.policy == "replays":
+        return "a retry may write again what was put out before (`duplicates: replays`)"
+    if comparison.copies:
+        return (
+            "some partitions may have had their copy of a barrier, and others not (`copies: per_partition`)"
+        )
+    if comparison.halted:
+        return "it has halted, and what came since was not compared (`on_divergence: halt`)"
+    return None
+
+
+def _unrest(spec: Spec, comparison: Comparison, hole_times: list[datetime], now: datetime) -> str | None:
+    """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
+    waiting = {NAMES[side]: comparison.unmatched(side) for side in Side}
+    if any(waiting.values()) or comparison.scopes or comparison.is_held or comparison.in_dispute:
+        return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
+    recent = [moment for moment in hole_times if now - moment < spec.overdue.after]
+    if recent:
+        after = spec.overdue.after.total_seconds()
+        return f"and partners of what was not checked at {recent[-1]:%H:%M:%S} UTC may come for {after:g} s"
+    return None
+
+
+class Ground(NamedTuple):
+    """Where a comparison stands that has begun: with `now` the new one begins there."""
+
+    spec: Spec
+    comparison: Comparison
+    positions: Positions
+    hole_times: list[datetime]
+
+
+class ResetDesk:
+    """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
+
+    def __init__(self, file: Spec, source: Source, publisher: Publisher, clock: Clock) -> None:
+        self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
+        self.wish: Wish | None = None
+
+    def take(self, request: ResetRequest) -> None:
+        """Something is asked for."""
+        self.wish = Wish(request, self._clock.monotonic() + PATIENCE_SECONDS)
+
+    def refuse(self, reason: str, *, unsure: bool = False) -> None:
+        """Answer that it does not begin anew; or that nobody knows."""
+        assert self.wish is not None, "something was asked for"
+        self._publisher.publish(ResetRefused(id=self.wish.request.id, reason=reason, open=unsure))
+        self.wish = None
+
+    def beginning(self, hindrance: str | None, ground: Ground | None) -> Spec | None:
+        """The comparison from the start that is asked for on; None while a moment for it is waited for.
+
+        None, too, where it cannot be, by `hindrance` or by itself: that is answered.
+        """
+        assert self.wish is not None, "something was asked for"
+        try:
+            if hindrance is not None:
+                raise Unsafe(hindrance)
+            if self.wish.request.start == "now":
+                return self._now(self.wish, ground)
+            return self._named(self.wish.request.start)
+        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
+            self.refuse(_told(reason))
+            return None
+
+    def _named(self, start: dict[str, Any] | None) -> Spec:
+        begun = self._file if start is None else begun_at(self._file, Start.model_validate(start))
+        if begun.start.at in ("earliest", "offsets"):
+            positions_of(begun, self._source.topics(), self._source.bound())
+        return begun
+
+    def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
+        if ground is None:
+            raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
+        if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
+            raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
+        waiting = _unrest(ground.spec, ground.comparison, ground.hole_times, self._clock.now())
+        if waiting is None:
+            return begun_at(self._file, _at_offsets(ground.positions))
+        if self._clock.monotonic() >= wish.until:
+            raise Unsafe(
+                f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "
+                f"there was none ({waiting}): try again, let both versions rest, or {_OTHER_STARTS}"
+            )
+        return None
