@@ -276,6 +276,25 @@ class DivergenceReport(Frozen):
     explained: str | None = None
 
 
+class UnmatchedEvent(Frozen):
+    """An event without a partner so far. `at` is Kafka's time, `value` is masked as in a divergence."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    at: datetime
+    kind: str
+    scope: dict[str, Any]
+    overdue: bool
+    value: Any
+
+
+class UnmatchedSample(Frozen):
+    """The events of each side that have waited longest for a partner, in the place of those of before."""
+
+    comparison: str
+    events: tuple[UnmatchedEvent, ...]
+
+
 class Withdrawn(Frozen):
     """A provisional divergence that its closed scope replaced by something else."""
 
@@ -308,4 +327,13 @@ class ResetRefused(Frozen):
     open: bool = False
 
 
-Publication = ComparisonStatus | ShardStatus | DivergenceReport | Withdrawn | Resumed | Reset | ResetRefused
+Publication = (
+    ComparisonStatus
+    | ShardStatus
+    | DivergenceReport
+    | UnmatchedSample
+    | Withdrawn
+    | Resumed
+    | Reset
+    | ResetRefused
+)

@@ -130,9 +130,9 @@ def test_an_event_stream_counts_when_it_opens(http: httpx.Client) -> None:
 
 
 def test_a_failure_of_the_api_counts_as_500(service: Served, http: httpx.Client) -> None:
-    service.board.views = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    service.board.bodies = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]
     assert httpx.get(f"{service.url}/v1/comparisons", trust_env=False).status_code == 500
-    del service.board.views  # type: ignore[misc]
+    del service.board.bodies  # type: ignore[misc]
     assert requests(http, "/v1/comparisons", 500) == 1
 
 

@@ -21,6 +21,7 @@ from twinstream.status import (
     Position,
     Reset,
     Sides,
+    UnmatchedEvent,
     Version,
     Witness,
 )
@@ -173,6 +174,26 @@ def reset(identifier: str = "r-1", at: datetime = START, **changes: Any) -> Rese
         ),
     }
     return Reset(**{**values, **changes})
+
+
+def unmatched(
+    offset: int,
+    *,
+    side: Literal["reference", "candidate"] = "reference",
+    seconds: float = 0.0,
+    overdue: bool = False,
+) -> UnmatchedEvent:
+    """An event that waits in partition 0, from so many seconds after the start."""
+    topic = REFERENCE.topic if side == "reference" else CANDIDATE.topic
+    return UnmatchedEvent(
+        side=side,
+        position=Position(topic=topic, partition=0, offset=offset),
+        at=START + timedelta(seconds=seconds),
+        kind="event",
+        scope={"ad_id": 17},
+        overdue=overdue,
+        value={"ad_id": 17, "campaign_id": "‹text, 3 characters›"},
+    )
 
 
 def divergence(

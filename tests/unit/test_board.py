@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -219,6 +220,72 @@ async def drained(mailbox: Mailbox) -> list[BoardEvent]:
     return events
 
 
+def test_a_status_is_made_into_bytes_once_a_publication_whoever_asks(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    dump = ComparisonStatus.model_dump_json
+
+    def counting(self: ComparisonStatus, **more: Any) -> str:
+        made.append(self.name)
+        return dump(self, **more)
+
+    monkeypatch.setattr(ComparisonStatus, "model_dump_json", counting)
+    board.expect(expectation())
+    mailboxes = [board.subscribe() for _ in range(50)]
+    made.clear()
+    for second in range(3):
+        board.accept(at(second))
+        bodies = {id(board.body(NAME)) for _ in range(100)}
+        listed = board.bodies()
+        assert bodies == {id(one) for one in listed}
+    assert len(made) == 3
+    assert {mailbox.characters > 0 for mailbox in mailboxes} == {True}
+
+
+def test_a_status_that_has_become_stale_is_made_into_bytes_once_more(board: Board, clocks: Clocks) -> None:
+    board.accept(at(0))
+    fresh = board.body(NAME)
+    clocks.advance(60)
+    stale = board.body(NAME)
+    assert fresh != stale
+    assert board.body(NAME) is stale
+    assert b"has fallen silent" in stale.content
+
+
+def test_a_stalled_client_costs_a_bounded_number_of_bytes() -> None:
+    mailbox = Mailbox(limit=100, limit_characters=10_000)
+    for number in range(10_000):
+        mailbox.put(BoardEvent("status", NAME, "s" * 3000))
+        mailbox.put(BoardEvent("divergence", NAME, "d" * (number % 700), str(number)))
+        assert mailbox.characters <= 10_000
+        assert len(mailbox) <= 100
+    mailbox.close()
+    events = asyncio.run(drained(mailbox))
+    assert "status" in {event.name for event in events}
+    assert mailbox.characters == 0
+
+
+def test_one_event_larger_than_the_bound_is_sent_alone() -> None:
+    mailbox = Mailbox(limit_characters=10)
+    mailbox.put(BoardEvent("divergence", NAME, "d" * 5, "d"))
+    mailbox.put(BoardEvent("status", NAME, "s" * 30))
+    mailbox.close()
+    assert [event.name for event in asyncio.run(drained(mailbox))] == ["status"]
+
+
+def test_of_a_flood_what_names_each_divergence_stays() -> None:
+    log = DivergenceLog(kept=3)
+    for number in range(10):
+        log.upsert(divergence(str(number)))
+    log.upsert(divergence("0", kind="missing"))
+    assert [one.id for one in log.identities()] == [str(number) for number in reversed(range(10))]
+    assert next(one.kind for one in log.identities() if one.id == "0") == "missing"
+    assert [one.id for one in log.page(10).items] == ["0", "9", "8"]
+    assert log.withdraw("1")
+    assert "1" not in {one.id for one in log.identities()}
+
+
 def test_what_a_lost_matcher_said_provisionally_is_gone(board: Board) -> None:
     board.accept(status())
     board.accept(divergence("open", provisional=True))
@@ -249,7 +316,7 @@ def test_a_page_of_one_kind_leaves_the_others_out() -> None:
     log = DivergenceLog()
     log.upsert(divergence("a", kind="missing"))
     log.upsert(divergence("b", kind="changed"))
-    assert [report.id for report in log.page(10, kind="missing").items] == ["a"]
+    assert [report.id for report in log.page(10, wanted=lambda one: one.kind == "missing").items] == ["a"]
 
 
 def test_a_flood_of_divergences_keeps_the_newest() -> None:

@@ -15,6 +15,8 @@ from twinstream.api import pages, problems
 from twinstream.api.board import Board
 from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
+from twinstream.api.head import HeadAsGet
+from twinstream.api.listings import listings_router
 from twinstream.api.operations import Metrics, operations_router
 from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
@@ -66,10 +68,11 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        middleware=[*counting, Middleware(SecurityHeaders)],
+        middleware=[*counting, Middleware(SecurityHeaders), Middleware(HeadAsGet)],
     )
     problems.install(app)
     app.include_router(comparisons_router(board))
+    app.include_router(listings_router(board))
     app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
+from typing import NamedTuple
 
 from twinstream.api import freshness as fresh
 from twinstream.api.divergences import DivergenceLog
@@ -37,6 +38,8 @@ from twinstream.api.notices import (
     verdict_event,
     withdrawn_event,
 )
+from twinstream.api.progress import progress_of
+from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Sample, Samples
 from twinstream.status import (
     ComparisonStatus,
@@ -45,6 +48,8 @@ from twinstream.status import (
     Reset,
     Resumed,
     ShardStatus,
+    UnmatchedEvent,
+    UnmatchedSample,
     Withdrawn,
 )
 
@@ -93,11 +98,20 @@ class View:
         return self.gate.answer
 
 
+class _Shown(NamedTuple):
+    """A status as it is shown, what it was made of, and what is said of its freshness and its matchers."""
+
+    of: ComparisonStatus
+    reasons: tuple[str, ...]
+    status: ComparisonStatus
+
+
 @dataclass(slots=True)
 class _Matcher:
     """What is known of one matcher. `heard_at` is on the monotonic clock, `age` what it was then.
 
-    `shown` are the divergences that it has put forward, by id: whether each of them is provisional.
+    `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
+    are the events that have waited longest for a partner.
     """
 
     heard_at: float
@@ -108,6 +122,7 @@ class _Matcher:
     fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
     fell_last: str = ""
     shown: dict[str, bool] = field(default_factory=dict)
+    waiting: tuple[UnmatchedEvent, ...] = ()
 
 
 @dataclass(slots=True)
@@ -121,6 +136,13 @@ class _Entry:
     told: str = "awaited"
     samples: Samples = field(default_factory=Samples)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
+    shown: _Shown | None = None
+    body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
+    progress: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](_progress))
+
+
+def _progress(status: ComparisonStatus) -> Rendered:
+    return of_model(progress_of(status))
 
 
 def utc_now() -> datetime:
@@ -176,6 +198,8 @@ class Board:
             case Resumed():
                 entry, standing = self._entry(publication.comparison), set(publication.divergences)
                 self._withdraw(entry, shard, entry.matchers[shard].shown.keys() - standing)
+            case UnmatchedSample():
+                self._entry(publication.comparison).matchers[shard].waiting = publication.events
             case Reset():
                 self._tell(lambda: reset_event(publication))
 
@@ -207,6 +231,24 @@ class Board:
         """All comparisons now, in the order in which they became known."""
         return [self._view(entry) for entry in self._entries.values()]
 
+    def body(self, name: str) -> Rendered:
+        """The status of a comparison as bytes, made once a publication. Raises UnknownComparisonError."""
+        entry = self._entry(name)
+        return entry.body.of(self._view(entry).status)
+
+    def bodies(self) -> list[Rendered]:
+        """Those of all comparisons, in the order in which they became known."""
+        return [self.body(name) for name in self._entries]
+
+    def progress(self, name: str) -> Rendered:
+        """How far a comparison has come, as bytes, likewise. Raises UnknownComparisonError."""
+        entry = self._entry(name)
+        return entry.progress.of(self._view(entry).status)
+
+    def unmatched(self, name: str) -> list[UnmatchedEvent]:
+        """The events that have waited longest for a partner. Raises UnknownComparisonError."""
+        return [event for matcher in self._entry(name).matchers for event in matcher.waiting]
+
     def divergences(self, name: str) -> DivergenceLog:
         """The divergences of a comparison. Raises UnknownComparisonError."""
         return self._entry(name).divergences
@@ -224,7 +266,7 @@ class Board:
         mailbox = Mailbox(comparison)
         for entry in entries:
             view = self._view(entry)
-            mailbox.put(status_event(view.status))
+            mailbox.put(status_event(view.name, entry.body.of(view.status)))
             mailbox.put(gate_event(view.gate))
         self._mailboxes.add(mailbox)
         if self._closed:
@@ -310,25 +352,32 @@ class Board:
         return fresh.heard(since, age, self._stale_after)
 
     def _view(self, entry: _Entry) -> View:
-        freshness, status = self._freshness(entry), entry.status
-        looping = False
-        for number, matcher in enumerate(entry.matchers):
-            if len(matcher.fell_at) < LOOP_FALLS or self._monotonic() - matcher.fell_at[0] >= LOOP_SECONDS:
-                continue
-            looping = True
-            whose = "Its matcher" if len(entry.matchers) == 1 else f"The matcher of shard {number}"
-            status = fresh.with_reason(
-                status,
-                f"{whose} fell {matcher.falls} times, {LOOP_FALLS} of them within the last "
-                f"{LOOP_SECONDS / 60:g} minutes, lately because: {matcher.fell_last}",
-            )
+        freshness, loops, status = self._freshness(entry), self._loops(entry), entry.status
+        for reason in loops:
+            status = fresh.with_reason(status, reason)
         return View(
-            fresh.with_freshness(status, freshness),
+            self._shown(entry, (*loops, freshness.reason), fresh.with_freshness(status, freshness)),
             freshness,
             gate(status, freshness, self._now()),
             sum(matcher.falls for matcher in entry.matchers),
-            looping,
+            bool(loops),
         )
+
+    def _loops(self, entry: _Entry) -> list[str]:
+        """What is said of matchers that fall again and again."""
+        return [
+            f"{'Its matcher' if len(entry.matchers) == 1 else f'The matcher of shard {number}'} fell "
+            f"{matcher.falls} times, {LOOP_FALLS} of them within the last {LOOP_SECONDS / 60:g} minutes, "
+            f"lately because: {matcher.fell_last}"
+            for number, matcher in enumerate(entry.matchers)
+            if len(matcher.fell_at) == LOOP_FALLS and self._monotonic() - matcher.fell_at[0] < LOOP_SECONDS
+        ]
+
+    def _shown(self, entry: _Entry, reasons: tuple[str, ...], status: ComparisonStatus) -> ComparisonStatus:
+        """The same value as long as it says the same, so that what is made of it is made once."""
+        if entry.shown is None or entry.shown.of is not entry.status or entry.shown.reasons != reasons:
+            entry.shown = _Shown(entry.status, reasons, status)
+        return entry.shown.status
 
     def _tell_verdict(self, entry: _Entry, previous: ComparisonStatus) -> None:
         status = entry.status
@@ -338,7 +387,7 @@ class Board:
     def _tell_state(self, entry: _Entry) -> None:
         view = self._view(entry)
         entry.told = view.freshness.state
-        self._tell(lambda: status_event(view.status))
+        self._tell(lambda: status_event(view.name, entry.body.of(view.status)))
         self._tell(lambda: gate_event(view.gate))
 
     def _tell(self, make: Callable[[], BoardEvent]) -> None:

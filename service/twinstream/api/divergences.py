@@ -1,18 +1,45 @@
 """The divergences of one comparison as the API knows them: newest first, paged by a cursor.
 
-They are bounded in number and in bytes; beyond that the oldest go, and stay counted.
+They are bounded in number and in bytes; beyond that the oldest go, and stay counted. What names one is small,
+so far more of that is kept than of whole reports.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
-from twinstream.status import DivergenceKind, DivergenceReport
+from twinstream.status import DivergenceKind, DivergenceReport, Frozen, Position, Sides
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""
 KEPT_BYTES = 16 * 2**20
 """All of them as JSON. One is of a few KB, and of 100 KB at most where records are large."""
+IDENTITIES_KEPT = 100_000
+"""Enough for ten shards that keep 10,000 each."""
+IDENTITIES_BYTES = 64 * 2**20
+
+
+class Identity(Frozen):
+    """What names a divergence, where it is, and what it may be picked by: one line of the export."""
+
+    id: str
+    kind: DivergenceKind
+    scope: dict[str, Any]
+    positions: Sides[Position | None]
+    first_seen: datetime
+    fields: tuple[str, ...]
+    explained: str | None
+    late: float | None
+    tainted: bool
+    provisional: bool
+
+
+T = TypeVar("T")
+Wanted = Callable[[DivergenceReport | Identity], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,54 +50,103 @@ class Page:
     next: int | None
 
 
+def every(_one: DivergenceReport | Identity) -> bool:
+    """All divergences."""
+    return True
+
+
 class DivergenceLog:
     """Divergences in the order in which they were first heard of.
 
     A report with a known id replaces the older report and keeps its place, so a page does not jump while a
-    scope is still being explained.
+    scope is still being explained. Of those that have gone the identity stays.
     """
 
     def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
-        self._kept, self._kept_bytes = kept, kept_bytes
-        self._by_id: dict[str, tuple[int, DivergenceReport]] = {}
-        self._sizes: dict[str, int] = {}
-        self._bytes = 0
+        self._reports: _Bounded[tuple[int, DivergenceReport]] = _Bounded(kept, kept_bytes)
+        self._identities: _Bounded[Identity] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
         self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
         """Take in a new divergence, or what is now known of an old one; beyond the bound the oldest goes."""
-        known = self._by_id.get(report.id)
+        known = self._reports.get(report.id)
         if known is None:
             self._last += 1
-        self._by_id[report.id] = (self._last if known is None else known[0], report)
-        self._weigh(report)
-        while len(self._by_id) > self._kept or (self._bytes > self._kept_bytes and len(self._by_id) > 1):
-            self.withdraw(next(iter(self._by_id)))
-
-    def _weigh(self, report: DivergenceReport) -> None:
-        size = len(report.model_dump_json())
-        self._bytes += size - self._sizes.get(report.id, 0)
-        self._sizes[report.id] = size
+        number = self._last if known is None else known[0]
+        self._reports.put(report.id, (number, report), len(report.model_dump_json()))
+        identity = _identity(report)
+        self._identities.put(report.id, identity, len(identity.model_dump_json()))
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that something else replaced; False if it was not known."""
-        self._bytes -= self._sizes.pop(identifier, 0)
-        return self._by_id.pop(identifier, None) is not None
+        self._reports.pop(identifier)
+        return self._identities.pop(identifier)
 
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
-        known = self._by_id.get(identifier)
+        known = self._reports.get(identifier)
         return known[1] if known else None
 
-    def page(self, limit: int, before: int | None = None, kind: DivergenceKind | None = None) -> Page:
-        """At most `limit` divergences of `kind` that are older than the cursor `before`.
+    def page(self, limit: int, before: int | None = None, wanted: Wanted = every) -> Page:
+        """At most `limit` divergences that are `wanted`, of those older than the cursor `before`.
 
         Runtime complexity: O(kept), which is small and bounded.
         """
-        found = [
+        found = (
             (number, report)
-            for number, report in reversed(self._by_id.values())
-            if (before is None or number < before) and (kind is None or report.kind == kind)
-        ]
-        items = found[:limit]
-        return Page([report for _, report in items], items[-1][0] if len(found) > limit else None)
+            for number, report in self._reports.newest_first()
+            if (before is None or number < before) and wanted(report)
+        )
+        items = list(islice(found, limit + 1))
+        after = items[limit - 1][0] if len(items) > limit else None
+        return Page([report for _, report in items[:limit]], after)
+
+    def identities(self) -> Iterator[Identity]:
+        """All that are known, newest first."""
+        return self._identities.newest_first()
+
+
+def _identity(report: DivergenceReport) -> Identity:
+    return Identity(
+        id=report.id,
+        kind=report.kind,
+        scope=report.scope,
+        positions=report.positions,
+        first_seen=report.first_seen,
+        fields=tuple(report.fields),
+        explained=report.explained,
+        late=report.late,
+        tainted=report.tainted,
+        provisional=report.provisional,
+    )
+
+
+class _Bounded(Generic[T]):
+    """Things by name, oldest first, bounded in number and in bytes; the last one always stays."""
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._things: dict[str, tuple[T, int]] = {}
+        self._bytes = 0
+
+    def put(self, name: str, thing: T, size: int) -> None:
+        """Take one in, in the place of the one of its name; beyond the bound the oldest go."""
+        self._bytes += size - self._things.get(name, (thing, 0))[1]
+        self._things[name] = thing, size
+        while len(self._things) > self._most or (self._bytes > self._most_bytes and len(self._things) > 1):
+            self.pop(next(iter(self._things)))
+
+    def pop(self, name: str) -> bool:
+        """Let one go, if it is there."""
+        thing = self._things.pop(name, None)
+        self._bytes -= 0 if thing is None else thing[1]
+        return thing is not None
+
+    def get(self, name: str) -> T | None:
+        """One of them."""
+        found = self._things.get(name)
+        return None if found is None else found[0]
+
+    def newest_first(self) -> Iterator[T]:
+        """All of them."""
+        return (thing for thing, _ in reversed(self._things.values()))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 LIMIT = 256
 """Waiting events per client: a burst of divergences on top of a few comparisons."""
+LIMIT_CHARACTERS = 2_000_000
+"""Of their data. All clients share one copy of an event; one that is stalled may be the last to hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,12 @@ class BoardEvent:
 class Mailbox:
     """The waiting events of one client. Used from the event loop only."""
 
-    def __init__(self, comparison: str | None = None, limit: int = LIMIT) -> None:
+    def __init__(
+        self, comparison: str | None = None, limit: int = LIMIT, limit_characters: int = LIMIT_CHARACTERS
+    ) -> None:
         self._comparison = comparison
-        self._limit = limit
+        self._limit, self._limit_characters = limit, limit_characters
+        self._characters = 0
         self._waiting: dict[tuple[str, str, str], BoardEvent] = {}
         self._wake = asyncio.Event()
         self._closed = False
@@ -42,14 +47,21 @@ class Mailbox:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def characters(self) -> int:
+        """How much data waits."""
+        return self._characters
+
     def put(self, event: BoardEvent) -> None:
         """Leave an event, unless it is about another comparison than the client asked for."""
         if self._comparison not in (None, event.comparison):
             return
-        self._waiting.pop(event.key, None)
+        if event.key in self._waiting:
+            self._remove(event.key)
         self._waiting[event.key] = event
-        if len(self._waiting) > self._limit:
-            del self._waiting[self._least_needed()]
+        self._characters += len(event.data)
+        while self._is_over() and len(self._waiting) > 1:
+            self._remove(self._least_needed())
         self._wake.set()
 
     def close(self) -> None:
@@ -64,7 +76,15 @@ class Mailbox:
                 return None
             self._wake.clear()
             await self._wake.wait()
-        return self._waiting.pop(next(iter(self._waiting)))
+        return self._remove(next(iter(self._waiting)))
+
+    def _is_over(self) -> bool:
+        return len(self._waiting) > self._limit or self._characters > self._limit_characters
+
+    def _remove(self, key: tuple[str, str, str]) -> BoardEvent:
+        event = self._waiting.pop(key)
+        self._characters -= len(event.data)
+        return event
 
     def _least_needed(self) -> tuple[str, str, str]:
         """The oldest event that stands for one thing of many; failing that, the oldest."""

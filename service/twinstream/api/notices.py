@@ -11,6 +11,7 @@ from datetime import datetime
 
 from twinstream.api.gate import GateAnswer
 from twinstream.api.mailbox import BoardEvent
+from twinstream.api.rendered import Rendered
 from twinstream.api.samples import Sample
 from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Reset, Verdict, Withdrawn
 
@@ -31,9 +32,9 @@ class NamedSample(Sample):
     comparison: str
 
 
-def status_event(status: ComparisonStatus) -> BoardEvent:
-    """What a comparison looks like now."""
-    return BoardEvent("status", status.name, status.model_dump_json())
+def status_event(comparison: str, body: Rendered) -> BoardEvent:
+    """What a comparison looks like now: the body of its status."""
+    return BoardEvent("status", comparison, body.content.decode())
 
 
 def gate_event(answer: GateAnswer) -> BoardEvent:

@@ -16,6 +16,9 @@ from twinstream.api.security import SECURITY_HEADERS
 
 MEDIA_TYPE = "application/problem+json"
 
+PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
+UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such comparison.", **PROBLEM}}
+
 WHAT_TO_DO = {
     404: "There is nothing at {path!r}; /docs lists what there is.",
     405: "{method} is not possible at {path!r}; the header Allow says what is.",

@@ -16,16 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.board import Board
-from twinstream.api.problems import MEDIA_TYPE, problem
+from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.spec.start import Start
 from twinstream.status import Frozen, Reset, ResetRefused, ResetRequest
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 """Has a comparison begin anew, and tells what came of it."""
 
-PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    404: {"description": "There is no such comparison.", **PROBLEM},
+    **UNKNOWN,
     409: {
         "description": "It does not begin anew, and nothing has changed; `detail` says what to do.",
         **PROBLEM,

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from twinstream.status import DivergenceKind, Frozen, PartitionProgress, Sides
+from twinstream.status import Frozen, PartitionProgress, Sides, UnmatchedEvent
 
 T = TypeVar("T")
 
@@ -37,6 +37,12 @@ class Progress(Frozen):
     updated_at: datetime
 
 
+class Unmatched(UnmatchedEvent):
+    """An event without a partner so far; its age is Kafka time, up to the newest event of the other side."""
+
+    age_seconds: float | None
+
+
 class Readiness(Frozen):
     """Whether every comparison is live, and what is in the way."""
 
@@ -49,16 +55,6 @@ class Liveness(Frozen):
 
     status: str = "ok"
     version: str
-
-
-class DivergenceQuery(Frozen):
-    """Which divergences are asked for; a misspelled parameter is refused rather than not applied."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: DivergenceKind | None = Field(None, description="Only divergences of this kind.")
-    limit: int = Field(50, ge=1, le=500, description="At most so many.")
-    cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
 
 
 class EventQuery(Frozen):

@@ -9,7 +9,8 @@ of it over a crash.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
 
 from twinstream.core.accounts import Account, Hole
@@ -590,6 +591,15 @@ class Comparison:
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
+
+    def oldest(self, side: Side, at_end: tuple[bool, bool], limit: int) -> Iterator[tuple[Event, bool]]:
+        """The unmatched events that came first, in order, as of the last survey; with each if it is overdue.
+
+        Complexity: O(limit), and O(c) in what is overdue and set aside.
+        """
+        is_overdue = self._judge.overdue(side, at_end, gapless=not self.overflowing)
+        for event in islice(self.ledger.held.of(side), limit):
+            yield event, is_overdue(event)
 
     def settle(self) -> None:
         """Take in what came and left since the last time, which is only listed until then."""

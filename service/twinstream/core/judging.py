@@ -9,7 +9,7 @@ matching.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
@@ -67,6 +67,20 @@ class Judge:
         else:
             return Judgement(0, [])
         return Judgement(hidden + overdue - len(proven), proven)
+
+    def overdue(self, side: Side, at_end: tuple[bool, bool], *, gapless: bool) -> Callable[[Event], bool]:
+        """Tells of unmatched events of a side which are overdue.
+
+        Complexity: O(c) in what is overdue and set aside, then O(1) an event.
+        """
+        if self.passing is not None:
+            passed = self._passed(self.passing, side, at_end) if gapless else {}
+            return lambda event: id(event) in passed
+        until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms) if all(at_end) else None
+        if until is None:
+            return lambda _: False
+        apart = set(map(id, self._apart(side)))
+        return lambda event: event[3] <= until and id(event) not in apart
 
     def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The events in matching that the other side has passed, on a clock of how far each has come.

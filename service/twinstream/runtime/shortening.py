@@ -20,6 +20,11 @@ MORE = "…"
 """The name of what stands in for the members that there is no room for."""
 
 
+def cut(value: Any) -> Any:
+    """A value with what is too long for a report cut."""
+    return _Room().cut(value)
+
+
 def shortened(report: Mapping[str, Any]) -> dict[str, Any]:
     """A report of a divergence with long values cut; a short one as it is.
 

@@ -33,6 +33,7 @@ from twinstream.status import (
     ResetRequest,
     Resumed,
     ShardStatus,
+    UnmatchedSample,
     Withdrawn,
 )
 
@@ -60,7 +61,7 @@ _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
     for message in (
         *(ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
-        Failure,
+        *(UnmatchedSample, Failure),
     )
 }
 

@@ -45,6 +45,7 @@ from twinstream.runtime.reporting import Standing
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets
 from twinstream.runtime.turns import POLL_SECONDS
+from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import Account, past_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.explain import NAMES, Explainer, masked
@@ -94,9 +95,9 @@ class Worker:
         self._opening = self._new_opening()
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
-        self._reports = Reports(
-            spec, Explainer(spec, self._digest, self._codec, masked(spec.show)), publisher, clock
-        )
+        explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
+        self._reports = Reports(spec, explainer, publisher, clock)
+        self._waiting = Waiting(spec.name, explainer, publisher)
         self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._dirty = True
         self._saved_diverged = False
@@ -417,6 +418,7 @@ class Worker:
             side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
         }
         self.intake.survey(at_end)
+        self._waiting.show(self.comparison, at_end)
         if self._standing is None:
             self._standing = Standing(
                 self.comparison.moment, self._verified_through(), self._course.reporter.evidence()

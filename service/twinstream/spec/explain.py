@@ -108,6 +108,16 @@ class Explainer:
             "tainted": divergence.tainted,
         }
 
+    def waiting(self, side: Side, event: Event) -> dict[str, Any]:
+        """An unmatched event as plain data."""
+        return {
+            "side": NAMES[side],
+            "position": self._position(side, event),
+            "kind": event[0][2],
+            "scope": self._scope(event),
+            "value": self._value(event),
+        }
+
     def _id(self, divergence: Divergence) -> str:
         """The same divergence found again, after a replay or with its other half, has the same id."""
         first = divergence.first

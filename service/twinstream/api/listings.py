@@ -1,0 +1,219 @@
+"""``/v1/comparisons/{name}/divergences`` and ``…/unmatched``: what differs, and what waits, in pages.
+
+A page says where the next one begins. New divergences come before the first page, so a cursor goes on where
+it stood; of what waits it names a place in the order of time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+
+from twinstream.api.board import Board
+from twinstream.api.divergences import DivergenceLog, Identity
+from twinstream.api.problems import UNKNOWN
+from twinstream.api.rendered import of_model
+from twinstream.api.schemas import Listing, Unmatched
+from twinstream.status import (
+    ComparisonStatus,
+    DivergenceKind,
+    DivergenceReport,
+    Frozen,
+    PartitionProgress,
+    Sides,
+    UnmatchedEvent,
+)
+
+NDJSON = "application/x-ndjson"
+LINES_AT_A_TIME = 500
+"""So many lines of an export are made before others get their turn."""
+Pair = Annotated[str, Field(pattern=r"^[^=]+=")]
+
+
+class DivergenceFilter(Frozen):
+    """Which divergences are asked for; a misspelled parameter is refused rather than not applied."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: DivergenceKind | None = Field(None, description="Only divergences of this kind.")
+    scope: list[Pair] = Field([], description="Only of this scope: `field=value`; may be repeated.")
+    field: list[str] = Field([], description="Only where this field differs; may be repeated.")
+    from_: AwareDatetime | None = Field(None, alias="from", description="First seen then or later.")
+    to: AwareDatetime | None = Field(None, description="First seen before then.")
+    explained: bool | None = Field(
+        None, description="Only those that a known difference covers, or does not."
+    )
+    late: bool | None = Field(None, description="Only those whose partner came after all, or did not.")
+    tainted: bool | None = Field(None, description="Only those behind a hole, or not.")
+    provisional: bool | None = Field(None, description="Only those that may still change, or do not.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DivergenceFilter:
+        if self.from_ is not None and self.to is not None and self.from_ >= self.to:
+            raise ValueError("`from` must be before `to`")
+        return self
+
+    def wants(self, report: DivergenceReport | Identity) -> bool:
+        """Whether a divergence is asked for."""
+        marks = (
+            (self.explained, report.explained is not None),
+            (self.late, report.late is not None),
+            (self.tainted, report.tainted),
+            (self.provisional, report.provisional),
+        )
+        return (
+            self.kind in (None, report.kind)
+            and all(_in_scope(pair, report.scope) for pair in self.scope)
+            and all(field in report.fields for field in self.field)
+            and (self.from_ is None or report.first_seen >= self.from_)
+            and (self.to is None or report.first_seen < self.to)
+            and all(asked in (None, found) for asked, found in marks)
+        )
+
+
+class DivergenceQuery(DivergenceFilter):
+    """The same, and which page."""
+
+    limit: int = Field(50, ge=1, le=500, description="At most so many.")
+    cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
+
+
+class UnmatchedQuery(Frozen):
+    """Which events that wait are asked for, and which page."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    side: Literal["reference", "candidate"] | None = Field(None, description="Only events of this side.")
+    overdue: bool | None = Field(None, description="Only overdue events, or only others.")
+    limit: int = Field(50, ge=1, le=500, description="At most so many.")
+    cursor: str | None = Field(
+        None,
+        pattern=r"^[0-9T:.+-]+Z?/(reference|candidate)/\d+/\d+$",
+        description="The `next` of the page before.",
+    )
+
+
+def listings_router(board: Board) -> APIRouter:
+    """The routes of what differs and what waits."""
+    router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+
+    @router.get(
+        "/{name}/divergences",
+        summary="Its divergences, newest first",
+        response_model=Listing[DivergenceReport],
+        responses={**UNKNOWN, 200: {"content": {NDJSON: {}}}},
+    )
+    async def list_divergences(
+        name: str, query: Annotated[DivergenceQuery, Query()], request: Request
+    ) -> Response:
+        log = board.divergences(name)
+        if NDJSON in request.headers.get("accept", ""):
+            return exported(log, query)
+        page = log.page(query.limit, query.cursor, query.wants)
+        cursor = None if page.next is None else str(page.next)
+        return of_model(Listing[DivergenceReport](items=page.items, next=cursor)).answer(request)
+
+    @router.get(
+        "/{name}/divergences.ndjson",
+        summary="What names each of its divergences, a line each, newest first",
+        response_class=Response,
+        responses={**UNKNOWN, 200: {"content": {NDJSON: {"schema": Identity.model_json_schema()}}}},
+    )
+    async def export_divergences(name: str, query: Annotated[DivergenceFilter, Query()]) -> StreamingResponse:
+        return exported(board.divergences(name), query)
+
+    @router.get("/{name}/divergences/{identifier}", summary="One divergence", responses=UNKNOWN)
+    async def get_divergence(name: str, identifier: str) -> DivergenceReport:
+        report = board.divergences(name).get(identifier)
+        if report is None:
+            raise HTTPException(404, f"Comparison {name!r} keeps no divergence {identifier!r}.")
+        return report
+
+    @router.get(
+        "/{name}/unmatched",
+        summary="Events without a partner so far, oldest first",
+        response_model=Listing[Unmatched],
+        responses=UNKNOWN,
+    )
+    async def list_unmatched(
+        name: str, query: Annotated[UnmatchedQuery, Query()], request: Request
+    ) -> Response:
+        page = unmatched_page(board.unmatched(name), query, newest_of(board.view(name).status))
+        return of_model(page).answer(request)
+
+    return router
+
+
+def exported(log: DivergenceLog, query: DivergenceFilter) -> StreamingResponse:
+    """What names each divergence that is asked for, as a stream of lines."""
+    found = [one for one in log.identities() if query.wants(one)]
+    return StreamingResponse(_lines(found), media_type=NDJSON)
+
+
+def _lines(found: list[Identity]) -> Iterator[bytes]:
+    for start in range(0, len(found), LINES_AT_A_TIME):
+        part = found[start : start + LINES_AT_A_TIME]
+        yield b"".join(one.model_dump_json().encode() + b"\n" for one in part)
+
+
+def newest_of(status: ComparisonStatus) -> Sides[datetime | None]:
+    """The Kafka time of the newest event of each side."""
+
+    def newest(partitions: list[PartitionProgress]) -> datetime | None:
+        return max((one.newest_event_at for one in partitions if one.newest_event_at), default=None)
+
+    progress = status.progress
+    return Sides[datetime | None](reference=newest(progress.reference), candidate=newest(progress.candidate))
+
+
+def unmatched_page(
+    events: list[UnmatchedEvent], query: UnmatchedQuery, newest: Sides[datetime | None]
+) -> Listing[Unmatched]:
+    """One page of the events that wait, oldest first, each with its age at the `newest` of the other side."""
+    after = None if query.cursor is None else _place_of(query.cursor)
+    found = sorted(
+        (
+            event
+            for event in events
+            if query.side in (None, event.side) and query.overdue in (None, event.overdue)
+        ),
+        key=_place,
+    )
+    left = [event for event in found if after is None or _place(event) > after]
+    last = left[query.limit - 1] if len(left) > query.limit else None
+    return Listing[Unmatched](
+        items=[_aged(event, newest) for event in left[: query.limit]],
+        next=None if last is None else "/".join(map(str, _place(last))),
+    )
+
+
+def _aged(event: UnmatchedEvent, newest: Sides[datetime | None]) -> Unmatched:
+    other = newest.candidate if event.side == "reference" else newest.reference
+    age = None if other is None else max(0.0, (other - event.at).total_seconds())
+    return Unmatched(age_seconds=age, **dict(event))
+
+
+_Place = tuple[str, str, int, int]
+
+
+def _place(event: UnmatchedEvent) -> _Place:
+    moment = event.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment, event.side, event.position.partition, event.position.offset
+
+
+def _place_of(cursor: str) -> _Place:
+    moment, side, partition, offset = cursor.split("/")
+    return moment, side, int(partition), int(offset)
+
+
+def _in_scope(pair: str, scope: dict[str, Any]) -> bool:
+    """Whether a field of the scope has this value, as JSON or as a plain text."""
+    field, _, value = pair.partition("=")
+    return field in scope and value in (scope[field], json.dumps(scope[field]))

@@ -1,0 +1,25 @@
+"""How far a comparison has come, as the part of its status that says so, with the lags added up."""
+
+from __future__ import annotations
+
+from twinstream.api.samples import total_lag
+from twinstream.api.schemas import Progress, SideProgress
+from twinstream.status import ComparisonStatus, PartitionProgress, Sides, Version
+
+
+def progress_of(status: ComparisonStatus) -> Progress:
+    """The part of a status that says how far it has come, with the lags added up."""
+    return Progress(
+        comparison=status.name,
+        sides=Sides[SideProgress](
+            reference=_side(status.reference, status.progress.reference),
+            candidate=_side(status.candidate, status.progress.candidate),
+        ),
+        verified_up_to=status.verified_up_to,
+        verified_through=status.verified_through,
+        updated_at=status.updated_at,
+    )
+
+
+def _side(version: Version, partitions: list[PartitionProgress]) -> SideProgress:
+    return SideProgress(topic=version.topic, lag=total_lag(partitions), partitions=partitions)
