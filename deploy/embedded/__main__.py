@@ -20,7 +20,7 @@ def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool) -> None:
     if with_chromium:
         prerequisites.ensure(prerequisites.CHROMIUM)
     if with_prometheus:
-        for tool in (prerequisites.PROMTOOL, prerequisites.PROMETHEUS, prerequisites.AMTOOL):
+        for tool in prerequisites.MONITORING:
             prerequisites.ensure(tool)
     if with_helm:
         gotools.ensure(gotools.HELM)

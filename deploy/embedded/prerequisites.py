@@ -56,8 +56,14 @@ MAVEN = Prerequisite("Maven", "maven", lambda: shutil.which("mvn"))
 CHROMIUM = Prerequisite("Chromium", "chromium", find_chromium)
 PROMTOOL = Prerequisite("promtool", "prometheus", lambda: shutil.which("promtool"))
 PROMETHEUS = Prerequisite("Prometheus", "prometheus", lambda: shutil.which("prometheus"))
+ALERTMANAGER = Prerequisite(
+    "Alertmanager",
+    "prometheus-alertmanager",
+    lambda: shutil.which("prometheus-alertmanager") or shutil.which("alertmanager"),
+)
 AMTOOL = Prerequisite("amtool", "prometheus-alertmanager", lambda: shutil.which("amtool"))
 GO = Prerequisite("Go", "golang-go", lambda: shutil.which("go"))
+MONITORING = (PROMTOOL, PROMETHEUS, AMTOOL, ALERTMANAGER)
 
 
 def ensure(wanted: Prerequisite) -> str:
