@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint types bench clean
+.PHONY: help setup demo test soak lint types openapi bench clean
 
 PY := .venv/bin/python
 
@@ -50,6 +50,9 @@ lint: .venv/.ready
 
 types: .venv/.ready
 	@$(PY) -m mypy
+
+openapi: .venv/.ready
+	@$(PY) -m twinstream.api.openapi docs/openapi.json
 
 bench: .venv/.ready
 	@$(PY) -m deploy.embedded setup

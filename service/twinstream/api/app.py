@@ -17,6 +17,7 @@ from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
 from twinstream.api.head import HeadAsGet
 from twinstream.api.listings import listings_router
+from twinstream.api.openapi import describe_problems
 from twinstream.api.operations import Metrics, operations_router
 from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
@@ -71,6 +72,7 @@ def create_app(
         middleware=[*counting, Middleware(SecurityHeaders), Middleware(HeadAsGet)],
     )
     problems.install(app)
+    describe_problems(app)
     app.include_router(comparisons_router(board))
     app.include_router(listings_router(board))
     app.include_router(resets_router(board, reset))
