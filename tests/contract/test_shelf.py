@@ -12,6 +12,7 @@ import pytest
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import SimulatedRedis
+from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryShelf
 from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.errors import Fenced
@@ -21,20 +22,25 @@ Open = Callable[[str], Shelf]
 """Opens the stores of one comparison for the owner with this token."""
 
 
-@pytest.fixture(params=["memory", "simulated", pytest.param("redis", marks=pytest.mark.requires_redis)])
+@pytest.fixture(params=["memory", "simulated", *REAL])
 def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"shelf-{uuid.uuid4().hex[:8]}"
     memory, server = MemoryShelf(), SimulatedRedis(time.monotonic)
     opened: list[Shelf] = []
 
     def from_redis(token: str) -> Shelf:
-        opened.append(RedisShelf(request.getfixturevalue("redis_url"), name, token))
+        opened.append(RedisShelf(request.getfixturevalue(ADDRESS[request.param]), name, token))
         return opened[-1]
 
     def from_simulation(token: str) -> Shelf:
         return SimulatedShelf(server.execute, name, token)
 
-    yield {"memory": memory.owned_by, "simulated": from_simulation, "redis": from_redis}[request.param]
+    yield {
+        "memory": memory.owned_by,
+        "simulated": from_simulation,
+        "redis": from_redis,
+        "cluster": from_redis,
+    }[request.param]
     for shelf in opened:
         shelf.close()
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import SimulatedRedis
+from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.adapters.redis import RedisStore
 from twinstream.errors import Fenced, Outdated, StoreError
@@ -29,7 +30,7 @@ def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: byte
     return Checkpoint(sequence, after, b"head %d" % sequence, body, divergences)
 
 
-@pytest.fixture(params=["memory", "simulated", pytest.param("redis", marks=pytest.mark.requires_redis)])
+@pytest.fixture(params=["memory", "simulated", *REAL])
 def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"contract-{uuid.uuid4().hex[:8]}"
     storage, server = MemoryStorage(), SimulatedRedis(time.monotonic)
@@ -39,13 +40,15 @@ def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
         return MemoryStore(storage, token)
 
     def from_redis(token: str) -> Store:
-        opened.append(RedisStore(request.getfixturevalue("redis_url"), name, token))
+        opened.append(RedisStore(request.getfixturevalue(ADDRESS[request.param]), name, token))
         return opened[-1]
 
     def from_simulation(token: str) -> Store:
         return SimulatedShelf(server.execute, name, token).store(Layout(), 0)
 
-    yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis}[request.param]
+    yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis, "cluster": from_redis}[
+        request.param
+    ]
     for store in opened:
         store.close()
 

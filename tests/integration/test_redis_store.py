@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 import redis
-from redis.exceptions import AskError, MovedError
+from redis.exceptions import AskError, MovedError, TryAgainError
 
 from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
 from twinstream.adapters import redis as adapter
 from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis_errors import sentence
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Stored
@@ -433,17 +434,33 @@ def _busy(store: RedisStore) -> str | None:
     return None
 
 
-def test_a_node_of_a_cluster_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_cluster_in_which_nobody_serves_the_keys_is_named(tmp_path: Path) -> None:
     config = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
     with RedisServer(tmp_path, config=config) as server:
         told = refused(RedisStore(server.url, NAME))
-        assert "is a node of a Redis cluster" in told
-        assert "give the address of a Redis or Valkey that holds all keys" in told
+        assert "is a node of a Redis cluster in which no node serves the keys of this comparison now" in told
+        assert "look at `redis-cli --cluster check`" in told
 
 
-@pytest.mark.parametrize("error", [MovedError("3999 10.0.0.1:6381"), AskError("3999 10.0.0.1:6381")])
-def test_keys_that_another_node_of_a_cluster_holds_are_told_so(error: redis.RedisError) -> None:
-    assert "is a node of a Redis cluster" in sentence("here:6379", error)
+@pytest.mark.parametrize("error", [AskError("3999 10.0.0.1:6381"), TryAgainError("Multiple keys request")])
+def test_keys_that_are_being_moved_to_another_node_of_a_cluster_are_told_so(error: redis.RedisError) -> None:
+    told = sentence("here:6379", error)
+    assert told.endswith(
+        "is handing the keys of this comparison to another node of its cluster: it is tried again"
+    )
+
+
+def test_nodes_of_a_cluster_that_point_to_each_other_are_not_asked_for_ever() -> None:
+    connection = RedisConnection("redis://127.0.0.1:1")
+    asked: list[str] = []
+
+    def call() -> None:
+        asked.append(connection.place)
+        raise MovedError(f"3999 127.0.0.1:{len(asked) % 2 + 2}")
+
+    with pytest.raises(StoreError, match=r"is a node of a Redis cluster in which no node serves the keys"):
+        connection.run(call)
+    assert len(asked) == REDIRECTS
 
 
 def test_a_store_that_may_drop_checkpoints_is_refused(redis_url: str) -> None:

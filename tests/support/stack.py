@@ -12,6 +12,7 @@ import redis
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.redis_cluster import RedisCluster
 
 
 class MakeTopic(Protocol):
@@ -50,6 +51,19 @@ def redis_url(redis_server: RedisServer) -> str:
     with redis.Redis.from_url(redis_server.url) as client:
         client.flushall()
     return redis_server.url
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
+    """A cluster of three nodes that all tests share."""
+    with RedisCluster(tmp_path_factory.mktemp("redis-cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def redis_cluster_url(redis_cluster: RedisCluster) -> str:
+    """The address of one node of it."""
+    return redis_cluster.nodes[0].url
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Redis (or Valkey) as a store: one comparison's checkpoint under a lease, put into effect by one script.
 
-Keys, with the comparison's name as hash tag, so that they live together on a cluster:
+Keys, with the comparison's name as hash tag, so that they live on one node of a cluster:
 
     twinstream:{NAME}:owner           token of the latest owner; it never expires: the fence
     twinstream:{NAME}:lease           token of the owner while its lease runs
@@ -56,7 +56,7 @@ class RedisStore:
         self._keys = [f"{self._prefix}:{part}" for part in parts]
         self._lease, self._manifest, self._staged = self._keys[1], *self._keys[3:]
         self._connection = RedisConnection(url)
-        self._redis, self._place = self._connection.client, self._connection.place
+        self._redis = self._connection.client
         self._presence = Presence(self._redis, self._prefix, self._token)
         self._vigil = Vigil(self._redis, self._prefix)
         self._checked = False
@@ -101,8 +101,9 @@ class RedisStore:
             except _Gone as gone:
                 if self._read_manifest().sequence == manifest.sequence:
                     raise CheckpointError(
-                        f"redis at {self._place} has lost {gone}, a part of checkpoint {manifest.sequence}: "
-                        "restore Redis from a backup, or remove the comparison's keys to begin anew"
+                        f"redis at {self._connection.place} has lost {gone}, a part of checkpoint "
+                        f"{manifest.sequence}: restore Redis from a backup, or remove the comparison's "
+                        "keys to begin anew"
                     ) from None
             else:
                 self._live = manifest.live
@@ -201,7 +202,7 @@ class RedisStore:
             return _Manifest(None, b"", [], [])
         if b"bodies" not in found:
             raise CheckpointError(
-                f"redis at {self._place} holds a checkpoint that this version cannot read: "
+                f"redis at {self._connection.place} holds a checkpoint that this version cannot read: "
                 "remove the comparison's keys to begin anew"
             )
         bodies = [line.split() for line in found[b"bodies"].decode().split("\n")]
@@ -235,19 +236,24 @@ class RedisStore:
 
     def _measure(self) -> int:
         staged = self._run(self._redis.smembers, self._staged)
-        with self._redis.pipeline(transaction=False) as pipeline:
-            for key in (*self._keys, *staged):
-                pipeline.memory_usage(key)
-            sizes = self._run(pipeline.execute)
-        return sum(filter(None, sizes))
+
+        def sizes() -> list[int | None]:
+            with self._redis.pipeline(transaction=False) as pipeline:
+                for key in (*self._keys, *staged):
+                    pipeline.memory_usage(key)
+                return pipeline.execute()
+
+        return sum(filter(None, self._run(sizes)))
 
     def _check_policy(self) -> None:
+        self._run(self._redis.get, self._lease)  # In a cluster, of the node that holds the keys.
         policy = self._run(self._redis.info, "memory").get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             raise StoreError(
-                f"redis at {self._place} has maxmemory-policy {policy}, which may drop checkpoints: "
-                "set it to noeviction"
+                f"redis at {self._connection.place} has maxmemory-policy {policy}, which may drop "
+                "checkpoints: set it to noeviction"
             )
+        self._connection.learn()
         self._checked = True
 
     # -- calling -------------------------------------------------------------------------------------------
@@ -261,7 +267,9 @@ class RedisStore:
         if answer == b"fenced":
             raise Fenced("another process has taken this comparison over")
         if answer in (b"outdated", b"incomplete"):
-            raise Outdated(f"redis at {self._place} holds a checkpoint on which this one does not follow")
+            raise Outdated(
+                f"redis at {self._connection.place} holds a checkpoint on which this one does not follow"
+            )
         return answer
 
     def _script(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:

@@ -1,12 +1,20 @@
-"""A connection to Redis: it opens with the first call, and what goes wrong is one sentence."""
+"""A connection to Redis: it opens with the first call, and what goes wrong is one sentence.
+
+Of a Redis cluster it is a connection to the one node that holds the keys: those of a store share a hash tag,
+and so those of a shelf. A node that does not hold them says who does (MOVED), having done nothing; from then
+on that one is asked. So nothing has to be set, and what a store does in one step stays one step. When a node
+does not answer, the next call goes to another one, which knows who has taken its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import MovedError
 from redis.retry import Retry
 
 from twinstream.adapters.redis_errors import sentence
@@ -16,10 +24,16 @@ TIMEOUT_SECONDS = 2.0
 AT_ONCE_SECONDS = 0.2
 RETRIES = 1
 """A connection that the server closed while it was idle is opened again at once; nothing else is repeated."""
+REDIRECTS = 5
+"""Nodes that point to each other have not agreed yet: that is tried again later."""
 
 
 class RedisConnection:
-    """The client of one address, and the address without its secrets. Raises StoreError where it is none."""
+    """The client of one address. Raises StoreError where it is none.
+
+    Its pool of connections is another one as soon as another node of a cluster is asked. `nodes` are those
+    that may be asked; it is empty where there is no cluster.
+    """
 
     def __init__(self, url: str) -> None:
         try:
@@ -31,10 +45,13 @@ class RedisConnection:
             )
         except ValueError as error:
             raise StoreError(f"redis address {url!r}: {error}") from None
-        settings = self.client.connection_pool.connection_kwargs
-        self.place = str(
-            settings.get("path") or f"{settings.get('host', 'localhost')}:{settings.get('port', 6379)}"
-        )
+        self.nodes: list[tuple[str, int]] = []
+
+    @property
+    def place(self) -> str:
+        """The address without its secrets."""
+        path = self.client.connection_pool.connection_kwargs.get("path")
+        return str(path or ":".join(map(str, node_of(self.client))))
 
     def answers(self) -> bool:
         """Whether Redis says anything within `AT_ONCE_SECONDS`, be it that it refuses."""
@@ -52,6 +69,7 @@ class RedisConnection:
         except (redis.AuthenticationError, redis.BusyLoadingError):
             return True
         except (redis.TimeoutError, redis.ConnectionError):
+            self._ask_another()
             return False
         except redis.RedisError:
             return True
@@ -60,8 +78,58 @@ class RedisConnection:
         return True
 
     def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call something of the client. Raises StoreError."""
-        try:
-            return call(*arguments)
-        except redis.RedisError as error:
-            raise StoreError(sentence(self.place, error)) from error
+        """Call something that asks the client, once more for each node of a cluster that refers to another.
+
+        Raises StoreError.
+        """
+        for left in reversed(range(REDIRECTS)):
+            place = self.place
+            try:
+                return call(*arguments)
+            except MovedError as error:
+                if not left:
+                    raise StoreError(sentence(place, error)) from error
+                self._move(error)
+            except redis.RedisError as error:
+                if isinstance(error, (redis.ConnectionError, redis.TimeoutError)):
+                    self._ask_another()
+                raise StoreError(sentence(place, error)) from error
+        raise AssertionError("the last redirection is an error")
+
+    # -- clusters ------------------------------------------------------------------------------------------
+
+    def learn(self) -> None:
+        """Ask for the other nodes of the cluster, if it is one; who may not ask them does without."""
+        with suppress(redis.RedisError):
+            self.nodes = sorted(_nodes(self.client.cluster("nodes")))
+
+    def _move(self, moved: MovedError) -> None:
+        """Ask the node that holds the keys from now on, and know of the others."""
+        self._ask(moved.host or node_of(self.client)[0], moved.port)
+        self.learn()
+
+    def _ask_another(self) -> None:
+        """Ask the next node that is known from now on."""
+        if self.nodes:
+            here = node_of(self.client)
+            self._ask(*next((node for node in self.nodes if node > here), self.nodes[0]))
+
+    def _ask(self, host: str, port: int) -> None:
+        before = self.client.connection_pool
+        settings = {**before.connection_kwargs, "host": host, "port": port}
+        self.client.connection_pool = redis.ConnectionPool(before.connection_class, **settings)
+        before.disconnect()
+
+
+def node_of(client: redis.Redis) -> tuple[str, int]:
+    """The address that a client asks."""
+    settings = client.connection_pool.connection_kwargs
+    return str(settings.get("host", "localhost")), int(settings.get("port", 6379))
+
+
+def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """The addresses in what a node tells of its cluster, but for those of nodes that it takes for dead."""
+    for address, node in told.items():
+        host, _, port = address.rpartition(":")
+        if host and not {"fail", "noaddr", "handshake"} & set(node["flags"].split(",")):
+            yield host, int(port)

@@ -9,9 +9,10 @@ _REPLICA = "is a replica that takes no writes: give the address of the primary"
 _NO_PASSWORD = "wants a password: put it into the address, as in redis://:PASSWORD@HOST:PORT/0"
 
 _CLUSTER = (
-    "is a node of a Redis cluster and does not hold the keys of this comparison ({error}): clusters are not "
-    "supported, give the address of a Redis or Valkey that holds all keys"
+    "is a node of a Redis cluster in which no node serves the keys of this comparison now ({error}): "
+    "it is tried again; look at `redis-cli --cluster check`"
 )
+_MOVING = "is handing the keys of this comparison to another node of its cluster: it is tried again"
 
 # Redis before 7 hides the code of an error in a script.
 _BY_TEXT = (
@@ -19,9 +20,6 @@ _BY_TEXT = (
     ("READONLY", _REPLICA),
     ("BUSY ", "is busy with a script of somebody else: it is tried again until that has ended"),
     ("Redis is busy running a script", "is busy with a script of somebody else: it is tried again"),
-    ("CLUSTERDOWN", _CLUSTER),
-    ("Hash slot not served", _CLUSTER),
-    ("CROSSSLOT", _CLUSTER),
     ("Authentication required", _NO_PASSWORD),
     ("must be called with the client already authenticated", _NO_PASSWORD),
     ("MISCONF", "takes no writes, since it cannot save to its disk: see its log"),
@@ -29,8 +27,11 @@ _BY_TEXT = (
 _BY_CLASS: tuple[tuple[type[redis.RedisError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, _FULL),
     (redis.exceptions.ReadOnlyError, _REPLICA),
-    (redis.exceptions.AskError, _CLUSTER),
+    (redis.exceptions.MovedError, _CLUSTER),
+    (redis.exceptions.TryAgainError, _MOVING),
+    (redis.exceptions.AskError, _MOVING),
     (redis.exceptions.MasterDownError, "is a replica without its primary: give the address of the primary"),
+    (redis.exceptions.ClusterDownError, _CLUSTER),
     (
         redis.exceptions.NoPermissionError,
         "does not let this user do what is needed ({error}): extend its ACL",

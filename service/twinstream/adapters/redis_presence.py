@@ -2,7 +2,7 @@
 
 A process that ends takes its connections with it, and Redis sees that at once. So an owner listens to a
 channel that is named after its token, on which nobody ever speaks, and who stands by asks how many listen
-there.
+there. In a cluster that is the node that holds the keys, which both ask before.
 
 *Gone* is an owner that this process has seen listening, and for `GONE_SECONDS` sees no more, over one
 unbroken connection of its own. A Redis that was started again, and a network that broke for everybody, have
@@ -20,6 +20,8 @@ from typing import Any
 
 import redis
 
+from twinstream.adapters.redis_connection import node_of
+
 GONE_SECONDS = 1.5
 """An owner whose line was cut listens again within a second, with its next beat."""
 
@@ -34,10 +36,16 @@ class Presence:
     def keep(self) -> None:
         """Listen, also where the line was cut. Whatever goes wrong is left to the lease."""
         with suppress(redis.RedisError, OSError):
+            if self._listening is not None and self._listening.connection_pool is not self._pool:
+                self.end()  # The keys are on another node now.
             if self._listening is None:
                 self._listening = self._client.pubsub()
                 self._listening.subscribe(self._channel)
             self._listening.get_message(timeout=0.0)  # it opens a line anew that was cut
+
+    @property
+    def _pool(self) -> Any:
+        return self._client.connection_pool
 
     def end(self) -> None:
         """Listen no more."""
@@ -51,7 +59,7 @@ class Vigil:
 
     def __init__(self, client: Any, prefix: str) -> None:
         self._client, self._prefix = client, prefix
-        self._watched: tuple[str, int] | None = None
+        self._watched: tuple[str, tuple[str, int], int] | None = None
         self._seen = False
         self._missed_since: float | None = None
 
@@ -61,8 +69,9 @@ class Vigil:
             pipeline.client_id()
             pipeline.pubsub_numsub(_channel(self._prefix, token))
             connection, [(_, listeners)] = pipeline.execute()
-        if self._watched != (token, connection):
-            self._watched, self._seen = (token, connection), False
+        watched = (token, node_of(self._client), connection)
+        if self._watched != watched:
+            self._watched, self._seen = watched, False
         if listeners or not self._seen:
             self._seen, self._missed_since = bool(listeners), None
             return False

@@ -11,6 +11,7 @@ on a node of its own. A name has no dots, so tags never meet.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import RedisConnection
@@ -46,10 +47,14 @@ class RedisShelf:
 
     def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
         """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
-        pipeline = self._connection.client.pipeline(transaction=False)
-        pipeline.hset(self._notes, f"{layout.generation}.{number}", note)
-        pipeline.hgetall(self._notes)
-        _, notes = self._connection.run(pipeline.execute)
+
+        def exchanged() -> list[Any]:
+            with self._connection.client.pipeline(transaction=False) as pipeline:
+                pipeline.hset(self._notes, f"{layout.generation}.{number}", note)
+                pipeline.hgetall(self._notes)
+                return pipeline.execute()
+
+        _, notes = self._connection.run(exchanged)
         found = {tuple(map(int, place.split(b"."))): text for place, text in notes.items()}
         return {shard: text for (generation, shard), text in found.items() if generation == layout.generation}
 

@@ -1,0 +1,47 @@
+"""The running service with its state in a Redis cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.cases import passes_with, serving
+from tests.support.redis_cluster import RedisCluster
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+
+def test_a_service_keeps_its_state_in_a_cluster_also_when_its_keys_move_and_a_matcher_is_killed(
+    kafka: Kafka, topic: MakeTopic, tmp_path: Path
+) -> None:
+    topics = topic(partitions=3), topic(partitions=3)
+    tag = f"on-{topics[0]}"
+    with RedisCluster(tmp_path / "cluster") as cluster:
+        holder = cluster.holder(tag)
+        asked = cluster.nodes[(holder + 1) % 3]
+        with serving(tmp_path, kafka.brokers, asked.url, topics) as (service, write, _):
+            write.both(range(1000))
+            passes_with(service, 1000)
+            cluster.hand_over(tag, (holder + 2) % 3)
+            write.both(range(1000, 2000))
+            passes_with(service, 2000)
+            write.reference(3, -1)
+            write.both(range(2000, 3000))
+            eventually(lambda: service.gate() == "fail", what="the gate fails")
+            before = service.get("/divergences")["items"]
+            (matcher,) = service.matchers()
+            os.kill(matcher, signal.SIGKILL)
+            eventually(lambda: matcher not in service.matchers(), what="it is gone")
+            eventually(lambda: service.gate() == "fail", what="the gate fails again")
+            assert service.get("/divergences")["items"] == before
