@@ -119,6 +119,13 @@ def test_the_way_to_the_beginning_of_the_log_is_known_once_kafka_was_asked(
     assert value(text, "verified_up_to_offset", partition="1", **labels) == 2500
 
 
+def test_resets_are_counted(board: Board, scrape: Callable[[], str]) -> None:
+    board.expect(expectation())
+    assert value(scrape(), "resets_total") == 0
+    board.accept(status(reset_count=2))
+    assert value(scrape(), "resets_total") == 2
+
+
 def test_a_side_that_is_stalled_and_a_store_that_is_away_are_named(
     board: Board, scrape: Callable[[], str]
 ) -> None:

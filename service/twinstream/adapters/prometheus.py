@@ -137,15 +137,17 @@ def _health(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     unreachable = _gauge("unreachable", "1 if the matcher cannot use it now: kafka, redis.", "kind")
     stalled = _gauge("side_stalled", "1 if the side is silent or behind while the other goes on.", "side")
     started = _gauge("start_timestamp_seconds", "When the comparison began.")
+    resets = _counter("resets", "How often the comparison was begun anew.")
     for status in statuses:
         name, health = status.name, status.health
         standby.add_metric([name], health.standby)
         started.add_metric([name], status.started_at.timestamp())
+        resets.add_metric([name], status.reset_count)
         for dependency in DEPENDENCIES:
             unreachable.add_metric([name, dependency], dependency in health.unreachable)
         for side in SIDES:
             stalled.add_metric([name, side], side in health.stalled)
-    yield from (standby, unreachable, stalled, started)
+    yield from (standby, unreachable, stalled, started, resets)
 
 
 def _evidence(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
