@@ -110,7 +110,7 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) ->
     source, store = _make_source(settings, spec, brief.shard), _make_store(settings, spec, brief)
     caution = Caution(Trail(brief.trail), brief.suspicion, settings.memory_limit)
     part = Part(brief.shard, settings.shard_by)
-    return Worker(spec, source, store, publisher, SystemClock(), caution, part, store.exchange)
+    return Worker(spec, source, store, publisher, SystemClock(), caution, part, store.exchange, store)
 
 
 def _make_store(settings: Settings, spec: Spec, brief: Brief) -> ShardStore:

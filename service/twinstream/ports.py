@@ -226,6 +226,10 @@ class Stored(NamedTuple):
     divergences: Mapping[str, bytes]
 
 
+EMPTY = Stored(None, b"", (), {})
+"""Of a store that holds nothing."""
+
+
 class Store(Protocol):
     """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
 
@@ -273,6 +277,31 @@ class Store(Protocol):
 
     def memory_bytes(self) -> int:
         """About how much memory the store needs for this comparison; at most a minute old."""
+        ...
+
+    def asked(self) -> bytes:
+        """The questions that those who stand by put last, words of 16 letters; none where nobody does.
+
+        For the owner, as is `tell`: neither raises anything, or waits for longer than a fraction of a second.
+        """
+        ...
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin for those who stand by, if this owner's lease is running; it does not last."""
+        ...
+
+    def ask(self, question: str) -> bytes | None:
+        """Put a question, a word of 16 letters, and get the last bulletin of the owner whose lease runs.
+
+        What any other owner has left is never handed out.
+        """
+        ...
+
+    def glance(self) -> Stored:
+        """What was saved last, without bodies, and only the divergences that came since the last glance.
+
+        It may miss what is being replaced: then the next one has it. Raises CheckpointError.
+        """
         ...
 
     def close(self) -> None:

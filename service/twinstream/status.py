@@ -243,6 +243,18 @@ class ShardStatus(Frozen):
     open_since: datetime | None = None
 
 
+class Relayed(Frozen):
+    """What the owner of a comparison, or of a shard, says: passed on by a matcher that stands by.
+
+    The owner wrote its status at most `age_seconds` before `relayed_at`, a time of the host that stands by.
+    Times in the status are of the owner's host.
+    """
+
+    said: ShardStatus
+    age_seconds: float
+    relayed_at: datetime
+
+
 class Witness(Frozen):
     """One of the events that prove a divergence."""
 
@@ -330,6 +342,7 @@ class ResetRefused(Frozen):
 Publication = (
     ComparisonStatus
     | ShardStatus
+    | Relayed
     | DivergenceReport
     | UnmatchedSample
     | Withdrawn

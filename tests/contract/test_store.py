@@ -236,3 +236,89 @@ def test_a_store_that_cannot_be_reached_says_where() -> None:
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(StoreError, match="redis address 'nonsense'"):
         RedisStore("nonsense", "x")
+
+
+# -- what an owner tells those who stand by ----------------------------------------------------------------
+
+QUESTIONS = [f"{number:016x}" for number in range(20)]
+
+
+def test_a_bulletin_reaches_who_asks_as_long_as_its_owner_holds_the_lease(open_store: Open) -> None:
+    owner, standby = open_store("a"), open_store("b")
+    owner.acquire()
+    assert standby.ask(QUESTIONS[0]) is None
+    owner.tell(b'{"n": "\n\x00\xff"}')
+    assert standby.ask(QUESTIONS[1]) == b'{"n": "\n\x00\xff"}'
+    owner.tell(b"second")
+    assert standby.ask(QUESTIONS[2]) == b"second"
+    owner.release()
+    assert standby.ask(QUESTIONS[3]) is None
+
+
+def test_an_owner_hears_what_was_asked_last(open_store: Open) -> None:
+    owner, one, other = open_store("a"), open_store("b"), open_store("c")
+    owner.acquire()
+    assert owner.asked() == b""
+    one.ask(QUESTIONS[0])
+    other.ask(QUESTIONS[1])
+    assert owner.asked().decode().split() == [QUESTIONS[1], QUESTIONS[0]]
+    for question in QUESTIONS:
+        one.ask(question)
+    assert owner.asked().decode().split() == QUESTIONS[:-9:-1]
+
+
+def test_a_bulletin_of_one_that_was_replaced_is_neither_taken_nor_handed_out(open_store: Open) -> None:
+    first, second, standby = open_store("a"), open_store("b"), open_store("c")
+    first.acquire()
+    first.tell(b"first")
+    first.release()
+    second.acquire()
+    assert standby.ask(QUESTIONS[0]) is None
+    first.tell(b"late")
+    assert standby.ask(QUESTIONS[1]) is None
+    second.tell(b"second")
+    first.tell(b"later")
+    assert standby.ask(QUESTIONS[2]) == b"second"
+
+
+def test_one_that_stands_by_tells_nothing(open_store: Open) -> None:
+    owner, standby = open_store("a"), open_store("b")
+    owner.acquire()
+    standby.tell(b"mine")
+    owner.release()
+    standby.tell(b"mine")
+    assert owner.ask(QUESTIONS[0]) is None
+
+
+def test_an_owner_whose_lease_ended_tells_nothing_before_it_has_prolonged_it(open_store: Open) -> None:
+    owner, standby = open_store("a"), open_store("b")
+    owner.acquire()
+    owner.tell(b"before")
+    owner.release()
+    owner.tell(b"silent")
+    assert standby.ask(QUESTIONS[0]) is None
+    owner.renew(0)
+    assert standby.ask(QUESTIONS[1]) == b"before"
+    owner.tell(b"again")
+    assert standby.ask(QUESTIONS[2]) == b"again"
+
+
+def test_a_glance_tells_what_is_new_of_what_was_saved(open_store: Open) -> None:
+    owner, standby = open_store("a"), open_store("b")
+    assert standby.glance() == NOTHING
+    owner.acquire()
+    owner.save(base(1, d1=b"1", d2=b"2"))
+    assert standby.glance() == (1, b"head 1", (), {"d1": b"1", "d2": b"2"})
+    owner.save(delta(2, 1, d2=b"two", d3=b"3"))
+    assert standby.glance() == (2, b"head 2", (), {"d2": b"two", "d3": b"3"})
+    assert standby.glance() == (2, b"head 2", (), {})
+
+
+def test_what_is_told_leaves_what_was_saved_as_it_is(open_store: Open) -> None:
+    owner, standby = open_store("a"), open_store("b")
+    owner.acquire()
+    owner.save(base(1, d=b"{}"))
+    standby.ask(QUESTIONS[0])
+    owner.tell(b"bulletin")
+    owner.save(delta(2, 1))
+    assert owner.load() == (2, b"head 2", (b"base", b"delta"), {"d": b"{}"})

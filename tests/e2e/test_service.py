@@ -154,11 +154,64 @@ def test_a_second_service_stands_by_and_takes_over(shared: Case, kafka: Kafka, r
     second = ServiceProcess(service.spec, kafka.brokers, redis_url)
     second.start()
     eventually(lambda: "stands by" in " ".join(second.get("")["health"]["reasons"]), what="it stands by")
-    assert (second.gate(), second.ready()) == ("undecided", False)
-    service.stop()
     passes_with(second, 100)
+    assert not second.ready()
+    service.stop()
+    write.both(range(100, 200))
+    passes_with(second, 200)
+    assert second.ready()
     second.stop()
     service.start()
+
+
+def test_a_service_that_stands_by_shows_what_the_owner_shows(
+    shared: Case, kafka: Kafka, redis_url: str
+) -> None:
+    service, write, _ = shared
+    write.both(range(100))
+    passes_with(service, 100)
+    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
+    second.start()
+    passes_with(second, 100)
+    write.reference(3, -1)
+    write.both(range(100, 1000))
+    eventually(lambda: _said(service) == _said(second), what="both say the same")
+    eventually(lambda: second.gate() == "fail", what="it fails, too")
+    eventually(lambda: _said(service) == _said(second), what="both say the same")
+    (divergence,) = second.get("/divergences")["items"]
+    assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
+    assert (second.get("")["health"]["standby"], second.ready()) == (True, False)
+    second.stop()
+
+
+def _said(service: ServiceProcess) -> tuple[Any, ...]:
+    status = service.get("")
+    members = ("verdict", "since", "reason", "accounts", "verified_up_to", "divergences", "started_at")
+    return (*(status[member] for member in members), service.get("/divergences")["items"], service.gate())
+
+
+def test_an_owner_that_is_frozen_passes_no_more_at_the_one_that_stands_by_which_takes_over(
+    shared: Case, kafka: Kafka, redis_url: str
+) -> None:
+    service, write, _ = shared
+    write.both(range(100))
+    passes_with(service, 100)
+    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
+    second.start()
+    passes_with(second, 100)
+    (frozen,) = service.matchers()
+    os.kill(frozen, signal.SIGSTOP)
+    try:
+        eventually(lambda: second.gate() == "undecided", seconds=9, what="before its lease has ended")
+        assert not second.ready()
+        write.both(range(100, 200))
+        passes_with(second, 200)
+        assert (second.get("")["health"]["standby"], second.ready()) == (False, True)
+    finally:
+        os.kill(frozen, signal.SIGCONT)
+    eventually(lambda: service.get("")["health"]["standby"], what="the first one stands by")
+    passes_with(service, 200)
+    second.stop()
 
 
 def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_its_lease_ends(

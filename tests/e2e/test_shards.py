@@ -126,9 +126,11 @@ def test_a_second_service_stands_by_for_all_shards_and_takes_them_over(case: Cas
         eventually(lambda: service.gate() == "pass", what="the gate passes")
         with case.running("--shards", "2") as second:
             eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
-            assert (second.gate(), second.ready()) == ("undecided", False)
+            eventually(lambda: second.gate() == "pass", what="it answers as the owner of both does")
+            assert not second.ready()
             service.kill()
-            eventually(lambda: second.gate() == "pass", seconds=60, what="it has taken over")
+            eventually(second.ready, seconds=60, what="it has taken over")
+            eventually(lambda: second.gate() == "pass", seconds=60, what="it passes by itself")
             assert second.get("")["matched"] == 100
         service.start()
 
@@ -144,18 +146,29 @@ def test_a_paused_shard_is_taken_over_by_the_other_service_and_does_no_harm_when
             try:
                 stands_by = re.compile(r"shard [01] of 2: another process owns this comparison")
                 eventually(
-                    lambda: any(map(stands_by.match, second.get("")["health"]["reasons"])),
+                    lambda: (
+                        [bool(stands_by.match(one)) for one in second.get("")["health"]["reasons"]] == [True]
+                    ),
                     seconds=40,
                     what="it owns one of two",
                 )
                 case.write.both(range(1000, 1500))
-                assert {service.gate(), second.gate()} == {"undecided"}
+                assert service.gate() == "undecided"
+                eventually(lambda: _passes(second, 1500), what="it shows both, one of which it owns")
             finally:
                 os.kill(paused, signal.SIGCONT)
+            eventually(lambda: _passes(service, 1500), what="the other one shows both, too")
+            assert [service.ready(), second.ready()] == [False, False]
+            assert service.get("")["accounts"] == second.get("")["accounts"]
             service.kill()
-            eventually(lambda: second.gate() == "pass", seconds=60, what="it owns both")
+            eventually(second.ready, seconds=60, what="it owns both")
+            eventually(lambda: second.gate() == "pass", seconds=60, what="it passes by itself")
             assert (second.get("")["matched"], second.get("")["hole_count"]) == (1500, 0)
         service.start()
+
+
+def _passes(service: ServiceProcess, matched: int) -> bool:
+    return service.gate() == "pass" and service.get("")["matched"] == matched
 
 
 def test_another_number_of_matchers_goes_on_with_the_state(case: Case) -> None:

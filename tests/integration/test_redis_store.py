@@ -17,11 +17,12 @@ from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
 from twinstream.adapters import redis as adapter
+from twinstream.adapters import redis_bulletin
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis_errors import sentence
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Stored
+from twinstream.ports import EMPTY, Checkpoint, Stored
 
 pytestmark = pytest.mark.requires_redis
 
@@ -389,6 +390,62 @@ def test_a_redis_that_hangs_is_named(own_redis: RedisServer) -> None:
     own_redis.pause()
     assert "does not answer in time" in refused(store, lambda s: s.renew(0))
     own_redis.resume()
+
+
+def test_an_owner_tells_nothing_to_a_redis_that_hangs_and_leaves_it_be_for_a_while(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = _HandClock()
+    monkeypatch.setattr(redis_bulletin, "time", clock)
+    owner, standby = RedisStore(own_redis.url, NAME), RedisStore(own_redis.url, NAME)
+    assert owner.acquire()
+    standby.ask("0" * 16)
+    assert owner.asked() == b"0" * 16
+    own_redis.pause()
+    assert owner.asked() == b""
+    own_redis.resume()
+    eventually(owner.answers, what="it answers again")
+    owner.tell(b"too early")
+    assert (owner.asked(), standby.ask("1" * 16)) == (b"", None)
+    clock.seconds = redis_bulletin.PAUSE_SECONDS
+    assert owner.asked() == b"1" * 16 + b" " + b"0" * 16
+    owner.tell(b"bulletin")
+    assert standby.ask("2" * 16) == b"bulletin"
+
+
+class _HandClock:
+    """A clock that stands still."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def test_what_is_told_to_those_who_stand_by_does_not_last(redis_url: str, client: redis.Redis) -> None:
+    owner, standby = RedisStore(redis_url, "told"), RedisStore(redis_url, "told")
+    assert owner.acquire()
+    standby.ask("0" * 16)
+    owner.tell(b"bulletin")
+    for key in ("asked", "bulletin"):
+        assert 0 < client.pttl(f"twinstream:{{told}}:{key}") <= redis_bulletin.LASTING_MS
+    owner.release()
+
+
+def test_a_glance_at_what_is_being_replaced_tells_nothing_and_the_next_one_all(
+    redis_url: str, client: redis.Redis
+) -> None:
+    owner, standby = RedisStore(redis_url, "glanced"), RedisStore(redis_url, "glanced")
+    assert owner.acquire()
+    owner.save(FIRST)
+    (name, *_) = client.hget("twinstream:{glanced}:checkpoint", "reports").decode().split()
+    kept = client.dump(name)
+    client.delete(name)
+    assert standby.glance() == EMPTY
+    client.restore(name, 0, kept)
+    assert standby.glance() == (1, b"first", (), FIRST.divergences)
+    owner.release()
 
 
 def test_whether_a_redis_answers_is_told_at_once_whatever_it_says(own_redis: RedisServer) -> None:

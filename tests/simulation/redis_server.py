@@ -126,6 +126,8 @@ class SimulatedRedis:
             raise redis.exceptions.NoScriptError("No matching script.")
         keys, arguments = rest[: int(count)], rest[int(count) :]
         answer = _compiled(self._alter(script))(_LUA.table_from(keys), _LUA.table_from(arguments), self._call)
+        if answer is False:
+            return None
         return int(answer) if isinstance(answer, float | bool) else answer
 
     def _call(self, *command: Any) -> Any:

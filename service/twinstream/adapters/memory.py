@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Outdated, SourceError, StoreError
 from twinstream.ports import (
+    EMPTY,
     Batch,
     Checkpoint,
     Control,
@@ -245,7 +246,9 @@ class MemoryStorage:
         self.owner: str | None = None
         self.lease: str | None = None
         self.writer: str | None = None
-        self.stored = Stored(None, b"", (), {})
+        self.stored = EMPTY
+        self.questions: list[str] = []
+        self.bulletin: tuple[str, bytes] | None = None
         self.down: str | None = None
 
 
@@ -254,6 +257,7 @@ class MemoryStore:
 
     def __init__(self, storage: MemoryStorage, token: str) -> None:
         self._storage, self._token = storage, token
+        self._glanced: Mapping[str, bytes] = {}
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running."""
@@ -288,7 +292,7 @@ class MemoryStore:
 
     def clear(self) -> None:
         """Forget everything that was saved."""
-        self._owned().stored = Stored(None, b"", (), {})
+        self._owned().stored = EMPTY
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there."""
@@ -310,6 +314,31 @@ class MemoryStore:
         """The bytes that are held."""
         _, head, bodies, divergences = self._reached().stored
         return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
+
+    def asked(self) -> bytes:
+        """The latest questions."""
+        return b"" if self._storage.down else " ".join(self._storage.questions).encode()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin, if the lease is this owner's."""
+        storage = self._storage
+        if not storage.down and storage.lease == storage.owner == self._token:
+            storage.bulletin = (self._token, bulletin)
+
+    def ask(self, question: str) -> bytes | None:
+        """Put a question; the bulletin of the owner."""
+        storage = self._reached()
+        storage.questions = [question, *storage.questions][:8]
+        if storage.bulletin is None or not storage.lease == storage.owner == storage.bulletin[0]:
+            return None
+        return storage.bulletin[1]
+
+    def glance(self) -> Stored:
+        """What was saved last, without bodies, and the divergences that are new."""
+        stored, before = self._reached().stored, self._glanced
+        self._glanced = stored.divergences
+        new = {key: report for key, report in self._glanced.items() if before.get(key) != report}
+        return stored._replace(bodies=(), divergences=new)
 
     def close(self) -> None:
         """Nothing to close."""

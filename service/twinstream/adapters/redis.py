@@ -11,7 +11,8 @@ Keys, with the comparison's name as hash tag, so that they live on one node of a
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
-and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `redis_presence`.
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `redis_presence`; and two keys
+for those who stand by: see `redis_bulletin`.
 
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
 then a script flips the manifest; then names that are staged and not in the manifest are swept. What ends
@@ -31,10 +32,11 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from twinstream.adapters import redis_scripts
+from twinstream.adapters.redis_bulletin import RedisBulletins
 from twinstream.adapters.redis_connection import RedisConnection
 from twinstream.adapters.redis_presence import Presence, Vigil
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Stored
+from twinstream.ports import EMPTY, Checkpoint, Stored
 
 LEASE_MS = 10_000
 CHUNK_BYTES = 4_000_000
@@ -59,6 +61,8 @@ class RedisStore:
         self._redis = self._connection.client
         self._presence = Presence(self._redis, self._prefix, self._token)
         self._vigil = Vigil(self._redis, self._prefix)
+        self._bulletins = RedisBulletins(self._connection, self._prefix, self._token)
+        self._glanced: Sequence[str] = ()
         self._checked = False
         self._epoch = 0
         self._live: Sequence[str] = ()
@@ -152,9 +156,33 @@ class RedisStore:
             self._measured = now, self._measure()
         return self._measured[1]
 
+    def asked(self) -> bytes:
+        """What those who stand by have asked last."""
+        return self._bulletins.asked()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin for those who stand by."""
+        self._bulletins.tell(bulletin)
+
+    def ask(self, question: str) -> bytes | None:
+        """Ask the owner of now, and get its last bulletin."""
+        return self._bulletins.ask(question)
+
+    def glance(self) -> Stored:
+        """What is in effect, without bodies, and what divergences came to it since the last glance."""
+        manifest = self._read_manifest()
+        new = [name for name in manifest.reports if name not in self._glanced]
+        try:
+            reports = self._read_reports(new)
+        except _Gone:
+            return EMPTY  # A save has replaced it meanwhile: the next glance sees what is there then.
+        self._glanced = manifest.reports
+        return Stored(manifest.sequence, manifest.head, (), reports)
+
     def close(self) -> None:
         """Close the connections."""
         self._presence.end()
+        self._bulletins.close()
         self._redis.close()
 
     # -- the steps of a save -------------------------------------------------------------------------------

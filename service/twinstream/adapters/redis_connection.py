@@ -55,13 +55,7 @@ class RedisConnection:
 
     def answers(self) -> bool:
         """Whether Redis says anything within `AT_ONCE_SECONDS`, be it that it refuses."""
-        settings = {
-            **self.client.connection_pool.connection_kwargs,
-            "socket_timeout": AT_ONCE_SECONDS,
-            "socket_connect_timeout": AT_ONCE_SECONDS,
-            "retry": Retry(NoBackoff(), 0),
-        }
-        connection = self.client.connection_pool.connection_class(**settings)
+        connection = self.client.connection_pool.connection_class(**self._hasty_settings())
         try:
             connection.connect()
             connection.send_command("PING")
@@ -76,6 +70,19 @@ class RedisConnection:
         finally:
             connection.disconnect()
         return True
+
+    def hasty(self) -> redis.Redis:
+        """A client of its own to the same place, that waits for an answer no longer than that."""
+        kind = self.client.connection_pool.connection_class
+        return redis.Redis(connection_pool=redis.ConnectionPool(kind, **self._hasty_settings()))
+
+    def _hasty_settings(self) -> dict[str, Any]:
+        return {
+            **self.client.connection_pool.connection_kwargs,
+            "socket_timeout": AT_ONCE_SECONDS,
+            "socket_connect_timeout": AT_ONCE_SECONDS,
+            "retry": Retry(NoBackoff(), 0),
+        }
 
     def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Call something that asks the client, once more for each node of a cluster that refers to another.

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -45,6 +45,7 @@ from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
     Publication,
+    Relayed,
     Reset,
     Resumed,
     ShardStatus,
@@ -110,12 +111,14 @@ class _Shown(NamedTuple):
 class _Matcher:
     """What is known of one matcher. `heard_at` is on the monotonic clock, `age` what it was then.
 
+    `relayed`: what it said last is what another process says, by the wall clock of another host.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
 
     heard_at: float
     said: ShardStatus | None = None
+    relayed: bool = False
     age: float = 0.0
     lost: str | None = None
     falls: int = 0
@@ -191,6 +194,8 @@ class Board:
                 self._accept_status(ShardStatus(status=publication), shard)
             case ShardStatus():
                 self._accept_status(publication, shard)
+            case Relayed(said=said):
+                self._accept_status(said, shard, publication)
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
@@ -288,7 +293,7 @@ class Board:
         for mailbox in self._mailboxes:
             mailbox.close()
 
-    def _accept_status(self, said: ShardStatus, shard: int) -> None:
+    def _accept_status(self, said: ShardStatus, shard: int, relayed: Relayed | None = None) -> None:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
@@ -297,7 +302,11 @@ class Board:
         if matcher.said is not None and _same_writing(matcher.said.status, status):
             return
         matcher.said, matcher.heard_at, matcher.lost = said, now, None
-        matcher.age = max(0.0, (self._now() - status.updated_at).total_seconds())
+        matcher.relayed = relayed is not None
+        known_at, age = (
+            (status.updated_at, 0.0) if relayed is None else (relayed.relayed_at, relayed.age_seconds)
+        )
+        matcher.age = age + max(0.0, (self._now() - known_at).total_seconds())
         previous, entry.status = entry.status, self._merged(entry)
         self._tell_verdict(entry, previous)
         complete = all(one.said is not None for one in entry.matchers)
@@ -343,13 +352,34 @@ class Board:
         return fresh.of_all([self._freshness_of(matcher, entry) for matcher in entry.matchers])
 
     def _freshness_of(self, matcher: _Matcher, entry: _Entry) -> Freshness:
-        age = matcher.age + self._monotonic() - matcher.heard_at
+        age = self._age(matcher)
         since = None if matcher.said is None else matcher.said.status.updated_at
         if matcher.lost is not None:
             return fresh.lost(since, age, matcher.lost)
         if since is None:
             return fresh.awaited(entry.awaited_since, age)
         return fresh.heard(since, age, self._stale_after)
+
+    def _age(self, matcher: _Matcher) -> float:
+        return matcher.age + self._monotonic() - matcher.heard_at
+
+    def _judged_at(self, entry: _Entry) -> datetime:
+        """The moment at which the verified prefix is as old as that of the matcher furthest behind.
+
+        That is told on the clock of the host that wrote it, and the age of what is relayed is added.
+
+        Without any that is relayed, that is now.
+        """
+        now, through = self._now(), entry.status.verified_through
+        if through is None or not any(matcher.relayed for matcher in entry.matchers):
+            return now
+        ages = []
+        for matcher in entry.matchers:
+            own = None if matcher.said is None else matcher.said.status
+            if own is not None and own.verified_through is not None:
+                written = own.updated_at + timedelta(seconds=self._age(matcher))
+                ages.append((written if matcher.relayed else now) - own.verified_through)
+        return through + max(ages, default=timedelta())
 
     def _view(self, entry: _Entry) -> View:
         freshness, loops, status = self._freshness(entry), self._loops(entry), entry.status
@@ -358,7 +388,7 @@ class Board:
         return View(
             self._shown(entry, (*loops, freshness.reason), fresh.with_freshness(status, freshness)),
             freshness,
-            gate(status, freshness, self._now()),
+            gate(status, freshness, self._judged_at(entry)),
             sum(matcher.falls for matcher in entry.matchers),
             bool(loops),
         )

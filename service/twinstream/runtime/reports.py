@@ -37,7 +37,10 @@ log = structlog.get_logger()
 
 
 class Reports:
-    """The reports of one comparison. `unsaved` are those that no checkpoint has yet, by identifier."""
+    """The reports of one comparison, by identifier.
+
+    `unsaved` are those that no checkpoint has yet, `provisional` those that are shown as such.
+    """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
         self._name, self._kept = spec.name, spec.limits.kept_divergences
@@ -47,7 +50,7 @@ class Reports:
         self._number: dict[str, int] = {}
         self._final: set[str] = set()
         self._awaiting: dict[str, status.DivergenceReport] = {}
-        self._provisional: dict[str, status.DivergenceReport] = {}
+        self.provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
 
@@ -97,13 +100,13 @@ class Reports:
         found = (self._report(one, provisional=True) for one in explanations[:PROVISIONAL_SHOWN])
         reports = {report.id: report for report in found}
         reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
-        for key in self._provisional.keys() - reports.keys():
+        for key in self.provisional.keys() - reports.keys():
             self._first_seen.pop(key, None)
             self._publisher.publish(status.Withdrawn(id=key, comparison=self._name))
         for key, report in reports.items():
-            if (shown := self._provisional.get(key)) is not report and shown != report:
+            if (shown := self.provisional.get(key)) is not report and shown != report:
                 self._publisher.publish(report)
-        self._provisional = reports
+        self.provisional = reports
 
     def saved(self, doubted: Set[int]) -> None:
         """A checkpoint has all that was added; what has a number that is `doubted` is not final yet."""
@@ -112,7 +115,7 @@ class Reports:
             if self._number[key] not in doubted:
                 self._publisher.publish(report.model_copy(update={"provisional": False}))
                 self._final.add(key)
-                self._provisional.pop(key, None)
+                self.provisional.pop(key, None)
                 del self._awaiting[key], self._number[key]
 
     def lost(self) -> None:

@@ -87,6 +87,22 @@ class ShardStore:
         """About how much memory the shard needs in the store."""
         return self._own.memory_bytes()
 
+    def asked(self) -> bytes:
+        """What those who stand by for the shard have asked last."""
+        return self._own.asked()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin for those who stand by for the shard."""
+        self._own.tell(bulletin)
+
+    def ask(self, question: str) -> bytes | None:
+        """Ask the owner of the shard, and get its last bulletin."""
+        return self._own.ask(question)
+
+    def glance(self) -> Stored:
+        """What is new of what was saved, without bodies."""
+        return self._own.glance()
+
     def close(self) -> None:
         """Close connections."""
         self._let_go()

@@ -28,6 +28,7 @@ from twinstream.status import (
     DivergenceReport,
     Frozen,
     Publication,
+    Relayed,
     Reset,
     ResetRefused,
     ResetRequest,
@@ -60,7 +61,7 @@ Message = Publication | Failure
 _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
     for message in (
-        *(ComparisonStatus, ShardStatus, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
+        *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
         *(UnmatchedSample, Failure),
     )
 }

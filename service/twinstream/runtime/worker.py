@@ -41,6 +41,7 @@ from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Poison, Trail, carefully
+from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.reporting import Standing
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets
@@ -52,7 +53,7 @@ from twinstream.spec.explain import NAMES, Explainer, masked
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part
-from twinstream.status import Dependency, Reset, ResetRequest
+from twinstream.status import ComparisonStatus, Dependency, Reset, ResetRequest, ShardStatus
 
 BEAT_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
@@ -66,6 +67,7 @@ STALLED_SHARE = 0.25
 """A side is called stalled when it is behind by this share of the time after which events are overdue."""
 
 STANDBY = "another process owns this comparison; this one stands by"
+TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
 
 log = structlog.get_logger()
 
@@ -86,6 +88,7 @@ class Worker:
         caution: Caution | None = None,
         part: Part = ALL,
         exchange: Exchange | None = None,
+        bulletins: Bulletins | None = None,
     ) -> None:
         self._part, self._exchange = part, exchange
         self._spec, self._digest = spec, digest(spec)
@@ -93,6 +96,7 @@ class Worker:
         self._codec = Codec(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
+        self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
         explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
@@ -165,7 +169,9 @@ class Worker:
         """
         try:
             if not self._store.acquire():
-                return self._wait_for(STANDBY, standby=True)
+                return self._stand_by()
+            if self._relay is not None and self._relay.end():
+                self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
         except CheckpointError:
             raise
@@ -255,6 +261,8 @@ class Worker:
             self._desk.refuse(str(error), unsure=True)
             raise
         log.warning("begun anew", comparison=self._spec.name, by=request.by, reason=request.reason)
+        if self._relay is not None:
+            self._relay.retract()
         self._publisher.publish(reset)
         self._reports.resume({}, {}, {})
         self._resets = resets
@@ -262,6 +270,13 @@ class Worker:
         self._wait_for("it begins anew")
         self._store.close()
         self._source.close()
+
+    def _stand_by(self) -> bool:
+        """Show what the owner says, if it answers; False."""
+        if self._relay is not None and self._relay.pass_on():
+            self._course.situation.standby, self._course.situation.waiting_for = True, STANDBY
+            return False
+        return self._wait_for(STANDBY, standby=True)
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
@@ -330,7 +345,15 @@ class Worker:
         self._look_at_topics()
         self._confer()
         self._reports.show(self.comparison.provisional())
-        self._publish_status()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Publish the status, and answer those who stand by, who asked before it was written."""
+        relay = None if self._keeper.trouble else self._relay
+        asked = b"" if relay is None else relay.asked()
+        said = self._publish_status()
+        if relay is not None and asked:
+            relay.tell(asked, said, self._reports.provisional)
 
     def _look_at_topics(self) -> None:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
@@ -462,7 +485,7 @@ class Worker:
         if marks is not None:
             self._source.remember(marks)
 
-    def _publish_status(self) -> None:
+    def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._course.situation
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
@@ -477,7 +500,9 @@ class Worker:
             situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
-        self._publisher.publish(tell(situation, self._clock.now()))
+        said = tell(situation, self._clock.now())
+        self._publisher.publish(said)
+        return said
 
     def _stalled(self) -> dict[Side, str]:
         """A side that is silent while the other goes on: stopped or behind, which is no difference."""

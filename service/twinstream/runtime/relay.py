@@ -1,0 +1,226 @@
+"""What the owner of a comparison says, passed on by those who stand by: never anything from the past.
+
+About once a second a matcher that stands by leaves a *question* in the store, a random word that nobody had
+before. The owner reads the questions, *then* writes its status, and tells both as one *bulletin*: "when these
+questions had been put, things stood like this". Nothing is told where nobody asks.
+
+Why no stale pass can come of it. Let a service that stands by say `pass` at a time t.
+
+1. The status that says so came in a bulletin that answers a question of this very process. The question is
+   random, so nobody could answer it before it was put, at a time p on this process's own monotonic clock; and
+   the owner wrote the status after it had read the question. So the status is younger than t - p, whatever
+   the wall clocks of both hosts say, however long the owner was paused between writing and telling, however
+   late, how often or in which order its commands arrive, and whatever the store has lost or brought back.
+2. The board counts this age, t - p, and no status older than `STALE_AFTER_SECONDS` passes. A status that was
+   there before this process asked, or one that does not change, answers nothing new: it grows old by itself.
+3. The store takes a bulletin only from the owner while its lease is running, and hands it out only while that
+   very owner's lease is still running; tokens are used once. So a bulletin of one that was replaced, gave its
+   lease back, or fell silent for a lease, is not handed out. What was shown of it is taken back with the
+   question that it does not answer, and before this process loads the state, should it take over itself.
+4. How old the verified prefix is, is judged on the clock of the owner that wrote it: its age then, and since
+   then the age of the status. A host whose clock is wrong makes no old prefix young.
+5. The owner says the same to its own board at the same moment, which may show it for as long. So a standby is
+   believed for no longer than the owner itself.
+
+What is not understood (another version, another comparison file) is not passed on, and whatever fails ends
+in the plain word that this one stands by: `PENDING`, and a gate that is undecided.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from twinstream.errors import CheckpointError
+from twinstream.ports import Clock, Publisher, Stored
+from twinstream.runtime import checkpoint
+from twinstream.status import (
+    ComparisonStatus,
+    DivergenceReport,
+    Frozen,
+    Relayed,
+    Resumed,
+    ShardStatus,
+    Withdrawn,
+)
+
+RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
+REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
+"""The most provisional reports in a bulletin; those that are saved are in the store anyway."""
+QUESTIONS_KEPT = 30
+
+
+class Bulletins(Protocol):
+    """The part of a store in which an owner and those who stand by meet (see `ports.Store`)."""
+
+    def asked(self) -> bytes:
+        """What was asked last."""
+        ...
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin."""
+        ...
+
+    def ask(self, question: str) -> bytes | None:
+        """Put a question, and get the last bulletin of the owner of now."""
+        ...
+
+    def glance(self) -> Stored:
+        """What is new of what was saved."""
+        ...
+
+
+class Bulletin(Frozen):
+    """What an owner tells. `answers` are the questions that had been put before it wrote what it `said`."""
+
+    answers: str
+    said: ShardStatus
+    reports: list[DivergenceReport]
+
+
+class Relay:
+    """Both ends of it: `asked` and `tell` are for the owner, `pass_on` and `end` for who stands by."""
+
+    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock) -> None:
+        self._digest, self._bulletins, self._publisher, self._clock = digest, bulletins, publisher, clock
+        self._put_at: dict[str, float] = {}
+        self._answered: float | None = None
+        self._reports = _Reports(digest, bulletins, publisher)
+        self._showing = False
+
+    # -- the owner -----------------------------------------------------------------------------------------
+
+    def asked(self) -> bytes:
+        """The questions that are to be answered: read them before the status is written."""
+        return self._bulletins.asked()
+
+    def tell(
+        self, asked: bytes, said: ComparisonStatus | ShardStatus, reports: Mapping[str, DivergenceReport]
+    ) -> None:
+        """Answer with a status that was written after `asked` was read, and with provisional reports."""
+        whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
+        texts, size = [], 0
+        for report in list(reports.values())[:REPORTS_TOLD]:
+            text = report.model_dump_json()
+            size += len(text)
+            if size > REPORTS_BYTES:
+                break
+            texts.append(text)
+        answers = asked.decode()
+        bulletin = f'{{"answers":"{answers}","said":{whole.model_dump_json()},"reports":[{",".join(texts)}]}}'
+        self._bulletins.tell(bulletin.encode())
+
+    def retract(self) -> None:
+        """What was told holds no more: the comparison begins anew."""
+        self._bulletins.tell(b"")
+
+    # -- who stands by -------------------------------------------------------------------------------------
+
+    def pass_on(self) -> bool:
+        """Ask, and publish what the owner has answered; False where it has answered nothing.
+
+        True also while the last answer stands and nothing new is said: what was published grows old.
+        Raises StoreError.
+        """
+        bulletin = self._ask()
+        at = None if bulletin is None else self._put_when(bulletin.answers)
+        if bulletin is None or at is None:
+            self.end()
+            return False
+        if self._answered is None or at > self._answered:
+            self._answered = at
+            self._reports.pass_on(bulletin.said.status, bulletin.reports)
+            self._publisher.publish(self._relayed(bulletin.said, at))
+            self._showing = True
+        return self._showing
+
+    def end(self) -> bool:
+        """Nothing that the owner said holds any more; whether anything was shown."""
+        shown, self._showing = self._showing, False
+        self._reports.withdraw()
+        return shown
+
+    def _ask(self) -> Bulletin | None:
+        question = secrets.token_hex(8)
+        self._put_at[question] = self._clock.monotonic()  # Before it can be read.
+        while len(self._put_at) > QUESTIONS_KEPT:
+            del self._put_at[next(iter(self._put_at))]
+        told = self._bulletins.ask(question)
+        try:
+            bulletin = None if told is None else Bulletin.model_validate_json(told)
+        except ValidationError:
+            return None
+        return bulletin if bulletin and bulletin.said.status.spec_digest == self._digest else None
+
+    def _put_when(self, answers: str) -> float | None:
+        """When the last of the questions was put that were answered; None where none was one of these."""
+        return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
+
+    def _relayed(self, said: ShardStatus, at: float) -> Relayed:
+        health = said.status.health
+        told = health.model_copy(update={"standby": True, "reasons": [RELAYED, *health.reasons]})
+        status = said.status.model_copy(update={"health": told})
+        return Relayed(
+            said=said.model_copy(update={"status": status}),
+            age_seconds=self._clock.monotonic() - at,
+            relayed_at=self._clock.now(),
+        )
+
+
+class _Reports:
+    """The divergences of the owner: what is saved, from the store, and what is provisional, as it is told."""
+
+    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher) -> None:
+        self._digest, self._bulletins, self._publisher = digest, bulletins, publisher
+        self._saved: dict[str, int] = {}
+        self._doubted: dict[str, bytes] = {}
+        self._provisional: dict[str, DivergenceReport] = {}
+        self._resets: int | None = None
+
+    def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
+        """Publish what is new; what is saved goes before what was told, and goes with a reset."""
+        if self._resets not in (None, status.reset_count):
+            self._saved, self._doubted, self._provisional = {}, {}, {}
+            self._publisher.publish(Resumed(comparison=status.name, divergences=()))
+        self._resets = status.reset_count
+        try:
+            self._pass_saved()
+        except (CheckpointError, ValidationError):
+            return  # Of another version: the status counts them all the same.
+        provisional = {one.id: one for one in told if one.id not in self._saved or one.id in self._doubted}
+        self._withdraw(self._provisional.keys() - provisional.keys())
+        for key, report in provisional.items():
+            if self._provisional.get(key) != report:
+                self._publisher.publish(report)
+        self._provisional = provisional
+
+    def withdraw(self) -> None:
+        """Take back what is provisional."""
+        self._withdraw(self._provisional)
+        self._provisional = {}
+
+    def _withdraw(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if key not in self._saved:
+                self._publisher.publish(Withdrawn(id=key, comparison=self._provisional[key].comparison))
+
+    def _pass_saved(self) -> None:
+        stored = self._bulletins.glance()
+        if stored.sequence is None:
+            return
+        head = checkpoint.decode(stored.head)
+        if head["spec_digest"] != self._digest:
+            return
+        doubted = head.get("doubted", {})
+        settled = {key: data for key, data in self._doubted.items() if key not in doubted}
+        for key, data in {**settled, **stored.divergences}.items():
+            look = hash((data, key in doubted))
+            if self._saved.get(key) != look:
+                self._saved[key] = look
+                report = DivergenceReport.model_validate_json(data)
+                self._publisher.publish(report.model_copy(update={"provisional": key in doubted}))
+        waiting = {**self._doubted, **stored.divergences}
+        self._doubted = {key: data for key, data in waiting.items() if key in doubted}

@@ -1,0 +1,112 @@
+"""Several hosts that share a comparison: each with a worker, a board, and clocks that the test drives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.support.workers import SPEC
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
+from twinstream.api.board import Board, View
+from twinstream.api.expectation import Expectation
+from twinstream.core.events import Side
+from twinstream.runtime.worker import Worker
+from twinstream.spec.load import digest, loads
+from twinstream.status import Version
+
+START = 1_700_000_000.0
+
+
+class Host:
+    """One instance of the service. `skew` is by how many seconds its wall clock is wrong."""
+
+    def __init__(self, hosts: Hosts, spec: str, skew: float) -> None:
+        self.clock = ManualClock(START + skew)
+        self.clock.advance(hosts.passed)
+        self.publisher = MemoryPublisher()
+        self.store = MemoryStore(hosts.storage, f"host-{len(hosts.all)}")
+        self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
+        self.board.expect(expectation(spec))
+        self._spec, self._shown = loads(spec), 0
+        self.renew(hosts)
+
+    def renew(self, hosts: Hosts) -> None:
+        """A new worker in the same process."""
+        source, store = hosts.source.reader(), self.store
+        self.worker = Worker(self._spec, source, store, self.publisher, self.clock, bulletins=store)
+        self.owns = False
+
+    def turn(self) -> None:
+        """What its matcher does in a second, and what its board hears of it."""
+        if self.owns:
+            self.worker.beat()
+            for _ in range(3):
+                self.worker.step()
+            self.worker.beat()
+        else:
+            self.owns = self.worker.start()
+        self.hear()
+
+    def hear(self) -> None:
+        """Let the board take what was published."""
+        for publication in self.publisher.published[self._shown :]:
+            self.board.accept(publication)
+        self._shown = len(self.publisher.published)
+
+    def view(self) -> View:
+        """What it shows now."""
+        return self.board.view("test")
+
+    @property
+    def gate(self) -> str:
+        """What its gate answers now."""
+        return self.view().answer
+
+
+@dataclass
+class Hosts:
+    """The hosts, the topics, the store, and how much time has passed."""
+
+    source: MemorySource = field(default_factory=MemorySource)
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    all: list[Host] = field(default_factory=list)
+    passed: float = 0.0
+
+    def add(self, spec: str = SPEC, skew: float = 0.0) -> Host:
+        """One more host."""
+        self.all.append(Host(self, spec, skew))
+        return self.all[-1]
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass on all of them."""
+        self.passed += seconds
+        for host in self.all:
+            host.clock.advance(seconds)
+
+    def turns(self, *hosts: Host, seconds: int = 3) -> None:
+        """Let these live for some seconds, and the others stand still."""
+        for _ in range(seconds):
+            for host in hosts:
+                host.turn()
+            self.advance(1.0)
+
+    def write_both(self, count: int, at_ms: int = int(START * 1000)) -> None:
+        """Equal events on both sides."""
+        for number in range(count):
+            for side in Side:
+                self.write(side, number, at_ms)
+
+    def write(self, side: Side, number: int, at_ms: int = int(START * 1000)) -> None:
+        """An event on one side."""
+        self.source.append(side, 0, b'{"k": %d, "n": %d}' % (number % 3, number), at_ms)
+
+
+def expectation(spec: str) -> Expectation:
+    """What a board expects of a comparison file."""
+    loaded = loads(spec)
+    return Expectation(
+        name=loaded.name,
+        spec_digest=digest(loaded),
+        order=loaded.order_text,
+        reference=Version(topic="test.reference"),
+        candidate=Version(topic="test.candidate"),
+    )
