@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as installed_version
 from multiprocessing.connection import Connection
@@ -20,6 +21,7 @@ from typing import Any, TextIO, cast
 import structlog
 import uvicorn
 from confluent_kafka import Message
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
@@ -28,6 +30,8 @@ from twinstream.adapters.prometheus import StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.tls import Certificate
+from twinstream.adapters.token_file import TokenFile
 from twinstream.api.app import create_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
@@ -48,6 +52,8 @@ from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
+RENEW_SECONDS = 10.0
+"""How soon a renewed certificate is in use; it is renewed days before the former ends."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -183,11 +189,49 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
         if reason := refusal(spec, settings.shards, settings.shard_by):
             raise SettingsError(reason)
     _try_settings(settings, specs[0])
+    access = Access.of(settings)
     listening = _bind(settings.bind)
     host, port = listening.getsockname()[:2]
-    sys.stdout.write(f"http://{f'[{host}]' if ':' in host else host}:{port}/\n")
+    scheme = "http" if access.certificate is None else "https"
+    sys.stdout.write(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/\n")
     sys.stdout.flush()
-    asyncio.run(_serve(settings, specs, listening))
+    asyncio.run(_serve(settings, specs, listening, access))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask, and the certificate that tells askers who answers."""
+
+    keys: TokenFile | None
+    certificate: Certificate | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Access:
+        """Read the files that the settings name. Raises SettingsError for those that cannot be used."""
+        keys = None if settings.token_file is None else TokenFile(settings.token_file)
+        if settings.tls_cert is None or settings.tls_key is None:
+            return cls(keys, None)
+        return cls(keys, Certificate(settings.tls_cert, settings.tls_key))
+
+    def server(self, app: FastAPI) -> _Server:
+        """The HTTP server."""
+        tls = self.certificate
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=2,
+            ssl_certfile=tls.cert if tls else None,
+            ssl_keyfile=tls.key if tls else None,
+        )
+        return _Server(config)
+
+    async def renew(self, server: _Server) -> None:
+        """Keep the certificate as its files are."""
+        while self.certificate is not None:
+            await asyncio.sleep(RENEW_SECONDS)
+            if server.config.ssl is not None:
+                self.certificate.renew(server.config.ssl)
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
@@ -213,7 +257,7 @@ def _bind(address: str) -> socket.socket:
     return listening
 
 
-async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket) -> None:
+async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards))
@@ -221,9 +265,15 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     registry.register(StatusCollector(board.views, installed_version("twinstream")))
     measure_process(registry)
     by_name: dict[str, list[MatcherProcess]] = {}
-    reset = partial(_reset, by_name)
-    app = create_app(board, exposition(registry), traffic=HttpMeter(registry), reset=reset)
-    server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    app = create_app(
+        board,
+        exposition(registry),
+        keys=access.keys,
+        base_path=settings.base_path,
+        traffic=HttpMeter(registry),
+        reset=partial(_reset, by_name),
+    )
+    server = access.server(app)
     matchers = [
         MatcherProcess(
             spec.name,
@@ -244,9 +294,11 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     for matcher in matchers:
         matcher.start()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
+    renewing = asyncio.create_task(access.renew(server))
     await stop.wait()
     structlog.get_logger().info("stopping", process=os.getpid())
     await asyncio.gather(*(matcher.stop() for matcher in matchers))
+    renewing.cancel()
     board.close()
     server.should_exit = True
     await serving

@@ -42,7 +42,7 @@ class Settings(BaseSettings):
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
     holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
-    of which `shards` share the work of each comparison.
+    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -50,6 +50,10 @@ class Settings(BaseSettings):
     brokers: str = "localhost:9092"
     redis: str = "redis://localhost:6379/0"
     bind: str = DEFAULT_BIND
+    token_file: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    base_path: str = ""
     read_from: str = "earliest"
     kafka: dict[str, str | int | bool] = {}
     memory_limit: ByteSize | None = None
@@ -94,15 +98,26 @@ class Settings(BaseSettings):
 
     @field_validator("bind")
     @classmethod
-    def _loopback(cls, bind: str) -> str:
-        host, port = split_address(bind)
+    def _address(cls, bind: str) -> str:
+        _, port = split_address(bind)
         if not 0 <= port <= 65535:
             raise ValueError(f"{bind!r} has no port between 0 and 65535")
-        if host != "localhost" and not _is_loopback(host):
-            raise ValueError(
-                f"{bind!r} is not a loopback address, and without credentials nothing else is served"
-            )
         return bind
+
+    @field_validator("base_path")
+    @classmethod
+    def _prefix(cls, base_path: str) -> str:
+        if base_path in ("", "/"):
+            return ""
+        if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", base_path):
+            raise ValueError(f"{base_path!r} is no base path: it begins with /, as in /twinstream")
+        return base_path.rstrip("/")
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this host can reach the service."""
+        host, _ = split_address(self.bind)
+        return host == "localhost" or _is_loopback(host)
 
 
 def load(flags: dict[str, Any], config: str | None) -> Settings:
@@ -118,11 +133,25 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
         model_config = SettingsConfigDict(yaml_file=config)
 
     try:
-        return Settings(**Merged(**given).model_dump())
+        settings = Settings(**Merged(**given).model_dump())
     except SettingsError as error:
         raise errors.SettingsError(f"environment: {error}") from None
     except ValidationError as error:
         raise _violation(error, given, config) from None
+    _check_together(settings, given, config)
+    return settings
+
+
+def _check_together(settings: Settings, given: dict[str, Any], config: str | None) -> None:
+    """What no setting can tell of itself."""
+    if not settings.loopback and settings.token_file is None:
+        raise errors.SettingsError(
+            f"{_origin('bind', given, config)}: {settings.bind!r} is not a loopback address, so others than "
+            "this host can ask: give --token-file, too, or bind 127.0.0.1"
+        )
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        there, lacks = ("tls_cert", "tls-key") if settings.tls_key is None else ("tls_key", "tls-cert")
+        raise errors.SettingsError(f"{_origin(there, given, config)}: TLS needs --{lacks}, too")
 
 
 def time_of(text: str) -> datetime | None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, reset, status
+from twinstream.adapters.token_file import TokenFile
 from twinstream.api.board import Board
 from twinstream.status import Reset, ResetRefused, ResetRequest
 
@@ -180,3 +181,20 @@ def test_the_command_says_in_a_sentence_what_is_wrong(service: Served, matcher: 
         assert said in err
     matcher.refuses = ResetRefused(id="", reason="redis is away", open=True)
     assert run(service, NAME, "--reason", "r")[0] == 4
+
+
+def test_where_there_are_tokens_their_holder_is_recorded_whatever_else_is_said(
+    matcher: Matcher, tmp_path: Path
+) -> None:
+    token, file = "operator-0123456789-0123456789", tmp_path / "tokens"
+    file.write_text(f"operate ci {token}\n")
+    with served(Board(), reset=matcher, keys=TokenFile(str(file))) as service:
+        service.call(lambda: service.board.expect(expectation()))
+        assert post(service).status_code == 401
+        for body in ({"reason": "mended"}, {"reason": "mended", "by": "ann"}):
+            assert post(service, body, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        own = tmp_path / "own"
+        own.write_text(token)
+        code, _, err = run(service, NAME, "--reason", "mended", "--by", "ben", "--token-file", str(own))
+        assert (code, err) == (0, "")
+    assert [asked.by for asked in matcher.asked] == ["ci", "ci for ann", "ci for ben"]

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvicorn
 
@@ -15,8 +15,6 @@ from tests.support.waiting import eventually
 from twinstream.api.app import create_app
 from twinstream.api.board import Board
 from twinstream.api.operations import Metrics
-from twinstream.api.resets import Resetter, nobody
-from twinstream.api.traffic import Traffic
 from twinstream.status import Publication
 
 T = TypeVar("T")
@@ -29,14 +27,7 @@ def no_metrics() -> tuple[bytes, str]:
 class Served:
     """A running service; `call` runs something on its event loop, where the board lives."""
 
-    def __init__(
-        self,
-        board: Board,
-        metrics: Metrics,
-        port: int = 0,
-        traffic: Traffic | None = None,
-        reset: Resetter = nobody,
-    ) -> None:
+    def __init__(self, board: Board, metrics: Metrics, port: int = 0, **more: Any) -> None:
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind(("127.0.0.1", port))
@@ -44,7 +35,7 @@ class Served:
         self.url = f"http://127.0.0.1:{self.port}"
         self.board = board
         self._loop = asyncio.new_event_loop()
-        app = create_app(board, metrics, traffic=traffic, reset=reset, tick_seconds=0.05)
+        app = create_app(board, metrics, tick_seconds=0.05, **more)
         config = uvicorn.Config(
             app, log_level="warning", lifespan="on", ws="none", timeout_graceful_shutdown=2
         )
@@ -82,15 +73,9 @@ class Served:
 
 
 @contextmanager
-def served(
-    board: Board,
-    metrics: Metrics = no_metrics,
-    port: int = 0,
-    traffic: Traffic | None = None,
-    reset: Resetter = nobody,
-) -> Iterator[Served]:
-    """A service on a free port of loopback (or on `port`) while the block runs."""
-    service = Served(board, metrics, port, traffic, reset)
+def served(board: Board, metrics: Metrics = no_metrics, port: int = 0, **more: Any) -> Iterator[Served]:
+    """A service on a free port of loopback (or on `port`) meanwhile; `more` as in `create_app`."""
+    service = Served(board, metrics, port, **more)
     service.start()
     try:
         yield service

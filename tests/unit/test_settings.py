@@ -47,7 +47,13 @@ def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -
             "bootstrap.servers is not free: it is the setting `brokers`",
         ),
         ({"memory_limit": "much"}, "flag --memory-limit: could not parse value and unit from byte string"),
-        ({"bind": "0.0.0.0:80"}, "flag --bind: '0.0.0.0:80' is not a loopback address"),
+        ({"bind": "0.0.0.0:80"}, "flag --bind: '0.0.0.0:80' is not a loopback address, so others than this"),
+        ({"bind": "example.org:80"}, "'example.org:80' is not a loopback address.*: give --token-file, too"),
+        ({"bind": "127.0.0.1:70000"}, "flag --bind: '127.0.0.1:70000' has no port between 0 and 65535"),
+        ({"tls_cert": "tls.crt"}, "flag --tls-cert: TLS needs --tls-key, too"),
+        ({"tls_key": "tls.key"}, "flag --tls-key: TLS needs --tls-cert, too"),
+        ({"base_path": "twinstream"}, "flag --base-path: 'twinstream' is no base path: it begins with /"),
+        ({"base_path": "/a b"}, "flag --base-path: '/a b' is no base path"),
         ({"bind": "localhost"}, "flag --bind: 'localhost' is not HOST:PORT"),
         ({"read_from": "yesterday"}, "flag --from: "),
     ],
@@ -55,6 +61,15 @@ def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -
 def test_a_wrong_flag_is_named(flags: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said.replace("(", r"\(")):
         load(flags, None)
+
+
+def test_with_a_token_file_others_are_served_too() -> None:
+    assert load({"bind": "0.0.0.0:8080", "token_file": "tokens"}, None).bind == "0.0.0.0:8080"
+
+
+@pytest.mark.parametrize(("given", "base"), [("", ""), ("/", ""), ("/a/", "/a"), ("/a/b-c", "/a/b-c")])
+def test_a_base_path_has_no_slash_at_its_end(given: str, base: str) -> None:
+    assert load({"base_path": given}, None).base_path == base
 
 
 def test_an_unknown_key_of_the_file_is_named_with_those_that_are_known(tmp_path: Path) -> None:

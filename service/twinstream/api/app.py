@@ -11,7 +11,10 @@ from importlib.metadata import version as installed_version
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
+from twinstream.access import Keys
 from twinstream.api import pages, problems
+from twinstream.api.access import AccessControl
+from twinstream.api.base_path import BasePath
 from twinstream.api.board import Board
 from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
@@ -21,6 +24,7 @@ from twinstream.api.openapi import describe_problems
 from twinstream.api.operations import Metrics, operations_router
 from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
+from twinstream.api.sessions import sessions_router
 from twinstream.api.traffic import Counted, Traffic, announce
 
 TICK_SECONDS = 1.0
@@ -34,6 +38,8 @@ def create_app(
     board: Board,
     metrics: Metrics,
     *,
+    keys: Keys | None = None,
+    base_path: str = "",
     traffic: Traffic | None = None,
     reset: Resetter = nobody,
     tick_seconds: float = TICK_SECONDS,
@@ -43,6 +49,8 @@ def create_app(
     Args:
         board: fed by the caller, from the thread of the event loop that serves the application.
         metrics: called for each scrape; returns the exposition and its content type.
+        keys: the tokens that are valid; None: none is needed, and only this host is answered.
+        base_path: the part of a proxy's paths that is this service's, like `/twinstream`.
         traffic: told of each request that is answered; by default nobody is.
         reset: has a comparison begin anew.
         tick_seconds: how often silent matchers are looked for.
@@ -69,7 +77,13 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        middleware=[*counting, Middleware(SecurityHeaders), Middleware(HeadAsGet)],
+        middleware=[
+            *counting,
+            Middleware(SecurityHeaders),
+            Middleware(HeadAsGet),
+            Middleware(BasePath, base_path=base_path),
+            Middleware(AccessControl, keys=keys),
+        ],
     )
     problems.install(app)
     describe_problems(app)
@@ -78,6 +92,7 @@ def create_app(
     app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version))
+    app.include_router(sessions_router(keys))
     pages.install(app)
     if traffic is not None:
         announce(app, traffic)

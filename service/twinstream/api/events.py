@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 
@@ -28,19 +28,24 @@ def events_router(board: Board) -> APIRouter:
         summary="Server-sent events: status, gate, sample, verdict, divergence, withdrawn, reset, heartbeat",
         response_class=EventSourceResponse,
     )
-    async def stream_events(query: Annotated[EventQuery, Query()]) -> EventSourceResponse:
+    async def stream_events(query: Annotated[EventQuery, Query()], request: Request) -> EventSourceResponse:
         mailbox = board.subscribe(query.comparison)
         return EventSourceResponse(
-            _drain(board, mailbox), ping=HEARTBEAT_SECONDS, ping_message_factory=_heartbeat
+            _drain(board, mailbox, request.state.still),
+            ping=HEARTBEAT_SECONDS,
+            ping_message_factory=_heartbeat,
         )
 
     return router
 
 
-async def _drain(board: Board, mailbox: Mailbox) -> AsyncIterator[ServerSentEvent]:
+async def _drain(
+    board: Board, mailbox: Mailbox, allowed: Callable[[], bool]
+) -> AsyncIterator[ServerSentEvent]:
+    """Each event, until the board is closed or the token with which the stream was asked for is withdrawn."""
     try:
         yield ServerSentEvent(event="heartbeat", data="{}", retry=RECONNECT_MILLISECONDS)
-        while (event := await mailbox.take()) is not None:
+        while (event := await mailbox.take()) is not None and allowed():
             yield ServerSentEvent(event=event.name, data=event.data)
     finally:
         board.unsubscribe(mailbox)

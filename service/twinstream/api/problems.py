@@ -20,7 +20,7 @@ PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such comparison.", **PROBLEM}}
 
 WHAT_TO_DO = {
-    404: "There is nothing at {path!r}; /docs lists what there is.",
+    404: "There is nothing at {path!r}; {root}/docs lists what there is.",
     405: "{method} is not possible at {path!r}; the header Allow says what is.",
 }
 
@@ -47,9 +47,9 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def _unknown_comparison(_request: Request, error: Exception) -> Response:
+def _unknown_comparison(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownComparisonError)
-    detail = f"There is no comparison {error.name!r}; /v1/comparisons lists those there are."
+    detail = f"There is no comparison {error.name!r}; {_root(request)}/v1/comparisons lists those there are."
     return problem(404, detail, comparison=error.name)
 
 
@@ -67,8 +67,14 @@ def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = str(error.detail)
     if detail == HTTPStatus(error.status_code).phrase and error.status_code in WHAT_TO_DO:
-        detail = WHAT_TO_DO[error.status_code].format(method=request.method, path=request.url.path)
+        told = {"method": request.method, "path": request.url.path, "root": _root(request)}
+        detail = WHAT_TO_DO[error.status_code].format(**told)
     return problem(error.status_code, detail, headers=error.headers)
+
+
+def _root(request: Request) -> str:
+    """The base path, if a proxy gives the service one."""
+    return str(request.scope.get("root_path", ""))
 
 
 def _unexpected(_request: Request, _error: Exception) -> Response:

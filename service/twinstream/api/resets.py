@@ -15,6 +15,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from twinstream.access import LOCAL
 from twinstream.api.board import Board
 from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.spec.start import Start
@@ -84,8 +85,15 @@ def _check_type(request: Request) -> None:
         raise HTTPException(415, f"The body must be application/json, and is {given or 'of no type'}.")
 
 
+def _who(holder: str, named: str | None) -> str | None:
+    """Who it is by: where there are tokens the holder of one, whatever else is said."""
+    if holder == LOCAL.name:
+        return named
+    return holder if named in (None, holder) else f"{holder} for {named}"
+
+
 def _asked(order: ResetOrder, named: str | None, request: Request) -> ResetRequest:
-    by = named or order.by
+    by = _who(request.state.who, named or order.by)
     if by is None:
         raise HTTPException(422, "`by` is missing: who begins it anew is recorded.")
     start: Any = order.start

@@ -87,7 +87,8 @@ def _route(scope: Scope) -> str:
     if scope.get("endpoint") is None:
         return OTHER
     openapi_url = scope["app"].openapi_url
-    return str(openapi_url) if scope["path"] == openapi_url else STATIC
+    below = scope["path"].removeprefix(scope.get("root_path", ""))
+    return str(openapi_url) if below == openapi_url else STATIC
 
 
 def _method(scope: Scope) -> str:

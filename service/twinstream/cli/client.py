@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,19 +17,113 @@ from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
 
-service_option = click.option(
-    "--service",
-    envvar="TWINSTREAM_SERVICE",
-    default=f"http://{DEFAULT_BIND}",
-    show_default=True,
-    help="Address of the service; also TWINSTREAM_SERVICE.",
+_TOKEN, _CA = "twinstream.token", "twinstream.ca"
+_WRONG = frozenset(
+    {
+        httpx.codes.UNAUTHORIZED,
+        httpx.codes.FORBIDDEN,
+        httpx.codes.NOT_FOUND,
+        httpx.codes.CONFLICT,
+        httpx.codes.MISDIRECTED_REQUEST,
+        httpx.codes.UNPROCESSABLE_ENTITY,
+    }
 )
 
 
-_WRONG = (httpx.codes.NOT_FOUND, httpx.codes.CONFLICT, httpx.codes.UNPROCESSABLE_ENTITY)
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service is, and how to ask it."""
+
+    address: str
+    token: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+
+    def __str__(self) -> str:
+        return self.address
+
+    def url(self, path: str) -> str:
+        """The address of a path of the API."""
+        return f"{self.address.rstrip('/')}/v1{path}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What each request needs."""
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        verify = True if self.ca_file is None else ssl.create_default_context(cafile=self.ca_file)
+        return {"headers": headers, "verify": verify, "trust_env": False}
 
 
-def ask(service: str, path: str) -> Any:
+def _note(
+    key: str, read: Callable[[str], str]
+) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """Keeps what an option names for `--service`, which is handled after it."""
+
+    def note(context: click.Context, _option: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            context.meta[key] = read(given)
+
+    return note
+
+
+def _read_token(file: str) -> str:
+    """The only line of a file."""
+    try:
+        token = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(
+            f"token file {file} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
+    if not token or not token.isascii() or any(character.isspace() for character in token):
+        raise click.UsageError(f"token file {file} must hold one token, and nothing else")
+    return token
+
+
+def _check_ca(file: str) -> str:
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise click.UsageError(f"--ca-file {file} cannot be used: {error.strerror or error}") from None
+    return file
+
+
+def _service(context: click.Context, _option: click.Parameter, address: str) -> Service:
+    token = context.meta.get(_TOKEN) or os.environ.get("TWINSTREAM_TOKEN") or None
+    return Service(address, token, context.meta.get(_CA))
+
+
+def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which service to ask, and how; together they are its parameter `service`."""
+    options = (
+        click.option(
+            "--service",
+            envvar="TWINSTREAM_SERVICE",
+            default=f"http://{DEFAULT_BIND}",
+            show_default=True,
+            callback=_service,
+            help="Address of the service; also TWINSTREAM_SERVICE.",
+        ),
+        click.option(
+            "--token-file",
+            is_eager=True,
+            expose_value=False,
+            callback=_note(_TOKEN, _read_token),
+            help="A file with your token; or give the token itself in TWINSTREAM_TOKEN.",
+        ),
+        click.option(
+            "--ca-file",
+            envvar="TWINSTREAM_CA_FILE",
+            is_eager=True,
+            expose_value=False,
+            callback=_note(_CA, _check_ca),
+            help="Who signed the certificate of the service, where that is nobody public (PEM).",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def ask(service: Service, path: str) -> Any:
     """The JSON answer of the service to GET `path`.
 
     Raises Unreachable, or UsageError where the service says that the request is wrong.
@@ -32,15 +131,16 @@ def ask(service: str, path: str) -> Any:
     return _answer(service, "GET", path, TIMEOUT_SECONDS)
 
 
-def tell(service: str, path: str, body: Any, timeout_seconds: float) -> Any:
+def tell(service: Service, path: str, body: Any, timeout_seconds: float) -> Any:
     """The JSON answer of the service to POST `path` with a body. Raises as `ask` does."""
     return _answer(service, "POST", path, timeout_seconds, json=body)
 
 
-def _answer(service: str, method: str, path: str, timeout: float, **body: Any) -> Any:
-    url = f"{service.rstrip('/')}/v1{path}"
+def _answer(service: Service, method: str, path: str, timeout_seconds: float, **body: Any) -> Any:
     try:
-        response = httpx.request(method, url, timeout=timeout, trust_env=False, **body)
+        response = httpx.request(
+            method, service.url(path), timeout=timeout_seconds, **service.options, **body
+        )
         answer = response.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Unreachable(f"the service at {service} cannot be reached: {error}; is it running?") from None

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import click
 
-from twinstream.cli.client import ask, service_option
+from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import print_divergence, print_json
 from twinstream.status import DIVERGENCE_KINDS
 
@@ -34,7 +34,7 @@ Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
-def divergences(name: str, kind: str | None, limit: int, service: str, as_json: bool) -> int:
+def divergences(name: str, kind: str | None, limit: int, service: Service, as_json: bool) -> int:
     """Print the divergences of one comparison."""
     found = _listing(service, name, kind, limit)
     if as_json:
@@ -47,7 +47,7 @@ def divergences(name: str, kind: str | None, limit: int, service: str, as_json: 
     return 0
 
 
-def _listing(service: str, name: str, kind: str | None, limit: int) -> dict[str, Any]:
+def _listing(service: Service, name: str, kind: str | None, limit: int) -> dict[str, Any]:
     """At most `limit` of them, asked for page by page; `next` is the cursor of what is left."""
     query: dict[str, Any] = {} if kind is None else {"kind": kind}
     items: list[dict[str, Any]] = []

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from twinstream.adapters.files import InputFile
-from twinstream.cli.client import ask, service_option
+from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import print_divergence, print_json
 from twinstream.errors import InputError
 
@@ -40,7 +40,7 @@ Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service c
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print each divergence as one JSON object on a line.")
 def explain(
-    identifier: str | None, comparison: str | None, file: str | None, service: str, as_json: bool
+    identifier: str | None, comparison: str | None, file: str | None, service: Service, as_json: bool
 ) -> int:
     """Print one divergence, or those of a file."""
     if file is not None:
@@ -64,7 +64,7 @@ def explain(
 # -- a service ---------------------------------------------------------------------------------------------
 
 
-def _of_service(service: str, comparison: str | None, identifier: str) -> Report:
+def _of_service(service: Service, comparison: str | None, identifier: str) -> Report:
     """The divergence, from the comparison that has it."""
     names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
     for name in names:

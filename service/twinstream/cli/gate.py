@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from twinstream.cli.client import ask, service_option
+from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER, print_json, print_rich
 
 
@@ -25,7 +25,7 @@ Exit codes: 0 pass · 1 fail · 2 usage, no such comparison · 3 undecided · 4 
 @click.argument("name")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the gate's answer as one JSON object.")
-def gate(name: str, service: str, as_json: bool) -> int:
+def gate(name: str, service: Service, as_json: bool) -> int:
     """Print the gate's answer; the exit code says it, too."""
     answer = ask(service, f"/comparisons/{name}/gate")
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from twinstream.cli.client import service_option, tell
+from twinstream.cli.client import Service, service_option, tell
 from twinstream.cli.output import print_json
 from twinstream.spec.source import read_source
 
@@ -44,7 +44,7 @@ does not know whether it was done.
 @click.option("--by", default=getpass.getuser, help="Who, for the record; by default the name of the user.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the reset as one JSON object.")
-def reset(name: str, reason: str, start: Any, by: str, service: str, as_json: bool) -> int:
+def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json: bool) -> int:
     """Begin one comparison anew."""
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
     found = tell(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)

@@ -16,16 +16,22 @@ from twinstream.spec.load import load as load_spec
 \b
   twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
+  twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
 
 Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file.
 It prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
-address is {DEFAULT_BIND}.
+address is {DEFAULT_BIND}, and nobody needs a token there. A line of a token file is `ROLE NAME TOKEN`, the
+role read or operate; it is read again when it changes.
 """
 )
 @click.argument("specs", nargs=-1, required=True, type=click.Path())
 @click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…].")
 @click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
 @click.option("--bind", help="Where to serve, HOST:PORT; port 0 takes a free one.")
+@click.option("--token-file", help="Who may ask: lines of ROLE NAME TOKEN. Needed beyond loopback addresses.")
+@click.option("--tls-cert", help="Serve by TLS with this certificate and its chain (PEM).")
+@click.option("--tls-key", help="Its key (PEM, without a password).")
+@click.option("--base-path", help="The part of a proxy's paths that is this service's, as /twinstream.")
 @click.option(
     "--from",
     "read_from",

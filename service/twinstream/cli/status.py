@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinstream.cli.client import ask, service_option
+from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, print_json, print_rich
 
 PIPE_WIDTH = 200
@@ -33,7 +33,7 @@ pending.
 @click.argument("name", required=False)
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the API answers, as one JSON object.")
-def status(name: str | None, service: str, as_json: bool) -> int:
+def status(name: str | None, service: Service, as_json: bool) -> int:
     """Print one comparison or all."""
     answer = ask(service, f"/comparisons/{name}" if name else "/comparisons")
     items: list[dict[str, Any]] = [answer] if name else answer["items"]

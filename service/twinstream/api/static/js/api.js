@@ -11,12 +11,13 @@ export async function get(path, read = JSON.parse) {
   const response = await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" });
   noteTime(response.headers.get("Date"));
   const text = await response.text();
+  if (response.status === 401) location.assign("login"); // the token was withdrawn
   if (!response.ok) throw new Error(detail(text) ?? `${response.status} ${response.statusText}`);
   return read(text);
 }
 
-/** The path of a comparison, or of something under it. */
-export const comparisonPath = (name, rest = "") => `/v1/comparisons/${encodeURIComponent(name)}${rest}`;
+/** The path of a comparison, or of something under it; relative, since a proxy may have put a prefix before. */
+export const comparisonPath = (name, rest = "") => `v1/comparisons/${encodeURIComponent(name)}${rest}`;
 
 /** A number that JavaScript would show otherwise than it was sent: kept as it was written. */
 export class WrittenNumber {

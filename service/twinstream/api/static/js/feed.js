@@ -7,7 +7,7 @@ const EVENTS = ["status", "gate", "sample", "verdict", "divergence", "withdrawn"
 
 /**
  * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream
- * has (again) begun, `on.lost()` once when it breaks.
+ * has (again) begun, `on.lost()` once when it breaks, `on.again()` before each further try.
  */
 export function follow(url, on) {
   let source = null;
@@ -33,7 +33,10 @@ export function follow(url, on) {
     source.close(); // the browser's own retry gives up on an error status; ours does not
     if (live) on.lost();
     live = false;
-    setTimeout(open, RETRY_MILLISECONDS);
+    setTimeout(() => {
+      on.again();
+      open();
+    }, RETRY_MILLISECONDS);
   }
 
   function watch() {

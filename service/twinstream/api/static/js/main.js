@@ -10,6 +10,7 @@ import { showFigures } from "./figures.js";
 import { clock } from "./format.js";
 import { Comparison, PAGE_SIZE } from "./model.js";
 import { showOverview } from "./overview.js";
+import { showSession } from "./session.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showUnchecked } from "./tables.js";
 import { glyph, showVerdict, standing } from "./verdict.js";
 
@@ -42,7 +43,7 @@ const take = {
   heartbeat: () => {},
 };
 
-follow("/v1/events", {
+follow("v1/events", {
   event(name, text) {
     take[name](name === "divergence" ? parseExactly(text) : JSON.parse(text));
     soon();
@@ -57,12 +58,13 @@ follow("/v1/events", {
     lostSince = serviceNow();
     soon();
   },
+  again: () => get("v1/me").catch(() => {}), // a stream does not say that it was refused; this does
 });
 
 /** All that the stream does not repeat: after a break, what came meanwhile. */
 async function load() {
   try {
-    const { items } = await get("/v1/comparisons");
+    const { items } = await get("v1/comparisons");
     asked = true;
     await Promise.all(items.map(({ name }) => loadOne(comparison(name))));
   } catch {
@@ -160,5 +162,6 @@ function announce(one) {
 }
 
 slot($("divergences"), "older").addEventListener("click", showOlder);
+showSession($("session"));
 addEventListener("hashchange", soon);
 setInterval(soon, 1000); // ages grow by themselves

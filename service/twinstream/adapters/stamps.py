@@ -1,0 +1,14 @@
+"""Whether a file is still the one that was read: mounted secrets are replaced, others written in place."""
+
+from __future__ import annotations
+
+import os
+
+Stamp = tuple[int, int, int]
+"""Inode, length and time of change."""
+
+
+def stamp(path: str) -> Stamp:
+    """What to compare with next time. Raises OSError."""
+    found = os.stat(path)  # noqa: PTH116 - asked for at each request, which a Path doubles
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,71 @@
+"""A token file, read again when it has changed, so that a token is given or withdrawn without a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import structlog
+
+from twinstream.access import Holder, Tokens, read_tokens
+from twinstream.adapters.stamps import Stamp, stamp
+from twinstream.errors import SettingsError
+
+
+class TokenFile:
+    """The tokens of a file as it is now.
+
+    A file that has become unreadable or wrong changes nothing: the tokens of before stay valid, and the log
+    says why. A file without a line withdraws all of them.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Read the file. Raises SettingsError if it is wrong, or has no token."""
+        self._path = path
+        self._stamp: Stamp | None = self._look()
+        self._tokens = self._read()
+        if not len(self._tokens):
+            raise SettingsError(f"token file {path} names no token: nobody could ask")
+
+    def holder(self, token: str) -> Holder | None:
+        """Whose token it is; None for one that is not valid now."""
+        self._refresh()
+        return self._tokens.holder(token)
+
+    def _refresh(self) -> None:
+        try:
+            now = self._look()
+        except SettingsError as error:
+            self._complain(error, None)
+            return
+        if now == self._stamp:
+            return
+        try:
+            self._tokens = self._read()
+        except SettingsError as error:
+            self._complain(error, now)
+            return
+        self._stamp = now
+        structlog.get_logger().info("token file read again", file=self._path)
+
+    def _complain(self, error: SettingsError, now: Stamp | None) -> None:
+        """Once for each state of the file."""
+        if self._stamp != now:
+            structlog.get_logger().error(
+                "token file not read again: the former tokens stay", error=str(error)
+            )
+        self._stamp = now
+
+    def _look(self) -> Stamp:
+        try:
+            return stamp(self._path)
+        except OSError as error:
+            raise SettingsError(f"token file {self._path} cannot be read: {error.strerror}") from None
+
+    def _read(self) -> Tokens:
+        try:
+            text = Path(self._path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"token file {self._path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"token file {self._path} is not UTF-8") from None
+        return read_tokens(text, self._path)

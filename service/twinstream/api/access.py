@@ -1,0 +1,153 @@
+"""Who asks, and whether they may: before any handler, for all that is not named as open here.
+
+A token comes as `Authorization: Bearer TOKEN`; as the password of `Basic` from tools that can only be given
+an address with a user and a password in it; or, from the page, as a cookie that no script reads and that is
+sent with requests of this host's own pages only. Handlers find the holder's name in ``request.state.who``.
+
+Rules of this file: a path is closed unless it is in `OPEN`; a method that is not in `LOOKING` needs the role
+`operate` unless its path is in `ASKING`. Without tokens the service is for its own host, and answers only to
+that host's names: else a page of another one could have its name point here, and read along.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, cookie_parser
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from twinstream.access import LOCAL, Holder, Keys, Role
+from twinstream.api.problems import problem
+
+COOKIE = "twinstream_token"
+
+OPEN = re.compile(r"/healthz|/readyz|/login|/logout|/favicon\.ico|/static/.*")
+"""What says nothing of a comparison but that all are ready, and what is the same everywhere."""
+PAGES = ("/", "/docs")
+"""Where a person comes without a token, and is sent to give one."""
+LOOKING = frozenset({"GET", "HEAD"})
+ASKING = re.compile(r"/v1/comparisons/[^/]+/gate/(strict|rollback)")
+"""Questions that some tools can ask by POST only."""
+OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_FROM_BROWSER = ("origin", "sec-fetch-site", "cookie")
+
+
+class AccessControl:
+    """Refuses what the asker may not; `keys` None: there are no tokens."""
+
+    def __init__(self, app: ASGIApp, keys: Keys | None) -> None:
+        self._app, self._keys = app, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or let the application do it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = self._local(scope) if self._keys is None else self._known(scope, self._keys)
+        answer = answer or _foreign(scope)
+        await (answer or self._app)(scope, receive, send)
+
+    def _local(self, scope: Scope) -> Response | None:
+        host = Headers(scope=scope).get("host", "")
+        if _hostname(host) not in OWN_NAMES and not OPEN.fullmatch(route(scope)):
+            return problem(
+                421,
+                "Without tokens this service answers only to names of its own host (localhost, 127.0.0.1): "
+                "ask it there, or start it with --token-file.",
+            )
+        _tell(scope, LOCAL, lambda: True)
+        return None
+
+    def _known(self, scope: Scope, keys: Keys) -> Response | None:
+        path, method = route(scope), scope["method"]
+        token = given(Headers(scope=scope))
+        holder = keys.holder(token) if token else None
+        if holder is not None:
+            _tell(scope, holder, lambda: keys.holder(token) == holder)
+        if OPEN.fullmatch(path):
+            return None
+        needed: Role = "read" if method in LOOKING or ASKING.fullmatch(path) else "operate"
+        if holder is None:
+            return _unknown(path, method, token)
+        return None if holder.may(needed) else _forbidden(holder, method, path)
+
+
+def given(headers: Headers) -> str:
+    """The token that a request came with; empty for none."""
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return rest.strip()
+    if scheme.lower() == "basic":
+        return _password(rest.strip())
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+
+
+def route(scope: Scope) -> str:
+    """The path below the base path."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
+
+
+def secure(connection: HTTPConnection) -> bool:
+    """Whether the request came by TLS, here or at a proxy that is trusted to say so."""
+    return connection.url.scheme == "https"
+
+
+def _password(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _tell(scope: Scope, holder: Holder, still: Callable[[], bool]) -> None:
+    """Hand the holder to the handlers; `still` says later whether the token is valid yet."""
+    scope.setdefault("state", {}).update(who=holder.name, role=holder.role, still=still)
+
+
+def _unknown(path: str, method: str, token: str) -> Response:
+    if path in PAGES and method in LOOKING:
+        return RedirectResponse("login", 303)
+    if token:
+        challenge, detail = ', error="invalid_token"', "The token is not valid: it may have been withdrawn."
+    else:
+        challenge, detail = "", "A token is needed: send it as `Authorization: Bearer TOKEN`."
+    return problem(401, detail, headers={"WWW-Authenticate": f'Bearer realm="twinstream"{challenge}'})
+
+
+def _forbidden(holder: Holder, method: str, path: str) -> Response:
+    challenge = 'Bearer realm="twinstream", error="insufficient_scope", scope="operate"'
+    detail = f"{method} {path} needs the role operate, and {holder.name} has the role {holder.role}."
+    return problem(403, detail, headers={"WWW-Authenticate": challenge})
+
+
+def _foreign(scope: Scope) -> Response | None:
+    """Refuse what a page of another host has a browser send, which sends the cookie along."""
+    headers = Headers(scope=scope)
+    if scope["method"] in LOOKING or not any(name in headers for name in _FROM_BROWSER):
+        return None
+    if not _same_origin(headers):
+        return problem(403, "A page of another host may not ask for changes here.")
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return problem(415, "From a browser, what is sent must be application/json.")
+    return None
+
+
+def _same_origin(headers: Headers) -> bool:
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

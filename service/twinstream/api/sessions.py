@@ -1,0 +1,74 @@
+"""``/login``, ``/logout``, ``/v1/me``: how a person gives the page a token, and what it lets them do.
+
+The token itself is the cookie: nothing is remembered here, so every replica knows it, a restart ends nothing,
+and a token that is withdrawn ends its sessions. The cookie ends with the browser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import FileResponse, RedirectResponse, Response
+
+from twinstream.access import Keys, Role
+from twinstream.api.access import COOKIE, secure
+from twinstream.api.pages import STATIC
+from twinstream.api.problems import MEDIA_TYPE, problem
+from twinstream.status import Frozen
+
+
+class Login(Frozen):
+    """What the form sends."""
+
+    token: str = Field(min_length=1, max_length=1000)
+
+
+class Me(Frozen):
+    """Who asks; `tokens` is false where nobody needs one."""
+
+    name: str
+    role: Role
+    tokens: bool
+
+
+REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"description": "The token is not valid.", "content": {MEDIA_TYPE: {}}}
+}
+
+
+def sessions_router(keys: Keys | None) -> APIRouter:
+    """The routes of a session; `keys` None: there are no tokens."""
+    router = APIRouter(tags=["sessions"])
+
+    @router.get("/login", include_in_schema=False)
+    async def login_page() -> Response:
+        return RedirectResponse("./", 303) if keys is None else FileResponse(STATIC / "login.html")
+
+    @router.post("/login", summary="Keep a token in a cookie", status_code=204, responses=REFUSED)
+    async def login(sent: Login, request: Request) -> Response:
+        token = sent.token.strip()
+        if keys is not None and keys.holder(token) is None:
+            return problem(401, "This token is not valid.", headers={"WWW-Authenticate": "Bearer"})
+        response = Response(status_code=204)
+        if keys is not None:
+            response.set_cookie(COOKIE, token, **_attributes(request))
+        return response
+
+    @router.post("/logout", summary="Forget it", status_code=204)
+    async def logout(request: Request) -> Response:
+        response = Response(status_code=204)
+        response.delete_cookie(COOKIE, **_attributes(request))
+        return response
+
+    @router.get("/v1/me", summary="Whose token it is, and its role")
+    async def get_me(request: Request) -> Me:
+        return Me(name=request.state.who, role=request.state.role, tokens=keys is not None)
+
+    return router
+
+
+def _attributes(request: Request) -> dict[str, Any]:
+    path = request.scope.get("root_path", "") or "/"
+    return {"path": path, "httponly": True, "samesite": "strict", "secure": secure(request)}

@@ -1,0 +1,21 @@
+// Who looks at the page, where tokens are needed, and the way out.
+
+import { get } from "./api.js";
+import { setText, slot } from "./dom.js";
+
+/** Show who is signed in; nothing where nobody has to be. */
+export async function showSession(root) {
+  slot(root, "leave").addEventListener("click", leave);
+  try {
+    const { name, role, tokens } = await get("v1/me");
+    setText(slot(root, "who"), role === "operate" ? name : `${name}, who may only look`);
+    root.hidden = !tokens;
+  } catch {
+    // The page shows that the connection is lost; who looks at it does not matter then.
+  }
+}
+
+async function leave() {
+  await fetch("logout", { method: "POST", headers: { "Content-Type": "application/json" } });
+  location.assign("login");
+}

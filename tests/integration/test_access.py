@@ -1,0 +1,256 @@
+"""Who may ask over HTTP: tokens, roles, cookies, other hosts' pages, and a prefix of a proxy's paths."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browser import chromium, watched
+from tests.support.server import Served, served
+from tests.support.statuses import NAME, expectation, status
+from tests.support.waiting import eventually
+from twinstream.adapters.token_file import TokenFile
+from twinstream.api.board import Board
+
+READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
+FILE = f"read viewer {READER}\noperate anna {OPERATOR}\n"
+CLOSED = [
+    *("/v1/comparisons", f"/v1/comparisons/{NAME}", f"/v1/comparisons/{NAME}/gate", "/v1/events", "/v1/me"),
+    *("/metrics", "/openapi.json", "/v1/nothing", "/nothing", "/static", "/healthz/", "//healthz"),
+]
+OPEN = ["/healthz", "/readyz", "/login", "/static/base.css", "/static/js/login.js", "/favicon.ico"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "tokens"
+    file.write_text(FILE)
+    return file
+
+
+def begin(service: Served) -> Served:
+    service.call(lambda: service.board.expect(expectation()))
+    service.publish(status(at=datetime.now(UTC)))
+    return service
+
+
+@pytest.fixture
+def service(file: Path) -> Iterator[Served]:
+    with served(Board(stale_after_seconds=60), keys=TokenFile(str(file))) as service:
+        yield begin(service)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def ask(service: Served, path: str, method: str = "GET", **more: Any) -> httpx.Response:
+    return httpx.request(method, service.url + path, trust_env=False, timeout=10, **more)
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_without_a_token_nothing_is_told(service: Served, path: str) -> None:
+    response = ask(service, path)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == 'Bearer realm="twinstream"'
+    assert response.headers["content-type"] == "application/problem+json"
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    assert response.json()["detail"] == "A token is needed: send it as `Authorization: Bearer TOKEN`."
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_probes_and_files_without_data_are_open(service: Served, path: str) -> None:
+    assert ask(service, path).status_code == 200
+
+
+@pytest.mark.parametrize("token", [READER, OPERATOR])
+def test_either_role_may_look(service: Served, token: str) -> None:
+    for path in ("/v1/comparisons", f"/v1/comparisons/{NAME}/gate", "/metrics", "/openapi.json"):
+        assert ask(service, path, headers=bearer(token)).status_code == 200
+
+
+NO_TOKENS = [
+    bearer("x" * 30),
+    {"Authorization": "Bearer"},
+    {"Authorization": READER},
+    {"Authorization": "Basic !"},
+    {"Cookie": "twinstream_token=x"},
+]
+
+
+@pytest.mark.parametrize("header", NO_TOKENS)
+def test_a_token_that_is_none_is_refused(service: Served, header: dict[str, str]) -> None:
+    response = ask(service, "/v1/comparisons", headers=header)
+    assert response.status_code == 401
+    assert READER not in response.text
+
+
+def test_a_token_may_be_the_password_of_an_address(service: Served) -> None:
+    name_and_token = base64.b64encode(f"anyone:{READER}".encode()).decode()
+    headers = {"Authorization": f"Basic {name_and_token}"}
+    assert ask(service, "/v1/me", headers=headers).json()["name"] == "viewer"
+
+
+def test_changes_need_the_role_operate(service: Served) -> None:
+    path = f"/v1/comparisons/{NAME}/reset"
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        refused = ask(service, path, method, headers=bearer(READER), json={})
+        assert (refused.status_code, refused.headers["content-type"]) == (403, "application/problem+json")
+        assert refused.headers["www-authenticate"].endswith('error="insufficient_scope", scope="operate"')
+        assert (
+            refused.json()["detail"]
+            == f"{method} {path} needs the role operate, and viewer has the role read."
+        )
+        assert ask(service, path, method, headers=bearer(OPERATOR), json={}).status_code not in (401, 403)
+
+
+def test_who_asks_is_known_by_name(service: Served) -> None:
+    for token, name in [(READER, "viewer"), (OPERATOR, "anna")]:
+        assert ask(service, "/v1/me", headers=bearer(token)).json()["name"] == name
+
+
+def test_a_withdrawn_token_is_refused_and_its_streams_end(service: Served, file: Path) -> None:
+    with httpx.stream("GET", service.url + "/v1/events", headers=bearer(READER), trust_env=False) as stream:
+        lines = stream.iter_lines()
+        assert next(lines)
+        file.write_text(f"operate anna {OPERATOR}\n")
+        service.publish(status(at=datetime.now(UTC)))
+        for _ in lines:
+            pass
+    assert ask(service, "/v1/comparisons", headers=bearer(READER)).status_code == 401
+    eventually(lambda: service.call(lambda: service.board.listeners) == 0, what="the stream has ended")
+
+
+def test_a_cookie_is_given_for_a_token_and_taken_back(service: Served) -> None:
+    with httpx.Client(base_url=service.url, trust_env=False) as http:
+        assert http.get("/").headers["location"] == "login"
+        assert http.post("/login", json={"token": "wrong"}).status_code == 401
+        answer = http.post("/login", json={"token": OPERATOR})
+        cookie = answer.headers["set-cookie"]
+        assert answer.status_code == 204
+        assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+        assert "Secure" not in cookie
+        assert "Max-Age" not in cookie
+        assert http.get("/v1/me").json() == {"name": "anna", "role": "operate", "tokens": True}
+        assert http.post("/logout", json={}).status_code == 204
+        assert http.get("/v1/me").status_code == 401
+        forwarded = {"X-Forwarded-Proto": "https"}
+        assert (
+            "Secure" in http.post("/login", json={"token": OPERATOR}, headers=forwarded).headers["set-cookie"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Origin": "https://evil.example", "Content-Type": "application/json"}, 403),
+        ({"Origin": "null", "Content-Type": "application/json"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Content-Type": "application/json"}, 403),
+        ({"Sec-Fetch-Site": "same-site", "Content-Type": "application/json"}, 403),
+        ({"Sec-Fetch-Site": "same-origin", "Content-Type": "text/plain"}, 415),
+        ({"Cookie": "other=1", "Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json; charset=utf-8"}, 204),
+    ],
+)
+@pytest.mark.parametrize("tokens", [True, False])
+def test_a_page_of_another_host_changes_nothing(
+    file: Path, headers: dict[str, str], code: int, tokens: bool
+) -> None:
+    with served(Board(), keys=TokenFile(str(file)) if tokens else None) as service:
+        sent = {**headers, **(bearer(OPERATOR) if tokens else {})}
+        assert ask(service, "/logout", "POST", headers=sent, content=b"{}").status_code == code
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8080", "localhost.evil.example", "", "[::2", "10.0.0.1"]
+)
+def test_without_tokens_only_names_of_this_host_are_answered(host: str) -> None:
+    with served(Board()) as service:
+        refused = ask(service, "/v1/comparisons", headers={"Host": host})
+        assert (refused.status_code, refused.headers["content-type"]) == (421, "application/problem+json")
+        assert ask(service, "/healthz", headers={"Host": host}).status_code == 200
+        for own in ("localhost", f"localhost:{service.port}", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"):
+            assert ask(service, "/v1/comparisons", headers={"Host": own}).status_code == 200
+
+
+def test_without_tokens_nobody_signs_in() -> None:
+    with served(Board()) as service:
+        assert ask(service, "/login").headers["location"] == "./"
+        assert ask(service, "/v1/me").json() == {"name": "local", "role": "operate", "tokens": False}
+
+
+@pytest.mark.parametrize("prefix", ["/twinstream", ""], ids=["kept by the proxy", "taken off by the proxy"])
+def test_a_base_path_is_honoured_whether_a_proxy_keeps_it_or_not(file: Path, prefix: str) -> None:
+    with served(Board(), keys=TokenFile(str(file)), base_path="/twinstream") as service:
+        for path in ("/healthz", "/static/base.css", "/login"):
+            assert ask(service, prefix + path).status_code == 200
+        assert ask(service, prefix + "/v1/comparisons").status_code == 401
+        assert ask(service, prefix + "/").headers["location"] == "login"
+        reading = {"headers": bearer(READER)}
+        assert ask(service, prefix + "/v1/comparisons", **reading).status_code == 200
+        servers = ask(service, prefix + "/openapi.json", **reading).json()["servers"]
+        assert servers == [{"url": "/twinstream"}]
+        there = ask(service, prefix + "/v1/comparisons/none", **reading).json()["detail"]
+        assert there.endswith("; /twinstream/v1/comparisons lists those there are.")
+        nothing = ask(service, prefix + "/nothing", **reading).json()["detail"]
+        assert nothing == "There is nothing at '/twinstream/nothing'; /twinstream/docs lists what there is."
+        given = ask(service, prefix + "/login", "POST", json={"token": READER}).headers["set-cookie"]
+        assert "Path=/twinstream" in given
+
+
+def test_the_base_path_alone_leads_to_the_page() -> None:
+    with served(Board(), base_path="/twinstream") as service:
+        assert ask(service, "/twinstream").headers["location"] == "/twinstream/"
+        assert ask(service, "/twinstreams").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.mark.requires_chromium
+@pytest.mark.parametrize("base", ["", "/twinstream"])
+def test_the_page_asks_for_a_token_once_and_again_when_it_is_withdrawn(
+    browser: Browser, file: Path, base: str
+) -> None:
+    with (
+        served(Board(stale_after_seconds=60), keys=TokenFile(str(file)), base_path=base) as service,
+        watched(browser) as watch,
+    ):
+        page = watch.page
+        begin(service)
+        page.goto(f"{service.url}{base}/")
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
+        watch.errors.clear()  # Chromium reports each 401
+        page.get_by_label("Token").fill(READER)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("EQUIVALENT")
+        expect(page.locator("#connection")).to_have_text("connected")
+        expect(page.locator("#session")).to_contain_text("Signed in as viewer, who may only look")
+        assert page.evaluate("document.cookie") == ""
+        assert watch.errors == []
+        page.goto(f"{service.url}{base}/docs")
+        expect(page.locator("#docs")).to_contain_text("All comparisons")
+        assert watch.errors == []
+        page.goto(f"{service.url}{base}/")
+        expect(page.locator("#connection")).to_have_text("connected")
+        file.write_text(f"operate anna {OPERATOR}\n")
+        service.publish(status(at=datetime.now(UTC)))
+        expect(page.get_by_label("Token")).to_be_visible()
+        page.get_by_label("Token").fill(OPERATOR)
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        page.goto(f"{service.url}{base}/")
+        expect(page.get_by_label("Token")).to_be_visible()
