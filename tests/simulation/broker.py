@@ -8,7 +8,7 @@ from tests.simulation.inputs import Input, Row
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Control, Gap, Marks, Positions, Seen, Topic
+from twinstream.ports import Batch, Control, Gap, Marks, Positions, Said, Seen, Topic
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
@@ -29,6 +29,9 @@ class Broker:
         self.first = {side: dict.fromkeys(range(given.partitions[side]), 0) for side in Side}
         self._marks: dict[object, Marks] = {}
         self._lives = [0, 0]
+        self.said: list[bytes] = []
+        self._to_say = [list(reversed(spoken)) for spoken in given.said]
+        self._written = [0, 0]
         self.away = False
 
     def produce(self, side: Side, count: int) -> None:
@@ -36,6 +39,9 @@ class Broker:
         for _ in range(min(count, len(self._to_come[side]))):
             row = self._to_come[side].pop()
             self.rows[side][row.partition].append(row)
+            self._written[side] += 1
+            while self._to_say[side] and self._to_say[side][-1].behind <= self._written[side]:
+                self.said.append(self._to_say[side].pop().record)
 
     def left_to_come(self, side: Side) -> int:
         """How many records of a side are not written yet."""
@@ -119,7 +125,7 @@ class SimulatedSource:
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
         self._trouble = False
         self._seen = Seen(0, {})
-        self._asked = 0
+        self._asked = self._next_said = 0
         self._looks_at = float("inf")
 
     def topics(self) -> Mapping[Side, Topic]:
@@ -210,9 +216,26 @@ class SimulatedSource:
                 [row.record for row in taken],
                 [row.offset for row in taken],
                 [row.timestamp_ms for row in taken],
+                [row.headers for row in taken],
             )
             if self.fickle and self._scheduler.chance(0.6):
                 break
+
+    def follow(self, position: int | None) -> None:
+        """Read the control topic from this offset on."""
+        self._next_said = position or 0
+
+    def said(self) -> Sequence[Said]:
+        """Some of what was said since."""
+        if self._broker.away or (self.fickle and self._scheduler.chance(self._slow)):
+            return ()
+        records = self._broker.said[self._next_said :][: self._most]
+        first, self._next_said = self._next_said, self._next_said + len(records)
+        return [Said(first + number, record) for number, record in enumerate(records)]
+
+    def heard_all(self) -> bool:
+        """Whether all was said that is there."""
+        return self._next_said >= len(self._broker.said)
 
     def ends(self) -> Mapping[Side, Mapping[int, int]]:
         """The ends as of the last time that the broker answered."""

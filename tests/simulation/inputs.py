@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tests.simulation.saying import SAYS, Spoken, marked, spoken
 from tests.simulation.scheduler import Scheduler
 from tests.support.oracle import PlainMatcher
 from tests.support.orders import KINDS, Event, Order, dependent, spec_of
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.spec.marks import Headers
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, ShardBy, refusal, way_of
 
@@ -81,8 +83,8 @@ PROVES = {"overdue": {"after": "20s", "proves": True}}
 EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
 EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
 BY_EVENT_TIME = (EVENT_TIME, EVENT_TIME_PROVES)
-BY_TIME = (PROVES, EVENT_TIME_PROVES)
-"""Where time alone proves a difference."""
+BY_CLOCK = (PROVES, EVENT_TIME_PROVES, SAYS)
+"""Where a clock alone proves a difference."""
 
 
 class Row(NamedTuple):
@@ -93,6 +95,7 @@ class Row(NamedTuple):
     record: bytes
     timestamp_ms: int
     letter: int | None
+    headers: Headers = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class Input:
     all_count: bool
     shards: tuple[int, ...] = (1,)
     shard_by: ShardBy = "auto"
+    said: tuple[list[Spoken], list[Spoken]] = ([], [])
 
     @property
     def poisoned(self) -> bool:
@@ -123,7 +127,8 @@ class Input:
 def draw_input(scheduler: Scheduler) -> Input:
     """A comparison with its topics."""
     order = scheduler.one_of(ORDERS)
-    events = _events(scheduler, unique=scheduler.chance(0.85))
+    unique = scheduler.chance(0.85)
+    events = _events(scheduler, unique=unique)
     other = _reordered(scheduler, order, events)
     faults: list[str] = []
     if len({event["n"] for event in events}) == len(events):
@@ -144,6 +149,8 @@ def draw_input(scheduler: Scheduler) -> Input:
     more = more or scheduler.aside("event time", ({}, {}, {}, {}, EVENT_TIME, EVENT_TIME_PROVES))
     if faults and more in BY_EVENT_TIME:
         partitions = _filled(partitions[0], events), _filled(partitions[1], events)
+    if not more and unique and scheduler.aside("says", (True, *[False] * 6)):
+        more = SAYS
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     spec = _spec(order, more)
     shards, shard_by = _division(scheduler, spec, partitions)
@@ -153,6 +160,13 @@ def draw_input(scheduler: Scheduler) -> Input:
         _rows(scheduler, stream, letters, Shape(count, step_ms, order, keyed))
         for stream, count in zip((events, other), partitions, strict=True)
     )
+    said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    if more is SAYS:
+        (left, first), (right, second) = (
+            _saying(scheduler, side, stream, rows, step_ms)
+            for side, stream, rows in zip(Side, (events, other), (left, right), strict=True)
+        )
+        said = first, second
     sides = left, right
     truth = Truth(order, [orjson.loads(record) for record in letters], sides)
     scheduler.note(
@@ -167,10 +181,11 @@ def draw_input(scheduler: Scheduler) -> Input:
         partitions,
         tuple(faults),
         truth,
-        only_by_order=exact and more not in BY_TIME,
+        only_by_order=exact and more not in BY_CLOCK,
         all_count=exact and more is not KNOWN,
         shards=shards,
         shard_by=shard_by,
+        said=said,
     )
 
 
@@ -300,6 +315,16 @@ def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int]
             following[partition] = offset + 1
             rows.append(Row(partition, offset, record, START_MS + number * shape.step_ms, letter))
     return rows
+
+
+def _saying(
+    scheduler: Scheduler, side: Side, stream: Sequence[Any], rows: Sequence[Row], step_ms: int
+) -> tuple[list[Row], list[Spoken]]:
+    """The rows with their marks, and what is said between them."""
+    numbers = [(row.timestamp_ms - START_MS) // step_ms for row in rows]
+    places = [(number, row.partition, row.offset) for number, row in zip(numbers, rows, strict=True)]
+    marks = [row._replace(headers=marked(stream[at])) for at, row in zip(numbers, rows, strict=True)]
+    return marks, spoken(scheduler, side, stream, places)
 
 
 Positions = Mapping[Side, Mapping[int, int]]

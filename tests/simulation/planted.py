@@ -119,6 +119,18 @@ class TrustsTheTopics(Worker):
         super()._look_at_topics()
 
 
+class TakesItsWord(Worker):
+    """What a version says of its output holds at once, before that was read."""
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        if (progress := self.comparison.progress) is not None:
+            read, ahead = progress.read, dict.fromkeys(range(3), 1 << 60)
+            progress.read = lambda side, _: read(side, ahead)  # type: ignore[method-assign]
+        return True
+
+
 def _incautious(*ports: Any) -> Worker:
     """A worker that is never told where those before it fell."""
     return Worker(*ports[:5], None, *ports[6:])
@@ -170,6 +182,10 @@ def is_incautious(seed: int) -> Failure | None:
     return simulate(seed, make=_incautious)
 
 
+def takes_its_word(seed: int) -> Failure | None:
+    return simulate(seed, make=TakesItsWord)
+
+
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of"),
     (reads_twice, "consumed of"),
@@ -181,6 +197,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (reports_before_it_saves, "for good, which the store does not hold"),
     (one_generation, "takes DIVERGED back|is in no checkpoint|differs|another owner|_restore"),
     (trusts_the_topics, "is no hole|DIVERGED"),
+    (takes_its_word, "says DIVERGED|undisturbed EQUIVALENT"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

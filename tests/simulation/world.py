@@ -62,6 +62,8 @@ class World:
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = count()
         self._created_anew = self.scheduler.aside("created anew", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2))
+        if any(self.given.said):
+            self._created_anew = 0.0  # What is said of a topic would be taken as said of the new one.
         self._sources: list[SimulatedSource] = []
 
     # -- what processes ask of it --------------------------------------------------------------------------
