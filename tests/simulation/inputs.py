@@ -10,12 +10,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import orjson
 
-from tests.simulation.saying import SAYS, Spoken, marked, spoken
+from tests.simulation.saying import RETRIES, SAYS, Spoken, spoken, written
 from tests.simulation.scheduler import Scheduler
 from tests.support.oracle import PlainMatcher
 from tests.support.orders import KINDS, Event, Order, dependent, spec_of
@@ -83,7 +84,8 @@ PROVES = {"overdue": {"after": "20s", "proves": True}}
 EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
 EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
 BY_EVENT_TIME = (EVENT_TIME, EVENT_TIME_PROVES)
-BY_CLOCK = (PROVES, EVENT_TIME_PROVES, SAYS)
+SPEAKING = (SAYS, RETRIES)
+BY_CLOCK = (PROVES, EVENT_TIME_PROVES, *SPEAKING)
 """Where a clock alone proves a difference."""
 
 
@@ -150,24 +152,21 @@ def draw_input(scheduler: Scheduler) -> Input:
     if faults and more in BY_EVENT_TIME:
         partitions = _filled(partitions[0], events), _filled(partitions[1], events)
     if not more and unique and scheduler.aside("says", (True, *[False] * 6)):
-        more = SAYS
+        more = scheduler.aside("retries", SPEAKING)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     spec = _spec(order, more)
     shards, shard_by = _division(scheduler, spec, partitions)
     keyed = order in KEYED or order == COPIED[0] or shards != (1,)
     letters: dict[bytes, int] = {}
-    left, right = (
-        _rows(scheduler, stream, letters, Shape(count, step_ms, order, keyed))
-        for stream, count in zip((events, other), partitions, strict=True)
-    )
-    said: tuple[list[Spoken], list[Spoken]] = ([], [])
-    if more is SAYS:
-        (left, first), (right, second) = (
-            _saying(scheduler, side, stream, rows, step_ms)
-            for side, stream, rows in zip(Side, (events, other), (left, right), strict=True)
+    shapes = [Shape(count, step_ms, order, keyed) for count in partitions]
+    if more in SPEAKING:
+        sides, said = _speaking(scheduler, (events, other), letters, shapes, retries=more is RETRIES)
+    else:
+        sides = (
+            _rows(scheduler, events, letters, shapes[Side.LEFT]),
+            _rows(scheduler, other, letters, shapes[Side.RIGHT]),
         )
-        said = first, second
-    sides = left, right
+        said = ([], [])
     truth = Truth(order, [orjson.loads(record) for record in letters], sides)
     scheduler.note(
         f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each, "
@@ -317,14 +316,28 @@ def _rows(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int]
     return rows
 
 
-def _saying(
-    scheduler: Scheduler, side: Side, stream: Sequence[Any], rows: Sequence[Row], step_ms: int
-) -> tuple[list[Row], list[Spoken]]:
-    """The rows with their marks, and what is said between them."""
-    numbers = [(row.timestamp_ms - START_MS) // step_ms for row in rows]
-    places = [(number, row.partition, row.offset) for number, row in zip(numbers, rows, strict=True)]
-    marks = [row._replace(headers=marked(stream[at])) for at, row in zip(numbers, rows, strict=True)]
-    return marks, spoken(scheduler, side, stream, places)
+def _speaking(
+    scheduler: Scheduler,
+    streams: tuple[Sequence[Any], Sequence[Any]],
+    letters: dict[bytes, int],
+    shapes: Sequence[Shape],
+    *,
+    retries: bool,
+) -> tuple[tuple[list[Row], list[Row]], tuple[list[Spoken], list[Spoken]]]:
+    """The rows of both sides with their marks, a replay as no event, and what the versions say."""
+    retried = partial(_reordered, scheduler, shapes[0].order) if retries else None
+    sides: tuple[list[Row], list[Row]] = ([], [])
+    said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    for side in Side:
+        wrote = written(scheduler, streams[side], retried)
+        rows = _rows(scheduler, [one.event for one in wrote], letters, shapes[side])
+        numbers = [(row.timestamp_ms - START_MS) // shapes[side].step_ms for row in rows]
+        for number, row in zip(numbers, rows, strict=True):
+            letter = None if wrote[number].replay else row.letter
+            sides[side].append(row._replace(headers=wrote[number].headers, letter=letter))
+        places = [(number, row.partition, row.offset) for number, row in zip(numbers, rows, strict=True)]
+        said[side].extend(spoken(side, wrote, places))
+    return sides, said
 
 
 Positions = Mapping[Side, Mapping[int, int]]

@@ -131,6 +131,17 @@ class TakesItsWord(Worker):
         return True
 
 
+class ForgetsBatches(Worker):
+    """What was written of a batch is not known any more after a start."""
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        for replays in self.comparison.retries.sides if self.comparison.retries else ():
+            replays._queries.clear()
+        return True
+
+
 def _incautious(*ports: Any) -> Worker:
     """A worker that is never told where those before it fell."""
     return Worker(*ports[:5], None, *ports[6:])
@@ -186,6 +197,10 @@ def takes_its_word(seed: int) -> Failure | None:
     return simulate(seed, make=TakesItsWord)
 
 
+def forgets_batches(seed: int) -> Failure | None:
+    return simulate(seed, make=ForgetsBatches)
+
+
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of"),
     (reads_twice, "consumed of"),
@@ -195,9 +210,10 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (flips_without_a_look_at_the_parts, "has lost .*, a part of checkpoint"),
     (says_it_before_it_is_saved, "is in no checkpoint"),
     (reports_before_it_saves, "for good, which the store does not hold"),
-    (one_generation, "takes DIVERGED back|is in no checkpoint|differs|another owner|_restore"),
+    (one_generation, "takes DIVERGED back|is in no checkpoint|differs|another owner|_restore|undisturbed"),
     (trusts_the_topics, "is no hole|DIVERGED"),
     (takes_its_word, "says DIVERGED|undisturbed EQUIVALENT"),
+    (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

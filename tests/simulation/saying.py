@@ -1,27 +1,31 @@
-"""What both versions say of their progress: marks on their rows, and control records between them.
+"""What both versions say of themselves: marks on their rows, and control records between them.
 
 Event `n` comes from the input record at offset `n`. A version writes in batches, which it is free to cut
-anywhere in its output; after each it says below which offset it has consumed everything.
+anywhere in its output; after each it says below which offset it has consumed everything. Where it retries, an
+execution of a batch may have been killed before the last one: it has written some of it, in another order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
-from twinstream.spec.marks import Headers, InputPosition
+from twinstream.spec.marks import Attempt, Headers, InputPosition
 
-SAYS = {
+SAYS: dict[str, Any] = {
     "reference": {"topic": "r", "version": "1"},
     "candidate": {"topic": "c", "version": "2"},
     "control": "said",
     "overdue": {"clock": "input"},
 }
 """What a comparison file adds that hears it."""
+RETRIES = {**SAYS, "duplicates": {"policy": "replays", "horizon": 5}}
+"""And that tells what was written again."""
+Reorder = Callable[[Sequence[Any]], list[Any]]
 
 
 class Spoken(NamedTuple):
@@ -31,35 +35,72 @@ class Spoken(NamedTuple):
     record: bytes
 
 
-def marked(event: Any) -> Headers:
-    """The mark of an event; none where it is no event."""
-    return () if isinstance(event, bytes) else [InputPosition("in", 0, event["n"]).header]
+class Written(NamedTuple):
+    """What a version writes: an event in a batch, and whether that is a replay."""
+
+    event: Any
+    batch: int
+    execution: str
+    replay: bool
+
+    @property
+    def headers(self) -> Headers:
+        """Its marks; none where it is no event."""
+        if isinstance(self.event, bytes):
+            return ()
+        attempt = Attempt("q", self.batch, self.execution, 0, 0)
+        return [InputPosition("in", 0, self.event["n"]).header, *attempt.headers]
 
 
-def spoken(
-    scheduler: Scheduler, side: Side, stream: Sequence[Any], places: Sequence[tuple[int, int, int]]
-) -> list[Spoken]:
+def written(scheduler: Scheduler, stream: Sequence[Any], retried: Reorder | None) -> list[Written]:
+    """A stream in batches; `retried` is in which order an execution that was killed has written."""
+    longest, found = scheduler.one_of((3, 10, 40)), []
+    for number, batch in enumerate(_cut(scheduler, stream, longest)):
+        killed: list[Any] = []
+        events = not any(isinstance(one, bytes) for one in batch)
+        if retried is not None and events and len(batch) > 1 and scheduler.chance(0.4):
+            killed = retried(batch)[: scheduler.number(1, len(batch))]
+        late = scheduler.number(0, len(killed))
+        on_time, after = killed[: len(killed) - late], killed[len(killed) - late :]
+        found += [Written(event, number, "killed", replay=False) for event in on_time]
+        rest = list(on_time)
+        for event in batch:
+            replay = event in rest
+            if replay:
+                rest.remove(event)
+            found.append(Written(event, number, "last", replay))
+        found += [Written(event, number, "killed", replay=True) for event in after]
+    return found
+
+
+def _cut(scheduler: Scheduler, stream: Sequence[Any], longest: int) -> Iterator[Sequence[Any]]:
+    start = 0
+    while start < len(stream):
+        end = start + scheduler.number(1, longest)
+        yield stream[start:end]
+        start = end
+
+
+def spoken(side: Side, stream: Sequence[Written], places: Sequence[tuple[int, int, int]]) -> list[Spoken]:
     """The control records of a side; `places` are the rows: the place in the stream, partition and offset."""
-    longest = scheduler.one_of((3, 10, 40))
-    ends, said, until = dict.fromkeys({partition for _, partition, _ in places}, 0), [], 0
+    ends, said = dict.fromkeys({partition for _, partition, _ in places}, 0), []
     left = _left(stream)
     for behind, (number, partition, offset) in enumerate(places, 1):
         ends[partition] = offset + 1
-        last = behind == len(places)
-        if not last and (behind < until or places[behind][0] == number):
-            continue
-        until = behind + scheduler.number(1, longest)
-        said.append(Spoken(behind, _record(side, len(said), left[number], ends)))
+        batch = stream[number].batch
+        if behind == len(places) or stream[places[behind][0]].batch != batch:
+            said.append(Spoken(behind, _record(side, batch, left[number], ends)))
     return said
 
 
-def _left(stream: Sequence[Any]) -> list[int]:
+def _left(stream: Sequence[Written]) -> list[int]:
     """By place in a stream, the first input record of which something is still to be written behind it."""
-    least = 1 + max((event["n"] for event in stream if not isinstance(event, bytes)), default=-1)
+    inputs = [None if isinstance(one.event, bytes) else one.event["n"] for one in stream]
+    least = 1 + max((n for n in inputs if n is not None), default=-1)
     found = []
-    for event in reversed(stream):
+    for n in reversed(inputs):
         found.append(least)
-        least = least if isinstance(event, bytes) else min(least, event["n"])
+        least = least if n is None else min(least, n)
     return found[::-1]
 
 
