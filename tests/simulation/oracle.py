@@ -40,6 +40,8 @@ STALE_SECONDS = 5.0
 _UNEQUAL_COPIES = "the copies of one barrier in several partitions are not equal"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
 _LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more")
+_HALF_A_BATCH = "several times, and not the same each time"
+"""What follows where a part of what a retry has written is lost."""
 _POISON = "the matcher fell over this record again and again"
 _ANOTHER = "created anew"
 _STATE_LOST = "the state in the store was lost"
@@ -340,6 +342,8 @@ class Oracle:
             if _POISON in hole.reason and self._is_poison(hole):
                 continue
             if _ANOTHER in hole.reason and self._is_another():
+                continue
+            if _HALF_A_BATCH in hole.reason and self._is_gone():
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._is_another()
