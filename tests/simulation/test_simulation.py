@@ -26,6 +26,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "barriers that one side had come to first were settled as extra, and moved when they came",
     ),
     (1795288758742, "a shard that had just stopped had no status any more"),
+    (1795290116054, "a service that was stopping came back with the number of matchers of before"),
 )
 """Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 

@@ -266,8 +266,8 @@ class World:
         """All services are to have the same number of matchers; of several, one service alone goes on."""
         self._running = self.services[: 1 if shards > 1 else None]
         for service in self.services:
+            service.wanted = shards
             if service.shards != shards or service not in self._running:
-                service.wanted = shards
                 service.stop()
 
     def _wait(self, calm: Outcome) -> None:
