@@ -14,6 +14,7 @@ difference in an A/A run is never made a rule. Where the events do not tell, the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -41,6 +42,7 @@ from twinstream.spec.calibration.proposals import (
     for_noise,
     for_order,
     for_replays,
+    plain,
 )
 from twinstream.spec.codec import Codec
 from twinstream.spec.paths import parse_path
@@ -97,6 +99,7 @@ class _Search:
         self._all = Subset(range(len(runs.left)), range(len(runs.right)))
         self._beyond = 0
         self._moved = ""
+        self._remembered: dict[tuple[str, bool], list[Pair]] = {}
 
     def outcome(self) -> Calibration:
         for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
@@ -183,8 +186,9 @@ class _Search:
     def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
         """Where all events would be equal, nothing would be compared, and pairs say nothing."""
         codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
-        forms = {codec.canonical(codec.form(record(i))[1]) for i in subset.left}
-        if draft.proposals and len(forms) == 1:
+        forms = (codec.canonical(codec.form(record(i))[1]) for i in subset.left)
+        first = next(forms)
+        if draft.proposals and all(form == first for form in forms):
             raise Undecided(
                 "with what differs left out all events would be equal, so nothing would be compared; "
                 "are these two runs on the same input? --identity names the fields"
@@ -223,7 +227,16 @@ class _Search:
         return self._start.with_([*proposals, *(rules or [])])
 
     def _alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
-        """The pairs that are equal under a draft, where equal events are paired in their order."""
+        """The pairs that are equal under a draft, where equal events are paired in their order.
+
+        Drafts of one equality have the same, so these are remembered.
+        """
+        key = (json.dumps(plain(draft.data.get("equality"))), draft.spec.whole)
+        if key not in self._remembered:
+            self._remembered[key] = self._found_alike(pairs, draft)
+        return self._remembered[key]
+
+    def _found_alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
         codec = Codec(draft.spec)
         left, right = (self._records(draft, run) for run in self._runs[:2])
         forms = {i: codec.canonical(codec.form(left(i))[1]) for i, _ in pairs}
@@ -269,8 +282,6 @@ class _Search:
             again = self._start.with_([*draft.proposals, for_replays(len(left) + len(right))])
             if self._is_equal(again, self._all):
                 draft, rest = again, NONE
-        elif not (left or right) and not self._is_equal(draft, self._all):
-            raise Undecided("the comparison itself does not find the runs equal under what was found")
         some_left = bool(rest.left or rest.right)
         return Calibration(
             "unexplained" if some_left else "proposed",
