@@ -126,6 +126,15 @@ def test_a_field_that_seldom_differs_is_no_noise() -> None:
     assert answer.differences["divergences"]["by_kind"]["changed"] == 10
 
 
+def test_what_only_an_unexplained_event_would_need_is_not_proposed() -> None:
+    """The one event that lacks its null has another fare, too: the others are equal without any rule."""
+    one = rows(40, id=lambda n: n, note=lambda _: None, fare=lambda n: n / 4)
+    other = [dict(row) for row in one]
+    other[20] = {"id": 20, "fare": 99.5}
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+
+
 def test_a_whole_number_that_always_differs_is_ignored_and_never_rounded() -> None:
     one = rows(40, id=lambda n: n, load=lambda n: n * 1000)
     other = [{**row, "load": row["load"] + 1} for row in one]
