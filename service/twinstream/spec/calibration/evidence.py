@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.formats.envelope import opened
 from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, Path
+from twinstream.spec.paths import ABSENT, Path, path_text
 
 FEWEST_EVENTS = 20
 """Fewer events of a side show no noise apart from chance, and no order."""
@@ -68,6 +68,21 @@ def bare_record(record: bytes) -> bytes:
     value = opened(record).value
     assert value is not None, "what has no value is no event"
     return value
+
+
+def can_be_named(path: Path) -> bool:
+    """Whether a comparison file can name a member: not the value itself, nor one below an empty name."""
+    return bool(path) and all(path)
+
+
+def field_text(path: Path) -> str:
+    r"""The path as a comparison file has it.
+
+    >>> print(field_text(("$oid", "a.b")))
+    \$oid.a\.b
+    """
+    text = path_text(path)
+    return f"\\{text}" if text.startswith("$") else text
 
 
 def scalars(value: Any, at: Path = ()) -> Iterator[tuple[Path, str | bytes]]:

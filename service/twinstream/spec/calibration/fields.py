@@ -15,10 +15,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from twinstream.spec.calibration.evidence import ALWAYS, FEWEST_SEEN, SELDOM, has, members, scalars
+from twinstream.spec.calibration.evidence import (
+    ALWAYS,
+    FEWEST_SEEN,
+    SELDOM,
+    can_be_named,
+    field_text,
+    has,
+    members,
+    scalars,
+)
 from twinstream.spec.calibration.numbers import Wobble, wobble
 from twinstream.spec.canonical import canonical_value
-from twinstream.spec.paths import ABSENT, Path, path_text
+from twinstream.spec.paths import ABSENT, Path
 from twinstream.spec.reduction import number_of, without_nulls
 
 
@@ -41,7 +50,7 @@ class Noise(NamedTuple):
     @property
     def field(self) -> str:
         """The path as a comparison file has it."""
-        return path_text(self.path)
+        return field_text(self.path)
 
 
 class Unexplained(NamedTuple):
@@ -147,11 +156,13 @@ class _Fields:
         numbers = list(_numbers(found))
         if len(numbers) >= (1 - SELDOM) * len(found):
             small = wobble(numbers, self._values(path))
-            if small is not None:
+            if small is not None and can_be_named(path):
                 in_bag = any(path[: len(bag)] == bag for bag in self._bags)
                 self.noise.append(Noise(path, "number", differed, seen, small, in_bag))
                 return
-        if differed < FEWEST_SEEN:
+        if not can_be_named(path):
+            why = "a comparison file cannot name it"
+        elif differed < FEWEST_SEEN:
             why = f"fewer than {FEWEST_SEEN} are too few to tell noise from a difference"
         elif differed < ALWAYS * seen:
             why = "noise of a pipeline would show nearly always"
@@ -159,7 +170,7 @@ class _Fields:
             fractions = any(a.denominator > 1 or b.denominator > 1 for a, b in numbers)
             self.noise.append(Noise(path, "ignore", differed, seen, fractions=fractions))
             return
-        self.unexplained.append(Unexplained(path_text(path), differed, seen, why))
+        self.unexplained.append(Unexplained(field_text(path), differed, seen, why))
 
     def _values(self, path: Path) -> Iterator[Fraction]:
         """All numbers at a path, of the reference."""

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.evidence import Columns, Undecided
-from twinstream.spec.paths import Path, path_text
+from twinstream.spec.calibration.evidence import Columns, Undecided, can_be_named, field_text
+from twinstream.spec.paths import Path
 
 FEWEST_SWAPS = 7
 """exp(-7) is less than a thousandth."""
@@ -53,7 +53,7 @@ class Moves:
 
     def _repeats(self, path: Path) -> bool:
         column = self._columns[path]
-        return None not in column and 1 < len(set(column)) < len(column)
+        return can_be_named(path) and None not in column and 1 < len(set(column)) < len(column)
 
     @property
     def moved(self) -> int:
@@ -94,7 +94,7 @@ class Moves:
                 return None
             control = next((j for j in (i + 1, i - 1) if before < j < len(rows) and rows[j] != row), None)
             swaps += control is not None and places[before] > places[control]
-        return Key(tuple(map(path_text, paths)), len(rows) - len(latest), swaps)
+        return Key(tuple(map(field_text, paths)), len(rows) - len(latest), swaps)
 
 
 Keys = Callable[[tuple[str, ...], tuple[str, ...]], Iterator[tuple[str, ...]]]

@@ -25,10 +25,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.evidence import Columns, Event, Pair, Undecided
+from twinstream.spec.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.differences import differences
-from twinstream.spec.paths import Path, path_text
+from twinstream.spec.paths import Path
 from twinstream.spec.reduction import without_nulls
 
 NEARLY = 0.9
@@ -128,7 +128,8 @@ class _Kind:
 
     def _names(self, stable: list[Path], share: float) -> list[tuple[Path, ...]]:
         """The smallest combinations of fields that no two events share, or hardly any."""
-        ranked = sorted(stable, key=lambda path: -len(set(self._left[path])))
+        named = filter(can_be_named, stable)
+        ranked = sorted(named, key=lambda path: -len(set(self._left[path])))
         tried: tuple[Iterator[tuple[Path, ...]], ...] = (
             combinations(ranked, 1),
             combinations(ranked[:PAIRS_OF], 2),
@@ -160,7 +161,7 @@ class _Kind:
                     f"both {_text(paths)} and {_text(other_paths)} could name an event, and they pair the "
                     "two runs in different ways; say which does by --identity"
                 )
-        return best._replace(named_by=tuple(map(path_text, paths)))
+        return best._replace(named_by=tuple(map(field_text, paths)))
 
     def _differing(self, pairs: list[Pair]) -> int:
         """How many fields differ, in a sample of pairs."""
@@ -192,4 +193,4 @@ class _Kind:
 
 
 def _text(paths: Sequence[Path]) -> str:
-    return " + ".join(f"`{path_text(path)}`" for path in paths)
+    return " + ".join(f"`{field_text(path)}`" for path in paths)

@@ -135,6 +135,25 @@ def test_what_only_an_unexplained_event_would_need_is_not_proposed() -> None:
     assert (answer.found.result, proposed(answer)) == ("unexplained", set())
 
 
+def test_members_with_odd_names_are_named_as_a_file_names_them() -> None:
+    one = [{"$id": n, "a.b": n, "": 0} for n in range(40)]
+    other = [{**row, "a.b": row["a.b"] + 100} for row in one]
+    answer = calibrated(one, other)
+    assert (answer.found.named_by, proposed(answer)) == (("\\$id",), {("equality.ignore", "a\\.b")})
+    other = [{**row, "$id": row["$id"] + 100} for row in one]
+    assert proposed(calibrated(one, other)) == {("equality.ignore", "\\$id")}
+    other = [{**row, "": int(row["$id"] < 10)} for row in one]
+    assert [part.why for part in calibrated(one, other).found.unexplained] == [
+        "a comparison file cannot name it"
+    ]
+
+
+def test_values_that_are_no_objects_have_no_fields() -> None:
+    one: list[Any] = list(range(40))
+    assert calibrated(one, [value + 0.5 for value in one]).found.result == "undecided"
+    assert proposed(calibrated(one, one[::-1])) == {("order", None)}
+
+
 def test_a_whole_number_that_always_differs_is_ignored_and_never_rounded() -> None:
     one = rows(40, id=lambda n: n, load=lambda n: n * 1000)
     other = [{**row, "load": row["load"] + 1} for row in one]
