@@ -15,11 +15,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from deploy.embedded import gotools
+from deploy.embedded import gotools, prerequisites
 from tests.support.helm import CHART, NEEDED, NEWEST, RefusedError, Values, container, helm, one, pod, render
 
 ROOT = CHART.parents[1]
 OLDEST = "1.27"
+OPERATOR = "monitoring.coreos.com/v1"
+"""Objects of the Prometheus operator, which Kubernetes itself does not know."""
 
 
 def with_(**more: Any) -> Values:
@@ -42,11 +44,30 @@ FULL = {
         "filesSecret": "kafka-files",
     },
     "redis": {"existingSecret": {"name": "redis-login", "key": "redis-url"}},
+    "access": {
+        "tokenSecret": {"name": "access", "key": "tokens"},
+        "tlsSecret": "tls",
+        "basePath": "/twinstream",
+    },
+    "service": {"port": 443, "annotations": {"example.org/scope": "internal"}},
     "memoryLimit": "3GiB",
     "standby": True,
     "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
     "podDisruptionBudget": {"enabled": True},
-    "networkPolicy": {"enabled": True, "kafkaPorts": [9093], "redisPorts": [6380], "otherPorts": [8081]},
+    "networkPolicy": {
+        "enabled": True,
+        "allowFrom": [{"namespaceSelector": {"matchLabels": {"team": "release"}}}],
+        "kafkaPorts": [9093],
+        "redisPorts": [6380],
+        "otherPorts": [8081],
+    },
+    "serviceMonitor": {
+        "enabled": True,
+        "labels": {"release": "monitoring"},
+        "interval": "5s",
+        "tokenSecret": {"name": "scrape", "key": "token"},
+    },
+    "prometheusRule": {"enabled": True, "labels": {"release": "monitoring"}},
     "podAnnotations": {"example.org/team": "data"},
     "podLabels": {"team": "data"},
     "nodeSelector": {"disk": "fast"},
@@ -55,7 +76,14 @@ FULL = {
 }
 SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4, shardBy="key")
 BARE = with_(networkPolicy={"enabled": False}, resources={}, affinity={"nodeAffinity": {}})
-SETS: Mapping[str, Values] = {"least": NEEDED, "full": FULL, "several": SEVERAL, "bare": BARE}
+OPEN = with_(access={"tokenSecret": {"name": "access", "key": "tokens"}})
+SETS: Mapping[str, Values] = {
+    "least": NEEDED,
+    "open": OPEN,
+    "full": FULL,
+    "several": SEVERAL,
+    "bare": BARE,
+}
 
 each_set = pytest.mark.parametrize("values", SETS.values(), ids=SETS)
 
@@ -71,7 +99,8 @@ def test_all_that_is_rendered_is_known_to_kubernetes(values: Values, kubernetes:
     manifests = render(values, kubernetes=kubernetes)
     assert manifests
     for manifest in manifests:
-        kubernetes_validate.validate(manifest, kubernetes, strict=True)
+        if manifest["apiVersion"] != OPERATOR:
+            kubernetes_validate.validate(manifest, kubernetes, strict=True)
 
 
 def test_the_oldest_kubernetes_is_the_one_that_the_chart_names() -> None:
@@ -174,7 +203,7 @@ def test_secrets_are_named_and_never_contained() -> None:
         "secretKeyRef": {"name": "redis-login", "key": "redis-url"}
     }
     secrets = [volume["secret"] for volume in pod(manifests)["spec"]["volumes"] if "secret" in volume]
-    assert [secret["secretName"] for secret in secrets] == ["kafka-login", "kafka-files"]
+    assert [secret["secretName"] for secret in secrets] == ["kafka-login", "kafka-files", "access", "tls"]
 
 
 def test_a_standby_is_a_second_pod_that_no_rollout_waits_for() -> None:
@@ -195,13 +224,51 @@ def test_what_selects_the_pods_fits_their_labels(values: Values) -> None:
     labels = pod(manifests)["metadata"]["labels"].items()
     selectors = [one(manifests, "Deployment")["spec"]["selector"]]
     selectors += [m["spec"]["selector"] for m in manifests if m["kind"] == "PodDisruptionBudget"]
+    selectors += [{"matchLabels": m["spec"]["selector"]} for m in manifests if m["kind"] == "Service"]
     selectors += [m["spec"]["podSelector"] for m in manifests if m["kind"] == "NetworkPolicy"]
     assert all(selector["matchLabels"].items() <= labels for selector in selectors)
 
 
-def test_a_pod_reaches_what_it_reads_and_nobody_reaches_it() -> None:
+def test_without_tokens_nobody_reaches_a_pod() -> None:
+    manifests = render(NEEDED)
+    environment = {entry["name"]: entry.get("value") for entry in container(manifests)["env"]}
+    assert environment["TWINSTREAM_BIND"] == "127.0.0.1:8080"
+    assert one(manifests, "NetworkPolicy")["spec"]["ingress"] == []
+    assert not {"Service", "ServiceMonitor", "PrometheusRule"} & {m["kind"] for m in manifests}
+
+
+def test_with_tokens_a_service_leads_to_the_port_that_probes_and_policy_name() -> None:
+    manifests = render(OPEN)
+    (port,) = container(manifests)["ports"]
+    (entry,) = one(manifests, "Service")["spec"]["ports"]
+    (rule,) = one(manifests, "NetworkPolicy")["spec"]["ingress"]
+    assert entry["targetPort"] == port["name"]
+    assert rule == {"ports": [{"port": port["containerPort"], "protocol": "TCP"}]}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container(manifests)[probe]["httpGet"]["port"] == port["name"]
+        assert container(manifests)[probe]["httpGet"]["scheme"] == "HTTP"
+
+
+def test_with_a_certificate_all_of_it_is_asked_by_tls() -> None:
+    manifests = render(FULL)
+    (endpoint,) = one(manifests, "ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["tlsConfig"]["serverName"] == "canary-twinstream.default.svc"
+    assert container(manifests)["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+
+def test_prometheus_scrapes_the_service_with_a_token_of_its_own() -> None:
+    manifests = render(FULL)
+    monitor, service = (one(manifests, kind) for kind in ("ServiceMonitor", "Service"))
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+    assert endpoint["authorization"] == {"credentials": {"name": "scrape", "key": "token"}}
+
+
+def test_a_pod_reaches_what_it_reads_and_is_reached_by_whom_it_is_said() -> None:
     policy = one(render(FULL), "NetworkPolicy")["spec"]
-    assert policy["ingress"] == []
+    assert policy["ingress"][0]["from"] == [{"namespaceSelector": {"matchLabels": {"team": "release"}}}]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
     assert ports == {53, 9093, 6380, 8081}
@@ -210,7 +277,33 @@ def test_a_pod_reaches_what_it_reads_and_nobody_reaches_it() -> None:
 def test_a_long_name_of_a_release_stays_within_the_bounds() -> None:
     for manifest in render(FULL, name="n" * 53):
         assert len(manifest["metadata"]["name"]) <= 63
-        kubernetes_validate.validate(manifest, OLDEST, strict=True)
+
+
+def test_the_rules_are_the_tested_files() -> None:
+    rule = one(render(FULL), "PrometheusRule")
+    files = sorted((ROOT / "deploy" / "prometheus" / "rules").glob("*.yml"))
+    groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
+    assert groups
+    assert rule["apiVersion"] == OPERATOR
+    assert rule["spec"] == {"groups": groups}
+    assert rule["metadata"]["labels"]["release"] == "monitoring"
+
+
+def test_objects_of_the_operator_are_left_out_unless_asked_for() -> None:
+    assert OPERATOR not in {manifest["apiVersion"] for manifest in render(NEEDED)}
+
+
+def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    file.write_text(yaml.safe_dump(one(render(FULL), "PrometheusRule")["spec"]))
+    done = subprocess.run(
+        [prerequisites.ensure(prerequisites.PROMTOOL), "check", "rules", file],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -242,6 +335,14 @@ def test_a_long_name_of_a_release_stays_within_the_bounds() -> None:
         (
             {"standby": True, "comparisons": {"a": "one", "b": "two"}},
             "standby: works with one comparison a release",
+        ),
+        ({"access": {"tlsSecret": "tls"}}, "access: tlsSecret and basePath need tokenSecret"),
+        ({"access": {"basePath": "twin"}}, "at '/access/basePath': 'twin' does not match pattern"),
+        ({"serviceMonitor": {"enabled": True}}, "serviceMonitor, prometheusRule: need access.tokenSecret"),
+        ({"prometheusRule": {"enabled": True}}, "serviceMonitor, prometheusRule: need access.tokenSecret"),
+        (
+            {"access": {"tokenSecret": {"name": "a", "key": "b"}}, "serviceMonitor": {"enabled": True}},
+            "serviceMonitor: needs tokenSecret",
         ),
         ({"podDisruptionBudget": {"enabled": True}}, "podDisruptionBudget: needs standby: true"),
         ({"podLabels": {"app.kubernetes.io/name": "x"}}, r"at '/podLabels/app\.kubernetes\.io~1name': "),

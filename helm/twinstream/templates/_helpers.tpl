@@ -28,13 +28,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* A probe of one path. From inside, since the service listens on the pod's own loopback address. */}}
+{{/* A probe of one path: from inside, where the service listens on the pod's own loopback address. */}}
 {{- define "twinstream.probe" -}}
+{{- $access := .root.Values.access -}}
+{{- if $access.tokenSecret.name -}}
+httpGet:
+  path: {{ .path }}
+  port: http
+  scheme: {{ include "twinstream.scheme" .root | upper }}
+{{- else -}}
 exec:
   command:
     - python
     - -c
-    - import urllib.request as http; http.urlopen("http://127.0.0.1:8080{{ . }}", timeout=3)
+    - import urllib.request as http; http.urlopen("http://127.0.0.1:8080{{ .path }}", timeout=3)
+{{- end -}}
+{{- end -}}
+
+{{- define "twinstream.scheme" -}}
+{{ ternary "https" "http" (ne .Values.access.tlsSecret "") }}
 {{- end -}}
 
 {{/* What no schema can say, each refused with one sentence. */}}
@@ -51,6 +63,17 @@ exec:
 {{- end -}}
 {{- if and .Values.standby (gt (int .Values.shards) 1) -}}
 {{- fail "standby: works with shards: 1, since two pods may come to own some of several shards each" -}}
+{{- end -}}
+{{- if not .Values.access.tokenSecret.name -}}
+{{- if or .Values.access.tlsSecret .Values.access.basePath -}}
+{{- fail "access: tlsSecret and basePath need tokenSecret, without which nobody else is answered" -}}
+{{- end -}}
+{{- if or .Values.serviceMonitor.enabled .Values.prometheusRule.enabled -}}
+{{- fail "serviceMonitor, prometheusRule: need access.tokenSecret, without which nobody can scrape the service" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.tokenSecret.name) -}}
+{{- fail "serviceMonitor: needs tokenSecret, a secret with one token of the role read" -}}
 {{- end -}}
 {{- if and .Values.podDisruptionBudget.enabled (not .Values.standby) -}}
 {{- fail "podDisruptionBudget: needs standby: true, since with one pod it would only block every drain" -}}
