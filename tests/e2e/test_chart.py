@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -30,6 +32,7 @@ pytestmark = [
     pytest.mark.timeout(240),
 ]
 
+TOKEN = "only-for-this-test-and-long-enough"
 SECRET = "kafka: {sasl.password: quiet}\n"
 
 
@@ -78,12 +81,23 @@ class Pod:
             process.wait()
 
     def passes(self, probe: str) -> bool:
-        """Whether a probe passes; run as it stands in the manifest."""
+        """Whether a probe passes; asked or run as it stands in the manifest."""
+        if "httpGet" in self._container[probe]:
+            return self.asked(self._container[probe]["httpGet"]["path"]) == 200
         command = [self._here(word) for word in self._container[probe]["exec"]["command"]]
         seconds = self._container[probe]["timeoutSeconds"]
         environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         done = subprocess.run(command, env=environment, capture_output=True, timeout=seconds * 4, check=False)
         return done.returncode == 0
+
+    def asked(self, path: str, **headers: str) -> int:
+        """The status that a path answers with, from outside of the pod; 0 where nobody listens."""
+        try:
+            return httpx.get(
+                f"http://127.0.0.1:{self._port}{path}", headers=headers, trust_env=False, timeout=5
+            ).status_code
+        except httpx.TransportError:
+            return 0
 
     def log(self) -> str:
         return (self._folder / "log").read_text()
@@ -112,11 +126,27 @@ def test_a_rendered_pod_starts_passes_its_probes_and_stops_in_time(
     assert not running.passes("livenessProbe")
     with running.running() as process:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-            eventually(
-                lambda probe=probe: running.passes(probe), seconds=60, what=f"{probe}: {running.log()}"
-            )
+            eventually(partial(running.passes, probe), seconds=60, what=f"{probe}: {running.log()}")
         process.send_signal(signal.SIGTERM)
         assert process.wait(pod(manifests)["spec"]["terminationGracePeriodSeconds"]) == 0, running.log()
+
+
+def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    spec = spec_file(tmp_path, "canary", topic(), topic())
+    opened = {
+        "access": {"tokenSecret": {"name": "access", "key": "tokens"}, "basePath": "/twinstream"},
+        "serviceMonitor": {"enabled": True, "tokenSecret": {"name": "scrape", "key": "token"}},
+    }
+    manifests = render({**values(spec, kafka.brokers, redis_url), **opened})
+    running = Pod(manifests, tmp_path / "pod", {"access": {"tokens": f"read prometheus {TOKEN}\n"}})
+    (endpoint,) = one(manifests, "ServiceMonitor")["spec"]["endpoints"]
+    with running.running():
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            eventually(partial(running.passes, probe), seconds=60, what=f"{probe}: {running.log()}")
+        assert running.asked(endpoint["path"]) == 401
+        assert running.asked(endpoint["path"], authorization=f"Bearer {TOKEN}") == 200
 
 
 def test_of_two_pods_one_is_ready_and_the_other_takes_over(
@@ -147,19 +177,39 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
             "filesSecret": "files",
         },
         "redis": {"url": "redis://redis:6379/0"},
+        "access": {
+            "tokenSecret": {"name": "access", "key": "tokens"},
+            "tlsSecret": "tls",
+            "basePath": "/twinstream",
+        },
         "memoryLimit": "3GiB",
         "shards": 4,
         "shardBy": "key",
         "readFrom": "latest",
     }
     rendered = Pod(
-        render(given), tmp_path, {"login": {"more.yaml": SECRET}, "files": {"ca.pem": "CERTIFICATE"}}
+        render(given),
+        tmp_path,
+        {
+            "login": {"more.yaml": SECRET},
+            "files": {"ca.pem": "CERTIFICATE"},
+            "access": {"tokens": "TOKENS"},
+            "tls": {"tls.crt": "CERTIFICATE OF THE SERVICE", "tls.key": "KEY"},
+        },
     )
     (config,) = (word.removeprefix("--config=") for word in rendered.arguments if "--config=" in word)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in rendered.environment.items():
             patch.setenv(name, value)
         settings = load({}, config)
+    assert [
+        Path(str(path)).read_text() for path in (settings.token_file, settings.tls_cert, settings.tls_key)
+    ] == [
+        "TOKENS",
+        "CERTIFICATE OF THE SERVICE",
+        "KEY",
+    ]
+    assert settings.base_path == "/twinstream"
     authority = Path(str(settings.kafka.pop("ssl.ca.location")))
     assert authority.read_text() == "CERTIFICATE"
     assert settings.kafka == {"security.protocol": "SASL_SSL", **yaml.safe_load(SECRET)["kafka"]}
