@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -370,16 +371,27 @@ def test_a_value_without_a_schema_would_be_found(tmp_path: Path) -> None:
         helm("lint", "--strict", str(chart), values=NEEDED)
 
 
-def test_the_command_in_the_docs_renders(tmp_path: Path) -> None:
+def test_the_commands_in_the_docs_render(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "install.md").read_text()
-    command = shlex.split(text[text.index("helm install") :].split("\nkubectl", 1)[0].replace("\\\n", " "))
-    assert command[:4] == ["helm", "install", "ads", "helm/twinstream"]
     spec = tmp_path / "ads.yaml"
     spec.write_text("version: 1\n")
-    options = [word.replace("=ads.yaml", f"={spec}") for word in command[4:]]
-    told = helm("template", "ads", str(CHART), "--kube-version", NEWEST, *options)
-    assert "name: ads-twinstream\n" in told
-    assert 'value: "kafka-0:9092,kafka-1:9092"' in told
+    options = [
+        word.replace("=ads.yaml", f"={spec}")
+        for command in ("helm install", "helm upgrade")
+        for word in told(text, f"{command} ads helm/twinstream")
+        if word != "--reuse-values"
+    ]
+    rendered = helm("template", "ads", str(CHART), "--kube-version", NEWEST, *options)
+    assert "name: ads-twinstream\n" in rendered
+    assert 'value: "kafka-0:9092,kafka-1:9092"' in rendered
+    assert {"ServiceMonitor", "PrometheusRule", "Service"} <= set(re.findall(r"^kind: (\w+)", rendered, re.M))
+
+
+def told(text: str, command: str) -> list[str]:
+    """The options of a command in a text, which ends at a line without a backslash."""
+    found = re.search(rf"{re.escape(command)}((?:.*\\\n)*.*)", text)
+    assert found is not None
+    return shlex.split(found[1].replace("\\\n", " "), comments=True)
 
 
 NOTES = """\
