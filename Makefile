@@ -24,6 +24,7 @@ help:
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
 	@echo 'make lint     ruff: rules and formatting'
 	@echo 'make types    mypy, strict'
+	@echo 'make openapi  docs/openapi.json, the description of the HTTP interface'
 	@echo 'make bench    Kafka to verdict against a bare loop, on the embedded broker'
 	@echo 'make setup    the virtual environment and the jars, which all others set up by themselves'
 	@echo 'make clean    remove everything that make has made, the data of runs included'

@@ -35,6 +35,7 @@ from twinstream.adapters.token_file import TokenFile
 from twinstream.api.app import create_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
+from twinstream.api.mailbox import SEND_BUFFER_BYTES
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
@@ -249,6 +250,7 @@ def _bind(address: str) -> socket.socket:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listening.bind(place)
     except OSError as error:
         raise SettingsError(

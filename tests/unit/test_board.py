@@ -266,6 +266,19 @@ def test_a_stalled_client_costs_a_bounded_number_of_bytes() -> None:
     assert mailbox.characters == 0
 
 
+def test_what_is_sent_of_an_event_is_made_once_for_all_clients(board: Board) -> None:
+    board.accept(status())
+    mailboxes = [board.subscribe() for _ in range(3)]
+    board.accept(at(1))
+    waiting = []
+    for mailbox in mailboxes:
+        mailbox.close()
+        waiting.append(asyncio.run(drained(mailbox)))
+    for together in zip(*waiting, strict=True):
+        assert len({id(event.encoded) for event in together}) == 1
+    assert b"event: status" in waiting[0][0].encoded
+
+
 def test_one_event_larger_than_the_bound_is_sent_alone() -> None:
     mailbox = Mailbox(limit_characters=10)
     mailbox.put(BoardEvent("divergence", NAME, "d" * 5, "d"))

@@ -41,12 +41,12 @@ def events_router(board: Board) -> APIRouter:
 
 async def _drain(
     board: Board, mailbox: Mailbox, allowed: Callable[[], bool]
-) -> AsyncIterator[ServerSentEvent]:
+) -> AsyncIterator[ServerSentEvent | bytes]:
     """Each event, until the board is closed or the token with which the stream was asked for is withdrawn."""
     try:
         yield ServerSentEvent(event="heartbeat", data="{}", retry=RECONNECT_MILLISECONDS)
         while (event := await mailbox.take()) is not None and allowed():
-            yield ServerSentEvent(event=event.name, data=event.data)
+            yield event.encoded
     finally:
         board.unsubscribe(mailbox)
 

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import cached_property
+
+from sse_starlette.event import ServerSentEvent
 
 LIMIT = 256
 """Waiting events per client: a burst of divergences on top of a few comparisons."""
 LIMIT_CHARACTERS = 2_000_000
 """Of their data. All clients share one copy of an event; one that is stalled may be the last to hold it."""
 
+SEND_BUFFER_BYTES = 128 * 1024
+"""Of the kernel, for one connection: it would take megabytes for each client that does not read."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class BoardEvent:
     """One server-sent event: its name, what it is about, and its JSON data."""
 
@@ -29,6 +35,11 @@ class BoardEvent:
     def key(self) -> tuple[str, str, str]:
         """Events of one key replace each other."""
         return self.name, self.comparison, self.subject
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """What is sent of it, made once for all clients."""
+        return ServerSentEvent(event=self.name, data=self.data).encode()
 
 
 class Mailbox:
