@@ -111,6 +111,13 @@ def test_changes_need_the_role_operate(service: Served) -> None:
         assert ask(service, path, method, headers=bearer(OPERATOR), json={}).status_code not in (401, 403)
 
 
+def test_to_ask_the_gate_by_post_needs_no_more_than_to_look(service: Served) -> None:
+    for form, code in (("strict", 200), ("rollback", 409)):
+        path = f"/v1/comparisons/{NAME}/gate/{form}"
+        assert ask(service, path, "POST", headers=bearer(READER), json={}).status_code == code
+        assert ask(service, path, "POST", json={}).status_code == 401
+
+
 def test_who_asks_is_known_by_name(service: Served) -> None:
     for token, name in [(READER, "viewer"), (OPERATOR, "anna")]:
         assert ask(service, "/v1/me", headers=bearer(token)).json()["name"] == name

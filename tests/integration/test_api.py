@@ -251,3 +251,31 @@ def test_files_of_the_page_come_from_here_and_may_load_from_here_only(http: http
     assert "default-src 'none'; script-src 'self'" in response.headers["content-security-policy"]
     assert response.headers["x-content-type-options"] == "nosniff"
     assert response.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize("query", ["min_match=5", "min_matched=-1", "min_matched=many"])
+@pytest.mark.parametrize("form", ["", "/strict", "/rollback"])
+def test_a_scope_that_cannot_be_understood_is_refused(http: httpx.Client, form: str, query: str) -> None:
+    body = assert_problem(http.get(f"/v1/comparisons/{NAME}/gate{form}?{query}"), 422)
+    assert query.split("=", maxsplit=1)[0] in str(body["errors"])
+
+
+def test_a_scope_that_is_not_met_is_undecided_in_every_form(service: Served, http: httpx.Client) -> None:
+    service.publish(status(at=now()))
+    gate = http.get(f"/v1/comparisons/{NAME}/gate", params={"min_matched": 10**6}).json()
+    assert (gate["answer"], gate["pass"], gate["scope_min_matched"]) == ("undecided", False, 10**6)
+    assert http.get(f"/v1/comparisons/{NAME}/gate/strict?min_matched=1000000").status_code == 425
+
+
+@pytest.mark.parametrize(
+    ("published", "strict", "rollback"), [(status, 200, 409), (diverged, 409, 200), (None, 425, 409)]
+)
+def test_tools_that_can_only_send_ask_by_post_and_a_rollback_is_for_fail_alone(
+    service: Served, http: httpx.Client, published: type[ComparisonStatus] | None, strict: int, rollback: int
+) -> None:
+    if published:
+        service.publish(published(at=now()))
+    body = {"name": "ads", "namespace": "prod", "phase": "Progressing", "metadata": {"a": "b"}}
+    for form, code in (("strict", strict), ("rollback", rollback)):
+        path = f"/v1/comparisons/{NAME}/gate/{form}"
+        assert [http.get(path).status_code, http.post(path, json=body).status_code] == [code, code]

@@ -236,7 +236,7 @@ def test_the_page_fits_every_width_in_light_and_dark(
 
 def test_the_documentation_works_without_another_host(service: Served, watch: Watched) -> None:
     watch.page.goto(f"{service.url}/docs")
-    expect(watch.page.get_by_text("/v1/comparisons/{name}/gate/strict")).to_be_visible()
+    expect(watch.page.get_by_text("/v1/comparisons/{name}/reset")).to_be_visible()
 
 
 def test_a_service_without_comparisons_says_so_until_the_first_comes(browser: Browser) -> None:

@@ -13,6 +13,7 @@ from tests.support.statuses import START, diverged, expectation, status
 from twinstream.api.expectation import placeholder
 from twinstream.api.freshness import Freshness, awaited, heard, lost
 from twinstream.api.gate import GateAnswer, gate
+from twinstream.api.scope import GateScope, scoped
 from twinstream.status import ComparisonStatus, Health
 
 FRESH = heard(START, 0.5, 5.0)
@@ -102,3 +103,26 @@ def test_every_answer_is_flat_with_no_null_and_a_sentence(it: ComparisonStatus, 
     assert [body["pass"], body["fail"], body["undecided"]].count(True) == 1
     assert body["reason"][0].isupper()
     assert body["reason"].endswith(".")
+
+
+def test_a_scope_that_is_met_changes_nothing_and_is_echoed() -> None:
+    answer = ask(status())
+    scope = GateScope(min_matched=5000, candidate=answer.candidate_version, spec_digest=answer.spec_digest)
+    found = scoped(answer, scope)
+    assert (found.answer, found.reason, found.scope_min_matched) == ("pass", answer.reason, 5000)
+    assert (found.scope_candidate, found.scope_spec_digest) == (answer.candidate_version, answer.spec_digest)
+
+
+def test_a_pass_with_fewer_pairs_than_asked_for_is_undecided_and_a_fail_stays() -> None:
+    found = scoped(ask(status()), GateScope(min_matched=5001))
+    assert (found.answer, found.passed, found.undecided) == ("undecided", False, True)
+    assert found.reason == "No difference so far, but 5000 pairs match of 5001 asked for."
+    assert scoped(ask(diverged()), GateScope(min_matched=10**9)).answer == "fail"
+
+
+@pytest.mark.parametrize("it", [status(), diverged(), status(verdict="PENDING", reason="too early")])
+@pytest.mark.parametrize("scope", [{"candidate": "9.9"}, {"spec_digest": "other"}])
+def test_an_answer_about_something_else_is_undecided(it: ComparisonStatus, scope: dict[str, str]) -> None:
+    found = scoped(ask(it), GateScope(**scope))
+    assert (found.answer, found.passed, found.failed, found.undecided) == ("undecided", False, False, True)
+    assert found.reason.startswith("It was asked about the ")

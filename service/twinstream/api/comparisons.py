@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from twinstream.api.board import Board
@@ -13,6 +13,7 @@ from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.rendered import listed, of_model
 from twinstream.api.samples import Sample
 from twinstream.api.schemas import Listing, Progress
+from twinstream.api.scope import GateScope, ScopedAnswer, scoped
 from twinstream.status import ComparisonStatus
 
 RETRY_SECONDS = 5
@@ -25,6 +26,10 @@ STRICT: dict[int | str, dict[str, Any]] = {
         **PROBLEM,
     },
     425: {"description": "The answer is `undecided`, likewise.", **PROBLEM},
+}
+ROLLBACK: dict[int | str, dict[str, Any]] = {
+    **UNKNOWN,
+    409: {"description": "The answer is not `fail`; its members are in the problem.", **PROBLEM},
 }
 
 
@@ -60,25 +65,52 @@ def comparisons_router(board: Board) -> APIRouter:
     async def get_history(name: str, request: Request) -> Response:
         return of_model(Listing[Sample](items=board.samples(name))).answer(request)
 
+    gate_routes(router, board)
+    return router
+
+
+def gate_routes(router: APIRouter, board: Board) -> None:
+    """The gate in its forms; tools that can only send take those by POST, whose body is not read."""
+
     @router.get(
         "/{name}/gate",
         summary="pass, fail or undecided, always with status 200",
-        response_model=GateAnswer,
+        response_model=ScopedAnswer,
         responses=UNKNOWN,
     )
-    async def get_gate(name: str, request: Request) -> Response:
-        return of_model(board.view(name).gate).answer(request)
+    async def get_gate(name: str, request: Request, scope: Annotated[GateScope, Query()]) -> Response:
+        return of_model(scoped(board.view(name).gate, scope)).answer(request)
 
-    @router.get(
-        "/{name}/gate/strict",
-        summary="The same as a status code: 200, 409 or 425",
-        response_model=GateAnswer,
-        responses=STRICT,
-    )
-    async def get_strict_gate(name: str) -> Response:
-        return strict(board.view(name).gate)
+    async def in_strict(name: str, scope: Annotated[GateScope, Query()]) -> Response:
+        return strict(scoped(board.view(name).gate, scope))
 
-    return router
+    async def in_rollback(name: str, scope: Annotated[GateScope, Query()]) -> Response:
+        return rollback(scoped(board.view(name).gate, scope))
+
+    for method in ("GET", "POST"):
+        router.add_api_route(
+            "/{name}/gate/strict",
+            in_strict,
+            methods=[method],
+            summary="The same as a status code: 200, 409 or 425",
+            response_model=ScopedAnswer,
+            responses=STRICT,
+        )
+        router.add_api_route(
+            "/{name}/gate/rollback",
+            in_rollback,
+            methods=[method],
+            summary="200 for fail alone, else 409: whether to roll back",
+            response_model=ScopedAnswer,
+            responses=ROLLBACK,
+        )
+
+
+def rollback(answer: GateAnswer) -> Response:
+    """Success means: roll back. So nothing but a proven difference is one."""
+    if answer.failed:
+        return Response(answer.model_dump_json(), media_type="application/json")
+    return problem(409, answer.reason, **answer.model_dump())
 
 
 def strict(answer: GateAnswer) -> Response:
