@@ -32,8 +32,9 @@ from rich.console import Console
 from deploy.embedded.redis_server import RedisServer
 from loadtest import day
 from loadtest.generated import NO_DISK, redis_figures, started_worker
-from loadtest.measuring import apart, environment, report_text, resident_bytes
+from loadtest.measuring import apart, environment, report_text
 from twinstream.core.events import Side
+from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.worker import Worker
 
 PACE = 10.0

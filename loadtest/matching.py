@@ -36,12 +36,13 @@ from rich.console import Console
 
 from loadtest.matching_report import plot, print_tables
 from loadtest.matching_scenarios import MORE_US, PHASE, SCENARIOS, Partners, Scenario, Stream
-from loadtest.measuring import apart, environment, peak_mib, report_text, resident_bytes, yardstick_ns
+from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from loadtest.plain_pairwise import Pairwise
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
 from twinstream.core.run import Run
+from twinstream.runtime.memory import resident_bytes
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.load import loads

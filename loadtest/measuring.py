@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import platform
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -33,14 +32,9 @@ def yardstick_ns(turns: int = 300_000) -> float:
 
 
 def peak_mib() -> float:
-    """The most memory that this process ever had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def resident_bytes() -> int:
-    """The memory that this process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
+    """The most memory that this program ever had; what `getrusage` says has that of its parent in it."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def environment() -> dict[str, Any]:

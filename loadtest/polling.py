@@ -26,11 +26,12 @@ from typing import Any
 import click
 import uvicorn
 
-from loadtest.measuring import environment, resident_bytes, write_report
+from loadtest.measuring import environment, write_report
 from twinstream.api.app import create_app
 from twinstream.api.board import Board, utc_now
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.mailbox import SEND_BUFFER_BYTES
+from twinstream.runtime.memory import resident_bytes
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
