@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation, status
+from tests.support.waiting import eventually
 from twinstream.api.board import Board
-from twinstream.status import Health
+from twinstream.status import ComparisonStatus, Health
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 
@@ -51,6 +53,91 @@ def test_the_gate_is_one_line_and_an_exit_code(service: Served) -> None:
     code, out, err = run(service, "gate", NAME)
     assert (code, err) == (1, "")
     assert out.startswith("fail ")
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "told"),
+    [
+        (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
+        (("--min-matched", "5001"), 3, "undecided No difference so far, but 5000 pairs match of 5001"),
+        (("--candidate", "1.9.1 +x&y"), 3, "undecided It was asked about the candidate 1.9.1 +x&y, and "),
+    ],
+)
+def test_the_gate_is_asked_about_a_scope(
+    service: Served, scope: tuple[str, ...], code: int, told: str
+) -> None:
+    found, out, err = run(service, "gate", NAME, *scope)
+    assert (found, err) == (code, "")
+    assert out.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--candidate", ""), "it is empty; name a version, or leave the option out"),
+        (("--wait", "30"), "'30' is not a duration; write it like 500ms, 60s, 5m, 2h or 1d"),
+        (("--wait", "1m", "--poll", "50ms"), "it must be at least 100ms"),
+        (("--min-matched", "-1"), "-1 is not in the range x>=0"),
+    ],
+)
+def test_options_that_say_nothing_are_refused(
+    service: Served, options: tuple[str, ...], sentence: str
+) -> None:
+    code, out, err = run(service, "gate", NAME, *options)
+    assert (code, out) == (2, "")
+    assert sentence in err
+
+
+def test_a_gate_that_stays_undecided_is_waited_for_in_vain(service: Served) -> None:
+    asked = ("gate", NAME, "--wait", "1s", "--poll", "100ms", "--min-matched", "5001")
+    code, out, err = run(service, *asked)
+    assert (code, err) == (3, "")
+    assert out.count("\n") == 1
+    assert out.startswith("undecided ")
+    code, out, _ = run(service, *asked, "--json")
+    assert (code, orjson.loads(out)["scope_min_matched"]) == (3, 5001)
+
+
+def test_waiting_for_no_such_comparison_ends_at_once(service: Served) -> None:
+    code, out, err = run(service, "gate", "nobody", "--wait", "1h")
+    assert (code, out) == (2, "")
+    assert "nobody" in err
+
+
+def test_a_service_that_is_not_there_all_the_time_cannot_be_reached() -> None:
+    done = subprocess.run(
+        [COMMAND, "gate", NAME, "--service", "http://127.0.0.1:1", "--wait", "1s", "--poll", "100ms"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert b"cannot be reached" in done.stderr
+
+
+@pytest.mark.parametrize(("decided", "code"), [(status, 0), (diverged, 1)])
+def test_a_person_sees_what_is_waited_for_until_the_gate_decides(
+    service: Served, decided: Callable[..., ComparisonStatus], code: int
+) -> None:
+    service.publish(status(at=datetime.now(UTC), verdict="PENDING", reason="only 3 of 1000 matches"))
+    here, there = pty.openpty()
+    asked = [COMMAND, "gate", NAME, "--service", service.url, "--wait", "10m", "--poll", "100ms"]
+    process = subprocess.Popen(
+        asked, stdout=subprocess.PIPE, stderr=there, env={**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+    )
+    os.close(there)
+    shown = bytearray()
+
+    def reason() -> bool:
+        shown.extend(os.read(here, 1024))
+        return b"left: Only 3 of 1000 matches." in shown
+
+    eventually(reason, what="the line says why it waits")
+    service.publish(decided(at=datetime.now(UTC)))
+    out, _ = process.communicate(timeout=60)
+    os.close(here)
+    assert process.returncode == code
+    assert out.count(b"\n") == 1
 
 
 def test_the_state_is_a_table_with_the_reasons_below(service: Served) -> None:
