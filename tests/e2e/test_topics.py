@@ -34,6 +34,11 @@ def passing(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> I
         yield case
 
 
+def _found(service: ServiceProcess) -> list[str]:
+    """The differences that are told, by identifier."""
+    return [found["id"] for found in service.get("/divergences")["items"]]
+
+
 def _hole(service: ServiceProcess, beginning: str) -> dict[str, Any]:
     """The hole whose reason holds a text, once it is there; the gate is undecided then."""
 
@@ -60,9 +65,8 @@ def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_with_both_offsets
 
 
 def test_what_came_out_of_a_topic_created_anew_is_never_held_against_a_side(passing: Case) -> None:
-    service, writer, topics = passing
+    service, write, topics = passing
     topics.create_anew(Side.RIGHT)
-    write = writer()
     for number in range(150):
         write.candidate(number % 10, 1000 + number)
         write.reference(number % 10, 100 + number)
@@ -130,14 +134,15 @@ def test_an_empty_store_after_a_verdict_is_no_first_start(passing: Case, redis_u
     write.reference(3, -1)
     write.both(range(100, 200))
     eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
-    (found,) = service.get("/divergences")["items"]
+    before = eventually(lambda: _found(service), what="the difference is told")
     service.stop()
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
     service.start()
     assert service.gate() in {"undecided", "fail"}
     eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails again")
-    assert [each["id"] for each in service.get("/divergences")["items"]] == [found["id"]]
+    assert len(before) == 1
+    eventually(lambda: _found(service) == before, what="the same difference is told again")
 
 
 def test_an_empty_store_of_which_the_records_are_gone_is_a_hole_with_the_gap(
