@@ -86,9 +86,12 @@ async function loadOne(one) {
 
 async function loadDivergences(one) {
   one.expectDivergences();
-  const query = new URLSearchParams({ limit: one.wanted, ...(one.kind && { kind: one.kind }) });
+  const { kind, wanted } = one;
+  const query = new URLSearchParams({ limit: wanted, ...(kind && { kind }) });
   try {
-    one.takeDivergences(await get(comparisonPath(one.name, `/divergences?${query}`), parseExactly));
+    const found = await get(comparisonPath(one.name, `/divergences?${query}`), parseExactly);
+    // An answer that comes after somebody chose otherwise is to a question that nobody asks any more.
+    if (one.kind === kind && one.wanted === wanted) one.takeDivergences(found);
   } finally {
     one.catchUp();
   }
