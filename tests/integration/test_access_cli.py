@@ -72,7 +72,7 @@ def serving(spec: Path, *options: str | Path) -> Iterator[str]:
         assert process.wait(ENDED) == 0
         process.stdout.close()
     assert READER not in log.read_text()
-    assert not marked(mark)
+    eventually(lambda: not marked(mark), what="nothing of it is left")
 
 
 def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
