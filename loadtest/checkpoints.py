@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import redis
 
 from deploy.embedded.redis_server import RedisServer
+from loadtest.generated import NO_DISK, PARTITIONS, START_MS, redis_figures
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.redis import RedisStore
@@ -46,9 +47,7 @@ candidate: {topic: candidate}
 order: {per_key: [ad_id]}
 """
 DELTA = 10_000
-PARTITIONS, BATCH = 4, 1000
-NO_DISK = {"appendonly": "no", "slowlog-log-slower-than": "1000"}
-START_MS = 1_700_000_000_000
+BATCH = 1000
 
 Result = TypeVar("Result")
 
@@ -106,7 +105,7 @@ def measured(events: int) -> dict[str, Any]:
     steps, before_mib = _Steps(), peak_mib()
     with (
         tempfile.TemporaryDirectory() as folder,
-        RedisServer(Path(folder), config={"appendonly": "no"}) as server,
+        RedisServer(Path(folder), config=NO_DISK) as server,
     ):
         store = RedisStore(server.url, spec.name)
         store.acquire()
@@ -145,7 +144,7 @@ def measured(events: int) -> dict[str, Any]:
 def _longest_ms(url: str) -> float:
     """How long the longest command kept the server from all others; 0 for less than a millisecond."""
     with redis.Redis.from_url(url) as client:
-        return max((entry["duration"] / 1000 for entry in client.slowlog_get(128)), default=0.0)
+        return redis_figures(client)["busy_ms_at_most"]
 
 
 def main() -> None:
