@@ -10,8 +10,7 @@ The loop never waits for anything but records, and those for a few milliseconds.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,9 +23,7 @@ from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
 from twinstream.ports import (
-    Batch,
     Clock,
-    Gap,
     Publisher,
     Source,
     Store,
@@ -37,14 +34,14 @@ from twinstream.runtime.course import Course
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import resident_bytes
-from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
-from twinstream.runtime.poison import Caution, Poison, Trail, carefully
+from twinstream.runtime.poison import Caution, Trail
+from twinstream.runtime.reading import Reader
 from twinstream.runtime.relay import Bulletins, Relay
-from twinstream.runtime.reporting import Standing
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets
+from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import Account, past_of
@@ -63,8 +60,6 @@ BEAT_SHARE = 0.05
 PUT_OFF_SECONDS = 60.0
 """No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
 RETRY_SECONDS = 1.0
-STALLED_SHARE = 0.25
-"""A side is called stalled when it is behind by this share of the time after which events are overdue."""
 
 STANDBY = "another process owns this comparison; this one stands by"
 TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
@@ -91,6 +86,7 @@ class Worker:
         bulletins: Bulletins | None = None,
     ) -> None:
         self._part, self._exchange = part, exchange
+        self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = Codec(spec)
@@ -105,18 +101,11 @@ class Worker:
         self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._dirty = True
         self._saved_diverged = False
-        self._lacking: dict[Side, str] = {}
-        self._retry_at = dict.fromkeys(Side, 0.0)
-        self._caution = caution or Caution(Trail())
-        self._unread: dict[Side, deque[Batch | Gap | Poison]] = {}
-        self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._next_beat = 0.0
         self._next_save = 0.0
-        self._at_end = (False, False)
 
     def _new_course(self) -> Course:
-        self._standing: Standing | None = None
-        return Course(
+        course = Course(
             self._spec,
             self._codec,
             self._source,
@@ -126,6 +115,9 @@ class Worker:
             self._opening,
             self._resets,
         )
+        self._reader = Reader(course, self._source, self._clock, self._caution)
+        self._surveys = Surveys(course, self._source, self._clock)
+        return course
 
     def _new_opening(self) -> Opening | None:
         spec = self._resets.applied_to(self._spec)
@@ -155,7 +147,7 @@ class Worker:
                 return False
             if self.begin_anew(asked()):
                 return True
-        while not stopping(0.0 if self._reads_on() else POLL_SECONDS):
+        while not stopping(0.0 if self._reader.goes_on else POLL_SECONDS):
             self.step()
             if self.begin_anew(asked()):
                 return True
@@ -193,8 +185,8 @@ class Worker:
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
-        for side in self._course.turns.next() if self._course.refusal is None else ():
-            self._read(side)
+        if self._course.refusal is None:
+            self._read()
         self.comparison.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
             self._course.looks.ask()
@@ -204,9 +196,10 @@ class Worker:
         ):
             self.beat()
 
-    def _reads_on(self) -> bool:
-        """Whether a round reads anything, and so waits for records."""
-        return self._course.refusal is None and len(self._unread) < len(Side)
+    def _read(self) -> None:
+        self._dirty = self._reader.read() or self._dirty
+        if reason := self._course.unsafe():
+            self._wait_for(reason)
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
@@ -286,51 +279,6 @@ class Worker:
         self._publish_status()
         return False
 
-    # -- reading -------------------------------------------------------------------------------------------
-
-    def _read(self, side: Side) -> None:
-        items = self._unread.pop(side, None) or deque(
-            self._carefully(self._source.poll(side, self._course.turns.patience(side)))
-        )
-        count = 0
-        if items and not self._course.same_start(side, items):
-            self._unread[side] = items
-            items = deque()
-        while items:
-            if not self._take(items[0]):
-                self._unread[side] = items
-                break
-            item = items.popleft()
-            count += len(item.records) if isinstance(item, Batch) else 1
-        self._course.turns.note(side, count)
-        self._dirty = self._dirty or count > 0
-        if reason := self._course.unsafe():
-            self._wait_for(reason)
-
-    def _carefully(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap | Poison]:
-        """What was read, a suspected stretch of it in small parts."""
-        for item in items:
-            yield from (item,) if isinstance(item, Gap) else carefully(item, self._caution.suspicion)
-
-    def _take(self, item: Batch | Gap | Poison) -> bool:
-        """Hand over what was read; False where a schema or a control record is awaited for it."""
-        side = item.side
-        if self._clock.monotonic() < self._retry_at[side]:
-            return False
-        if isinstance(item, Batch):
-            self._caution.trail.enter(item)
-            self.comparison.moment += len(item.records)
-        try:
-            self.intake.take(item)
-        except SourceError as error:
-            self._caution.trail.leave()
-            self._lacking[side] = str(error)
-            self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
-            return False
-        self._caution.trail.leave()
-        self._lacking.pop(side, None)
-        return True
-
     # -- the beat ------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
@@ -360,8 +308,7 @@ class Worker:
         for change in self._course.looks.take(self.intake.positions):
             self._note_change(change)
             self._read_added(change)
-        if self._standing is not None and self._standing.moment <= self.comparison.ledger.vouched_at:
-            self._course.situation.standing, self._standing = self._standing, None
+        self._surveys.vouch()
 
     def _hear(self) -> None:
         """Hear what the versions say of themselves."""
@@ -399,7 +346,9 @@ class Worker:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
         if self._course.refusal is None:  # Else some of what was read was left out, and proves nothing.
-            self._look()
+            self._watch_memory()
+            self._surveys.take()
+            self._waiting.show(self.comparison, self._surveys.at_end)
             self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
             self._dirty = self._course.read_again() or self._dirty
         self._keeper.waited_seconds = 0.0
@@ -425,44 +374,6 @@ class Worker:
         limit = self._caution.memory_limit_bytes
         if limit is not None and not self.comparison.overflowing and (taken := resident_bytes()) > limit:
             self.comparison.overflow(f"the memory limit of a matcher ({limit:,} bytes, {taken:,} taken)")
-
-    def _look(self) -> None:
-        self._watch_memory()
-        ends = self._source.ends()
-        self._at_end = at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
-        for side in Side:
-            self.comparison.look(
-                side, self.intake.positions[side], self._ends_before[side], self._clock.monotonic()
-            )
-        self._ends_before = {side: dict(ends[side]) for side in Side}
-        self._course.situation.ends = self._ends_before
-        seen = self._source.seen().topics
-        self._course.situation.firsts = {
-            side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
-        }
-        self.intake.survey(at_end)
-        self._waiting.show(self.comparison, at_end)
-        if self._standing is None:
-            self._standing = Standing(
-                self.comparison.moment, self._verified_through(), self._course.reporter.evidence()
-            )
-
-    def _verified_through(self) -> datetime | None:
-        """The Kafka time up to which all is settled; that of before where nobody knows by now."""
-        oldest_ms = self.comparison.surveyed.oldest_ms
-        if oldest_ms is not None:
-            return moment_of(oldest_ms)
-        if all(self._at_end) and self._course.begun() and self._source.trouble() is None:
-            return self._clock.now()
-        standing = self._course.situation.standing
-        return None if standing is None else standing.verified_through
-
-    def _has_read(self, side: Side) -> bool:
-        """Whether everything that stood in the topic at the last look has been read by now."""
-        positions, ends = self.intake.positions[side], self._ends_before[side]
-        return all(
-            partition in ends and position >= ends[partition] for partition, position in positions.items()
-        )
 
     def _checkpoint(self) -> None:
         written = self._keeper.save(self._head(), self.comparison)
@@ -493,9 +404,9 @@ class Worker:
                 "redis": self._keeper.trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
-            lacking = dict.fromkeys(self._lacking.values())
+            lacking = dict.fromkeys(self._reader.lacking.values())
             troubles = (*away.values(), *lacking, *self._course.troubles())
-            stalled = self._stalled()
+            stalled = self._surveys.stalled()
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
@@ -503,28 +414,6 @@ class Worker:
         said = tell(situation, self._clock.now())
         self._publisher.publish(said)
         return said
-
-    def _stalled(self) -> dict[Side, str]:
-        """A side that is silent while the other goes on: stopped or behind, which is no difference."""
-        newest = {
-            side: max(
-                (
-                    *self.intake.newest_ms[side].values(),
-                    *filter(None, (self.comparison.clock.newest_ms[side],)),
-                ),
-                default=None,
-            )
-            for side in Side
-        }
-        patience_ms = self.comparison.rules.overdue_after_ms * STALLED_SHARE
-        sentences = {}
-        for side in Side:
-            other, own = newest[side.other], newest[side]
-            since = self.intake.first_ms if own is None else own
-            if self._at_end[side] and other and since and other - since > patience_ms:
-                behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
-                sentences[side] = f"the {NAMES[side]} is stalled: its newest record is {behind}"
-        return sentences
 
     # -- state ---------------------------------------------------------------------------------------------
 

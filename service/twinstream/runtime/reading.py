@@ -1,0 +1,80 @@
+"""Reading: what the source has brought of each side, taken in at once or kept until it can be.
+
+What was read is kept unread, and nothing more of its side is asked for, while a schema or a control record is
+awaited for it, or while nobody knows yet whether both sides begin at the same time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.ports import Batch, Clock, Gap, Source
+from twinstream.runtime.course import Course
+from twinstream.runtime.poison import Caution, Poison, carefully
+
+RETRY_SECONDS = 1.0
+"""What could not be taken is tried again so often."""
+
+
+class Reader:
+    """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
+
+    def __init__(self, course: Course, source: Source, clock: Clock, caution: Caution) -> None:
+        self._course, self._source, self._clock, self._caution = course, source, clock, caution
+        self._unread: dict[Side, deque[Batch | Gap | Poison]] = {}
+        self._retry_at = dict.fromkeys(Side, 0.0)
+        self.lacking: dict[Side, str] = {}
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a round reads anything, and so waits for records."""
+        return self._course.refusal is None and len(self._unread) < len(Side)
+
+    def read(self) -> bool:
+        """One round: read each side whose turn it is. Whether anything was taken in."""
+        counts = [self._read(side) for side in self._course.turns.next()]
+        return any(counts)
+
+    def _read(self, side: Side) -> int:
+        items = self._unread.pop(side, None) or deque(
+            self._carefully(self._source.poll(side, self._course.turns.patience(side)))
+        )
+        count = 0
+        if items and not self._course.same_start(side, items):
+            self._unread[side] = items
+            items = deque()
+        while items:
+            if not self._take(items[0]):
+                self._unread[side] = items
+                break
+            item = items.popleft()
+            count += len(item.records) if isinstance(item, Batch) else 1
+        self._course.turns.note(side, count)
+        return count
+
+    def _carefully(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap | Poison]:
+        """What was read, a suspected stretch of it in small parts."""
+        for item in items:
+            yield from (item,) if isinstance(item, Gap) else carefully(item, self._caution.suspicion)
+
+    def _take(self, item: Batch | Gap | Poison) -> bool:
+        """Hand over what was read; False where a schema or a control record is awaited for it."""
+        side = item.side
+        if self._clock.monotonic() < self._retry_at[side]:
+            return False
+        if isinstance(item, Batch):
+            self._caution.trail.enter(item)
+            self._course.comparison.moment += len(item.records)
+        try:
+            self._course.intake.take(item)
+        except SourceError as error:
+            self._caution.trail.leave()
+            self.lacking[side] = str(error)
+            self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
+            return False
+        self._caution.trail.leave()
+        self.lacking.pop(side, None)
+        return True

@@ -1,0 +1,94 @@
+"""Surveys of a course: what waits, how far each side is read, and up to when all is settled.
+
+Where a side ended is known as of a question asked a moment ago. So what counts as its end is what stood there
+at the survey *before*: by now all of that has been read, or it is behind. How things stood at a survey may be
+told once the topics have been looked at since (see `looks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from twinstream.core.events import Side
+from twinstream.ports import Clock, Source
+from twinstream.runtime.course import Course
+from twinstream.runtime.moments import moment_of
+from twinstream.runtime.reporting import Standing
+from twinstream.spec.explain import NAMES
+
+STALLED_SHARE = 0.25
+"""A side is called stalled when it is behind by this share of the time after which events are overdue."""
+
+
+class Surveys:
+    """The surveys of one course. `at_end` tells by side whether it was read to its end at the last one."""
+
+    def __init__(self, course: Course, source: Source, clock: Clock) -> None:
+        self._course, self._source, self._clock = course, source, clock
+        self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
+        self._standing: Standing | None = None
+        self.at_end = (False, False)
+
+    def take(self) -> None:
+        """Look at everything that waits, and note how things stand."""
+        course, ends = self._course, self._source.ends()
+        self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
+        for side in Side:
+            course.comparison.look(
+                side, course.intake.positions[side], self._ends_before[side], self._clock.monotonic()
+            )
+        self._ends_before = {side: dict(ends[side]) for side in Side}
+        course.situation.ends = self._ends_before
+        seen = self._source.seen().topics
+        course.situation.firsts = {
+            side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
+        }
+        course.intake.survey(self.at_end)
+        if self._standing is None:
+            self._standing = Standing(
+                course.comparison.moment, self._verified_through(), course.reporter.evidence()
+            )
+
+    def vouch(self) -> None:
+        """Tell how things stood, if all that was fed by then is vouched for."""
+        if self._standing is not None and self._standing.moment <= self._course.comparison.ledger.vouched_at:
+            self._course.situation.standing, self._standing = self._standing, None
+
+    def _has_read(self, side: Side) -> bool:
+        """Whether everything that stood in the topic at the last survey has been read by now."""
+        positions, ends = self._course.intake.positions[side], self._ends_before[side]
+        return all(
+            partition in ends and position >= ends[partition] for partition, position in positions.items()
+        )
+
+    def _verified_through(self) -> datetime | None:
+        """The Kafka time up to which all is settled; that of before where nobody knows by now."""
+        oldest_ms = self._course.comparison.surveyed.oldest_ms
+        if oldest_ms is not None:
+            return moment_of(oldest_ms)
+        if all(self.at_end) and self._course.begun() and self._source.trouble() is None:
+            return self._clock.now()
+        standing = self._course.situation.standing
+        return None if standing is None else standing.verified_through
+
+    # -- a side that is silent -----------------------------------------------------------------------------
+
+    def stalled(self) -> dict[Side, str]:
+        """In words, a side that is silent while the other goes on: stopped or behind, no difference."""
+        newest = {side: self._newest_ms(side) for side in Side}
+        patience_ms = self._course.comparison.rules.overdue_after_ms * STALLED_SHARE
+        sentences = {}
+        for side in Side:
+            other, own = newest[side.other], newest[side]
+            since = self._course.intake.first_ms if own is None else own
+            if self.at_end[side] and other and since and other - since > patience_ms:
+                behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
+                sentences[side] = f"the {NAMES[side]} is stalled: its newest record is {behind}"
+        return sentences
+
+    def _newest_ms(self, side: Side) -> int | None:
+        """When the newest record of a side was written, also of those that another shard takes."""
+        heard = self._course.comparison.clock.newest_ms[side]
+        known = (*self._course.intake.newest_ms[side].values(), *filter(None, (heard,)))
+        return max(known, default=None)
