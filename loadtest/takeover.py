@@ -38,6 +38,7 @@ from deploy.embedded.guard import descendants
 from deploy.embedded.stack import Stack
 from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
 from loadtest.measuring import environment, report_text
+from twinstream.api.board import LOOP_FALLS
 
 FOLDER = Path(".bench")
 LOOK_SECONDS = 0.02
@@ -62,6 +63,7 @@ class Service:
         address = self._process.stdout.readline().decode().strip()
         self._comparison = f"{address}v1/comparisons/{NAME}"
         self._client = httpx.Client(trust_env=False)
+        self.falls = 0
 
     def __enter__(self) -> Self:
         return self
@@ -147,20 +149,33 @@ class Drill:
 
     def run(self, case: str) -> Times:
         """Let it happen to the owner, and measure; afterwards there are two services again."""
-        seconds_until(self._standby.stands_by, "the second stands by")
-        seconds_until(self._owner.passes, "the owner passes")
+        self._settle_down()
         if case == "matcher killed":
             return self._kill_matcher()
+        return self._lose_owner(signal.SIGKILL if case == "service killed" else signal.SIGSTOP)
+
+    def _settle_down(self) -> None:
+        seconds_until(self._standby.stands_by, "the second stands by")
+        seconds_until(self._owner.passes, "the owner passes")
+
+    def _lose_owner(self, how: signal.Signals) -> Times:
         lost, heir = self._owner, self._standby
-        lost.signal(signal.SIGKILL if case == "service killed" else signal.SIGSTOP)
+        lost.signal(how)
         times = self._measure([heir])
         lost.signal(signal.SIGKILL)
         self._standby = self._start()
         return times
 
     def _kill_matcher(self) -> Times:
-        """Either service may own it afterwards: the one that lost its matcher starts another one."""
+        """Either service may own it afterwards: the one that lost its matcher starts another one.
+
+        A service says that its matcher is in a crash loop, rightly, when that falls once more; so it goes.
+        """
+        if self._owner.falls == LOOP_FALLS - 1:
+            self._lose_owner(signal.SIGKILL)
+            self._settle_down()
         (matcher,) = self._owner.matchers()
+        self._owner.falls += 1
         os.kill(matcher, signal.SIGKILL)
         return self._measure([self._owner, self._standby])
 
