@@ -25,6 +25,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         1795288117143,
         "barriers that one side had come to first were settled as extra, and moved when they came",
     ),
+    (900194, "barriers that changed places in every shard were taken for events that cross"),
     (1795288758742, "a shard that had just stopped had no status any more"),
     (1795290116054, "a service that was stopping came back with the number of matchers of before"),
 )

@@ -17,7 +17,7 @@ would find.
    Barriers with a copy in each partition are dealt with it. An event of the epoch may still come to a
    neighbour that has not passed as many barriers as the one that asks, so it waits until it has. The
    copies of one barrier have to be equal, as with one matcher: so each shard tells the latest it has
-   passed.
+   passed. A difference between barriers stands in every shard alike, and so crosses nothing.
 2. *Events that depend on nothing* prove nothing, since no clock may prove by partition. Both halves
    become overdue. Each shard tells what is overdue there; the same form, overdue on the one side here and
    on the other side there, crosses.
@@ -44,6 +44,7 @@ from heapq import nsmallest
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Form, Side
+from twinstream.core.orders import BARRIER
 from twinstream.core.sharding import KeyOf, Offsets, Shard
 
 Note = Mapping[str, Any]
@@ -56,6 +57,8 @@ CURE = "so the work cannot be divided by partition: begin anew with `--shard-by 
 
 HASHED = 16
 """The characters of a hash."""
+BARRIERS, NOWHERE = "barriers", ""
+"""What is asked for in the place of a barrier, and what it crosses with."""
 
 
 def hashed(key: bytes) -> str:
@@ -65,6 +68,8 @@ def hashed(key: bytes) -> str:
 
 def facing(key: str) -> str:
     """What crosses with a key: itself, or the same of the other side."""
+    if key == BARRIERS:
+        return NOWHERE
     return key if len(key) == HASHED else f"{key[:HASHED]}{Side(int(key[HASHED:])).other.value}"
 
 
@@ -105,7 +110,12 @@ class Asking:
             self.keys[self.key(side, form)] = None
 
     def key(self, side: Side, form: Form) -> str:
-        """The key of an event as notes have it: with its side, where only its like can cross."""
+        """The key of an event as notes have it: with its side, where only its like can cross.
+
+        A barrier has a copy everywhere, and crosses nowhere.
+        """
+        if form[0] is BARRIER:
+            return BARRIERS
         name = hashed(self._key_of(form))
         return name if self._classed(form) else f"{name}{side.value}"
 

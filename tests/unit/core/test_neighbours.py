@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from twinstream.core.events import Side
-from twinstream.core.neighbours import SAMPLED, Neighbours, Passed, Sample, facing, hashed
+from twinstream.core.events import Form, Side
+from twinstream.core.neighbours import SAMPLED, Asking, Neighbours, Passed, Sample, facing, hashed
+from twinstream.core.orders import BARRIER
 from twinstream.core.sharding import Shard
 
 HERE = {Side.LEFT: {0: 10}, Side.RIGHT: {0: 10}}
@@ -65,6 +66,22 @@ def test_only_the_like_of_the_other_side_crosses_where_events_depend_on_nothing(
     circle = Circle()
     circle.waiting = {facing(f"{KEY}0")}
     assert circle.rounds(asked=[f"{KEY}0"]).crossing() is not None
+
+
+def test_barriers_that_changed_places_in_every_shard_are_confirmed() -> None:
+    asking = Asking(lambda form: form[1], lambda form: form[0] is not BARRIER)
+    keys = [asking.key(side, Form(BARRIER, name, "b", name)) for side in Side for name in (b"1", b"2")]
+    circle = Circle()
+    circle.waiting = set(keys)
+    for _ in range(4):
+        notes = {
+            number: shard.say(keys, ((), ()), TIMES, (Passed(2, ["1", "2"]), Passed(2, ["2", "1"])))
+            for number, shard in enumerate(circle.shards)
+        }
+        for shard in circle.shards:
+            shard.hear(notes, HERE)
+            shard.answer(HERE, lambda: circle.waiting)
+    assert [(shard.crossing(), shard.confirmed()) for shard in circle.shards] == [(None, True)] * 2
 
 
 def test_who_has_not_read_on_confirms_nothing() -> None:
