@@ -379,6 +379,17 @@ def test_a_store_that_is_replaced_while_it_is_taken_is_let_go() -> None:
     assert team.shelf.storage(Layout(), 0).lease is None
 
 
+def test_a_layout_that_the_server_loses_at_once_is_not_worked_by() -> None:
+    team = Team()
+    shelf = team.shelf.owned_by("me")
+    store = ShardStore(shelf, "test", Shard(0, 2), Redealing(loads(SPEC), "auto").deal)
+    told = iter((Layout(), Layout(), Layout()))
+    shelf.layout = lambda: next(told)  # type: ignore[method-assign]
+    with pytest.raises(Unready, match="lost"):
+        store.acquire()
+    assert team.shelf.storage(Layout(), 0).lease is None
+
+
 def test_a_server_that_lost_everything_is_told_the_layout_again() -> None:
     team = Team()
     write_all(team, 8)

@@ -42,6 +42,8 @@ class ShardStore:
         if layout.shards != self._shard.of:
             self._divide(layout)
             layout = self._shelf.layout()
+            if layout.shards != self._shard.of:
+                raise Unready("the store has lost how the state was divided just now")
         if layout != self._layout:
             self._let_go()
             self._layout, self._store = layout, self._shelf.store(layout, self._shard.number)
