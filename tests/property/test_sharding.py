@@ -114,7 +114,7 @@ class Matcher:
     def __init__(self, spec: Spec, shard: Shard, way: Way | None) -> None:
         codec = Codec(spec)
         self.comparison = Comparison(rules_of(spec, codec))
-        self.comparison.keeps_partitions = way == "partition"
+        self.comparison.watch.keeps_partitions = way == "partition"
         self.intake = Intake(codec, self.comparison, ManualClock(), 999, shard=shard)
         if way == "key":
             self.intake.deal(dealer(spec, codec, shard))

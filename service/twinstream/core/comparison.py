@@ -14,27 +14,28 @@ from itertools import islice
 from operator import itemgetter
 
 from twinstream.core.accounts import Account, Hole
+from twinstream.core.arrivals import Arrivals
+from twinstream.core.aside import Aside
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding, explain_partnerless
-from twinstream.core.homes import Homes
-from twinstream.core.index import Hooks, Index, Pairs
+from twinstream.core.homes import Watch
+from twinstream.core.index import Index, Pairs
 from twinstream.core.indexes import index_of
 from twinstream.core.judging import Judge
 from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.neighbours import Asking, Sample
-from twinstream.core.orders import BARRIER, Epochs, Order, Pairwise, nodes
+from twinstream.core.orders import Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.passing import Passing
 from twinstream.core.progress import Finished, Progress
 from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
-from twinstream.core.scopes import Explanation, Scope
+from twinstream.core.scopes import Scope
 from twinstream.core.surveys import Survey
 from twinstream.errors import RelationError
 
-HOLES_LIMIT = 100
 SETTLE_AT = 32_768
 """So many events may be listed as come and gone before they are taken in; each takes up memory until then."""
 NEVER = 1 << 62
@@ -44,12 +45,10 @@ NEVER = 1 << 62
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
-    `moment` is the driver's count of what it has fed; it is remembered for what is proven then, and
-    `diverged_at` is the earliest moment of a proven difference. `keeps_partitions`: other partitions are
-    compared elsewhere, so that two equal events in partitions of two numbers are a hole; with `ask` other
-    shards have to confirm a difference (see `neighbours`). `is_shown_all`: the driver calls `saw` itself,
-    also for events that are not fed. `halted` tells that what comes is ignored, `cut_short` that something
-    has come since: partners may be among it.
+    `moment` is remembered for what is proven then, and `diverged_at` is the earliest moment of a proven
+    difference. With `ask` other shards have to confirm one (see `neighbours`). `is_shown_all`: the driver
+    calls `saw` itself, also for events that are not fed. `cut_short` tells that something has come since it
+    halted: partners may be among it.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.orders import Lanes
@@ -64,21 +63,11 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
-        hooks = Hooks(
-            rules.canonical,
-            rules.equal,
-            self._open_scope,
-            self._finish_scope,
-            self._absorb_scope,
-            self.ledger.held.came_back,
-            rules.scope_limit,
-        )
-        self.index: Index = index_of(rules.order, hooks)
+        self.watch = Watch(rules.order)
+        self.aside = Aside(rules, self.ledger, self.watch)
+        self.index: Index = index_of(rules.order, self.aside.hooks())
+        self.arrivals = Arrivals(rules, self.ledger, self.aside)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
-        by_copies = isinstance(rules.order, Epochs) and rules.order.copies
-        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
-        self.lacking_copies: list[frozenset[int]] = [frozenset(), frozenset()]
-        self.scopes: dict[Scope, None] = {}
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.progress = Progress() if rules.hears else None
         self.passing = (
@@ -87,18 +76,11 @@ class Comparison:
         self._judge = Judge(
             rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing
         )
-        self.keeps_partitions = self.is_shown_all = False
+        self.is_shown_all = self.cut_short = self.overflowing = False
         self.ended = [False, False]
-        self.moment = 0
         self.disputed_at: int | None = None
-        self.retries = self.ledger.retries
-        self.halted = self.cut_short = False
-        self.overflowing = False
-        self.holes: list[Hole] = []
         self.surveyed = Survey()
         self.leftover_at_end = [0, 0]
-        self._finished: list[Scope] = []
-        self.homes = Homes(rules.order), Homes(rules.order)
 
     @property
     def accounts(self) -> tuple[Account, Account]:
@@ -109,6 +91,40 @@ class Comparison:
     def matched(self) -> int:
         """The number of pairs."""
         return self.ledger.matched
+
+    @property
+    def moment(self) -> int:
+        """The driver's count of what it has fed."""
+        return self.ledger.moment
+
+    @moment.setter
+    def moment(self, moment: int) -> None:
+        self.ledger.moment = moment
+
+    @property
+    def holes(self) -> list[Hole]:
+        """What was not checked."""
+        return self.ledger.holes
+
+    @property
+    def halted(self) -> bool:
+        """Whether what comes is ignored, since the rules let nothing count after a difference."""
+        return self.ledger.halted
+
+    @property
+    def scopes(self) -> dict[Scope, None]:
+        """What is set aside."""
+        return self.aside.scopes
+
+    @property
+    def copies(self) -> tuple[Copies, ...]:
+        """What waits by side for other partitions, where barriers have a copy in each."""
+        return self.arrivals.copies
+
+    @property
+    def retries(self) -> Retries | None:
+        """What has been written again, where that is told."""
+        return self.arrivals.retries
 
     @property
     def diverged_at(self) -> int | None:
@@ -157,8 +173,7 @@ class Comparison:
 
         Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
         """
-        if run.attempts is not None and self.retries is not None:
-            run = self._without_replays(side, run, self.retries)
+        run = self.arrivals.without_replays(side, run)
         if not self.rules.halt:
             return self._feed(side, run) if run.forms else []
         partners: list[Event] = []
@@ -177,12 +192,13 @@ class Comparison:
         if self.overflowing:
             self.ledger.give_up(side, next(run.events()))
             return []
-        self._watch_partition(side, run)
+        for hole in self.watch.came(side, run):
+            self.hole(hole)
         if not self.is_shown_all:
             self.saw(side, run)
         events = list(run.events())
-        pairs = self._match(side, self._arranged(side, run.partition, events) if self.copies else events)
-        self._watch_pairs(pairs)
+        pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
+        self.aside.watch_pairs(pairs)
         self.ledger.came(side, events, pairs)
         if self.ledger.held.pending > SETTLE_AT:
             self.settle()
@@ -190,7 +206,7 @@ class Comparison:
         if partners:
             self.ledger.advance(side, max(map(_TIMESTAMP, pairs.events)))
             self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
-        self._close_finished()
+        self.aside.close_finished()
         if self.ended[side.other] and self._unanswered(side):
             self._face_an_end(side)
         if self.ledger.waiting > self.rules.unmatched_limit:
@@ -206,26 +222,14 @@ class Comparison:
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side before its first event: a barrier may have a copy in each."""
         known = frozenset(partitions)
-        if self.copies:
-            self.copies[side].expect(known)
-        if self.retries is not None:
-            self.retries.sides[side].expect(known)
+        self.arrivals.expect(side, known)
         if self.passing is not None:
             self.passing.expect(side, known)
-
-    def _without_replays(self, side: Side, run: Run, retries: Retries) -> Run:
-        """The run without what a retry has written again, which is settled."""
-        new = retries.new_of(side, run, self.rules.canonical)
-        self._settle_batches(side)
-        replayed = len(run.forms) - len(new.forms)
-        self.ledger.accounts[side].consumed += replayed
-        self.ledger.accounts[side].replayed += replayed
-        return new
 
     def ask(self, asking: Asking, sample: Sample) -> None:
         """Hold differences back until other shards have confirmed them, and sample the classes that come."""
         self.ledger.asking = asking
-        for homes in self.homes:
+        for homes in self.watch.homes:
             homes.sample = sample
 
     def settle_asked(self, crossing: Hole | None) -> None:
@@ -233,9 +237,7 @@ class Comparison:
         assert self.ledger.asking is not None
         moment = self.ledger.asking.take()
         if crossing is not None:
-            self.hole(crossing)
-            for scope in self.scopes:
-                scope.tainted = True
+            self.aside.doubt(crossing)
         self.ledger.settle_held(None if crossing is not None else moment)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
@@ -243,9 +245,7 @@ class Comparison:
 
         So no retry of it can come, and what was found in it counts.
         """
-        if self.retries is not None:
-            self.retries.sides[side].finish(query, batch)
-            self._settle_batches(side)
+        self.arrivals.finish_batch(side, query, batch)
 
     def note_finished(self, side: Side, fact: Finished) -> None:
         """A version says that it has finished a batch; that holds once its output is fed, as of a look."""
@@ -265,45 +265,11 @@ class Comparison:
 
         `at_end` tells by side whether all that stood there at the look before was fed.
         """
-        if self.retries is not None:
-            for replays, ended in zip(self.retries.sides, at_end, strict=True):
-                replays.looked(at_end=ended)
-            for side in Side:
-                self._settle_batches(side)
-
-    def _settle_batches(self, side: Side) -> None:
-        """Take in what closed batches decide: a difference counts, or something was not checked."""
-        assert self.retries is not None
-        was_held = self.is_held
-        moment, holes = self.retries.settle(side)
-        if was_held and not self.is_held:
-            self.ledger.settle_held(moment)
-        for hole in holes:
-            self.hole(hole)
-            for scope in self.scopes:
-                scope.tainted = True
-
-    def _arranged(self, side: Side, partition: int, events: Sequence[Event]) -> Sequence[Event]:
-        """The events of a side that may be compared now, where barriers have a copy in each partition."""
-        copies = self.copies[side]
-        ready = copies.arrange(partition, events)
-        self._settle_copies(side)
-        self.ledger.held.entered(side, ready)
-        return ready
-
-    def _settle_copies(self, side: Side) -> None:
-        copies = self.copies[side]
-        self.ledger.accounts[side].ignored += len(copies.surplus)
-        self.ledger.held.left(copies.surplus)
-        copies.surplus.clear()
-        for event in copies.unequal:
-            reason = "the copies of one barrier in several partitions are not equal"
-            self.hole(Hole(reason, side, event[1], event[2]))
-        copies.unequal.clear()
+        self.arrivals.note_ends(at_end)
 
     def _unanswered(self, side: Side) -> int:
         """The unmatched events of a side, without those that wait for other partitions of it."""
-        return self.unmatched(side) - (len(self.copies[side]) if self.copies else 0)
+        return self.unmatched(side) - self.arrivals.waiting(side)
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -320,19 +286,13 @@ class Comparison:
             try:
                 found = self.index.feed(side, (event,))
             except RelationError as error:
-                self._give_up(side, events[place:])
+                self.ledger.drop(side, events[place:])
                 self.overflowing = True
                 self.hole(Hole(f"{error}; from there on nothing was compared", side))
                 break
             pairs.partners.extend(found.partners)
             pairs.events.extend(found.events)
         return pairs
-
-    def _give_up(self, side: Side, events: Sequence[Event]) -> None:
-        """These will never be verified."""
-        for event in events:
-            self.ledger.give_up(side, event)
-        self.ledger.held.left(events)
 
     def overflow(self, limit: str) -> None:
         """Memory is full, since a limit was reached: from here on events are only counted."""
@@ -360,13 +320,9 @@ class Comparison:
     def hole(self, hole: Hole) -> None:
         """Note that something was not checked: from here on, nothing found is held against a side.
 
-        The first `HOLES_LIMIT` are kept: one decides, and more help nobody. A difference in dispute is not
-        proven yet, and what it turns out to be may be what was not checked.
+        A difference in dispute is not proven yet, and what it turns out to be may be what was not checked.
         """
-        for scope in self.scopes:
-            scope.tainted = scope.tainted or scope.disputed
-        if len(self.holes) < HOLES_LIMIT:
-            self.holes.append(hole)
+        self.aside.hole(hole)
 
     def vouch(self, moment: int) -> None:
         """What was fed up to a moment is what was to be compared; of what came later nobody knows yet."""
@@ -378,37 +334,14 @@ class Comparison:
         So what was found since decides nothing. The driver says as a hole what it is that was not compared.
         """
         self.ledger.disown()
-        for scope in self.scopes:
-            scope.tainted = scope.tainted or scope.moment > self.ledger.vouched_at
+        self.aside.disown(self.ledger.vouched_at)
 
-    def _watch_partition(self, side: Side, run: Run) -> None:
-        for stray in self.homes[side].strays(run.forms, run.partition):
-            reason = (
-                f"events whose order counts stand in two partitions ({stray.home} and {run.partition}), "
-                "where Kafka keeps no order between them"
-            )
-            self.hole(Hole(reason, side, run.partition, run.offsets[stray.place]))
+    def review(self) -> None:
+        """Explain the open scopes that have grown, and close those whose sides have met again.
 
-    def _watch_pairs(self, pairs: Pairs) -> None:
-        """Note a pair that stands in partitions of two numbers. Complexity: about 50 ns a pair.
-
-        A barrier with copies stands in every partition; which of its copies came first says nothing.
+        Complexity: O(1) an open scope, plus a pairing for each that has grown.
         """
-        if not self.keeps_partitions or list(map(_PARTITION, pairs.partners)) == list(
-            map(_PARTITION, pairs.events)
-        ):
-            return
-        apart = (pair for pair in zip(pairs.partners, pairs.events, strict=True) if pair[0][1] != pair[1][1])
-        found = next((pair for pair in apart if not self.copies or pair[0][0][0] is not BARRIER), None)
-        if found is None:
-            return
-        self.keeps_partitions = False
-        places = [f"at offset {event[2]} of partition {event[1]}" for event in found]
-        reason = (
-            f"two equal events stand {places[0]} of one topic and {places[1]} of the other, so the work "
-            "cannot be divided by partition: begin anew with `--shard-by key`"
-        )
-        self.hole(Hole(reason))
+        self.aside.review(self.index, whole=all(self.ended) and not self.halted)
 
     # -- a difference is certain --------------------------------------------------------------------------
 
@@ -416,7 +349,7 @@ class Comparison:
         """A difference is certain now: it counts unless a hole lies before it, or it may be a known one."""
         if self.ledger.known.open(self.ledger.matched):
             self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
-        elif not self.holes:
+        elif not self.ledger.tainted:
             self.ledger.diverge(self.moment)
 
     def _face_an_end(self, side: Side) -> None:
@@ -432,85 +365,12 @@ class Comparison:
         else:
             self._prove()
 
-    def _open_scope(self, owner: Index, order: Order, depth: int) -> Scope:
-        scope = Scope(owner, order, depth, self.rules.canonical)
-        scope.tainted, scope.moment = bool(self.holes), self.moment
-        self.scopes[scope] = None
-        if self.ledger.known.open(self.ledger.matched):
-            scope.disputed = True
-            return scope
-        self.halted = self.halted or self.rules.halt
-        if not scope.tainted:
-            self.ledger.diverge(self.moment)
-        return scope
-
-    def _absorb_scope(self, scope: Scope) -> None:
-        self.scopes.pop(scope, None)
-
-    def _finish_scope(self, scope: Scope) -> None:
-        """Nothing more will come to a scope: it closes when what was fed with it is booked."""
-        if scope.lost:
-            self._drop(scope)
-            del self.scopes[scope]
-            scope.owner.resume(scope, ((), ()))
-        else:
-            self._finished.append(scope)
-
-    def _close_finished(self) -> None:
-        while self._finished:
-            scope = self._finished.pop(0)
-            self._close(scope, self._explain(scope, whole=True), scope.owner)
-
-    # -- after a difference -------------------------------------------------------------------------------
-
-    def review(self) -> None:
-        """Explain the open scopes that have grown, and close those whose sides have met again.
-
-        Complexity: O(1) an open scope, plus a pairing for each that has grown.
-        """
-        for scope in tuple(self.scopes):
-            if scope not in self.scopes or scope.lost or not scope.due():
-                continue
-            explanation = self._explain(scope, whole=all(self.ended) and not self.halted)
-            if explanation.met:
-                self._close(scope, explanation, self.index)
-            elif len(scope) > self.rules.scope_limit:
-                self._lose(scope)
-            self._close_finished()
-
-    def _explain(self, scope: Scope, *, whole: bool) -> Explanation:
-        return scope.explain(self.rules, self.ledger.recent.has, whole=whole)
-
-    def _close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
-        """Settle what a scope found, and feed again what it did not settle."""
-        del self.scopes[scope]
-        found_before = self.ledger.found_by_kind.total()
-        for finding in explanation.findings:
-            self.ledger.settle(finding, scope.moment, tainted=scope.tainted)
-        if self.rules.halt and self.ledger.found_by_kind.total() > found_before:
-            self.halted = True
-        if explanation.matched:
-            self._watch_pairs(_pairs(explanation.matched))
-            self.ledger.pair(_pairs(explanation.matched))
-            for side in Side:
-                self.ledger.advance(side, max(pair[side][3] for pair in explanation.matched))
-        pairs = owner.resume(scope, explanation.tails)
-        self._watch_pairs(pairs)
-        if pairs.partners:
-            self.ledger.pair(pairs)
-
-    def _lose(self, scope: Scope) -> None:
-        self.hole(Hole(f"a difference spread over more than limits.scope_events ({self.rules.scope_limit})"))
-        scope.lose()
-
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
         """Nothing more will come from a side. With both at their end, everything left is a difference."""
         self.ended[side] = True
-        if self.retries is not None:
-            self.retries.sides[side].end()
-            self._settle_batches(side)
+        self.arrivals.end(side)
         if self.copies and not self._done:
             self._finish_copies(side)
         if self._done:
@@ -527,15 +387,12 @@ class Comparison:
 
     def _finish_copies(self, side: Side) -> None:
         """A barrier that lacks copies at the end goes on with those that it has."""
-        ready, self.lacking_copies[side] = self.copies[side].finish()
-        self._settle_copies(side)
-        self.ledger.held.entered(side, ready)
-        pairs = self._match(side, ready)
+        pairs = self._match(side, self.arrivals.finish_copies(side))
         if pairs.partners:
             self.ledger.pair(pairs)
-        self._close_finished()
-        if all(self.ended) and self.lacking_copies[0] != self.lacking_copies[1]:
-            self.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
+        self.aside.close_finished()
+        if all(self.ended):
+            self.arrivals.compare_copies()
 
     def _settle_leftovers(self) -> None:
         moment = self.moment if self.disputed_at is None else self.disputed_at
@@ -543,16 +400,16 @@ class Comparison:
             self._prove()
         for scope in tuple(self.scopes):
             if not scope.lost and scope in self.scopes:
-                explanation = self._explain(scope, whole=True)
+                explanation = self.aside.explain(scope, whole=True)
                 self._count_leftover(explanation.findings)
-                self._close(scope, explanation, self.index)
+                self.aside.close(scope, explanation, self.index)
         left, right = ([event for event, _ in self.index.unmatched(side)] for side in Side)
         findings = explain_partnerless(left, right, self.rules.identity, self.ledger.recent.has)
         self._count_leftover(findings)
         self.index.remove(Side.LEFT, left)
         self.index.remove(Side.RIGHT, right)
         for finding in findings:
-            self.ledger.settle(finding, moment, tainted=bool(self.holes))
+            self.ledger.settle(finding, moment, tainted=self.ledger.tainted)
         self.disputed_at = None
 
     def _count_leftover(self, findings: list[Finding]) -> None:
@@ -603,32 +460,22 @@ class Comparison:
 
     def settle(self) -> None:
         """Take in what came and left since the last time, which is only listed until then."""
-        for scope in self.scopes:
-            self._drop(scope)
+        self.aside.drop()
         self.ledger.held.settle()
-
-    def _drop(self, scope: Scope) -> None:
-        """Nothing of what a scope dropped will ever be verified."""
-        for side in Side:
-            self._give_up(side, scope.dropped[side])
-            scope.dropped[side].clear()
 
     def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
         """Settle events without a partner, each with an unmatched one of its identity on the other side.
 
         Known differences do not halt: what is explained is none that counts.
         """
-        found_before = self.ledger.found_by_kind.total()
         identity = self.rules.identity
         gone = proven if identity is None else self._judge.with_partners_in_identity(proven, identity)
-        tainted = bool(self.holes)
+        tainted = self.ledger.tainted
         for side in Side:
             self.index.remove(side, gone[side])
         findings = explain_partnerless(*gone, identity, self.ledger.recent.has)
         for finding in findings:
             self.ledger.settle(finding, self.moment, tainted=tainted)
-        if self.rules.halt and self.ledger.found_by_kind.total() > found_before:
-            self.halted = True
         return findings
 
     # -- reading ------------------------------------------------------------------------------------------
@@ -659,7 +506,7 @@ class Comparison:
         events = [event for event, _ in self.index.unmatched(waiting)]
         sides = (events, []) if waiting is Side.LEFT else ([], events)
         findings = explain_partnerless(*sides, None, self.ledger.recent.has)
-        return [Divergence(finding, bool(self.holes), finding) for finding in findings]
+        return [Divergence(finding, self.ledger.tainted, finding) for finding in findings]
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from twinstream.core.accounts import Account
+from twinstream.core.accounts import Account, Hole
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding, Kind
 from twinstream.core.held import Held
@@ -24,6 +24,7 @@ from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.strays import Strays
 
+HOLES_LIMIT = 100
 DOUBTED_LIMIT = 10_000
 """So many differences are shown as tainted where they turn out to decide nothing."""
 EVERYTHING = 1 << 62
@@ -50,8 +51,9 @@ class Ledger:
 
     `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
     `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
-    by now. `diverged_at` is the earliest moment of a difference that no hole lies before. `asking` holds
-    differences back where other shards have to be asked first.
+    by now. `moment` is the driver's count of what was fed, `diverged_at` the earliest of a difference that no
+    hole lies before. `asking` holds differences back where other shards have to be asked first. `halted`
+    tells that there was a difference, and that by the rules nothing after it counts.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
@@ -62,6 +64,9 @@ class Ledger:
         self._rules = rules
         self.accounts = (Account(), Account())
         self.held = Held()
+        self.holes: list[Hole] = []
+        self.moment = 0
+        self.halted = False
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
         self.newest_matched_ms: list[int | None] = [None, None]
@@ -90,6 +95,16 @@ class Ledger:
         """How many events of both sides are not settled."""
         left, right = self.accounts
         return left.unmatched(self.matched) + right.unmatched(self.matched)
+
+    @property
+    def tainted(self) -> bool:
+        """Whether a hole lies before what is found from now on, so that it decides nothing."""
+        return bool(self.holes)
+
+    def hole(self, hole: Hole) -> None:
+        """Note that something was not checked. The first are kept: one decides, and more help nobody."""
+        if len(self.holes) < HOLES_LIMIT:
+            self.holes.append(hole)
 
     # -- pairs ---------------------------------------------------------------------------------------------
 
@@ -179,6 +194,7 @@ class Ledger:
         divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
         self.closed_by_kind[finding.kind] += 1
         self.found_by_kind[finding.kind] += 1
+        self.halted = self.halted or self._rules.halt
         self._closed.append(divergence)
         if self.is_held and not tainted and len(self._found_while_held) < DOUBTED_LIMIT:
             self._found_while_held.append(divergence.number)
@@ -281,6 +297,12 @@ class Ledger:
         """Nothing from this event on will ever be verified in its partition."""
         first, partition, offset = self.first_unverifiable[side], event[1], event[2]
         first[partition] = min(first.get(partition, offset), offset)
+
+    def drop(self, side: Side, events: Sequence[Event]) -> None:
+        """These are not kept any more, and will never be verified."""
+        for event in events:
+            self.give_up(side, event)
+        self.held.left(events)
 
     def take_closed(self) -> list[Divergence]:
         """The divergences booked since the last call; one found again has its number."""

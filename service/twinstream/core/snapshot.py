@@ -134,7 +134,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
         "doubts": comparison.ledger.doubts(),
-        "homes": [homes.snapshot() for homes in comparison.homes] if whole else [],
+        "homes": [homes.snapshot() for homes in comparison.watch.homes] if whole else [],
         "strays": _strays(comparison.ledger.strays, whole=whole),
         "lone": _strays(comparison.ledger.lone, whole=whole),
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
@@ -163,9 +163,9 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ended = list(state["ended"])
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
     comparison.ledger.known.hits.update(state["known_hits"])
-    comparison.halted, comparison.overflowing = state["halted"], state["overflowing"]
+    comparison.ledger.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.cut_short = comparison.halted
-    comparison.holes = [_hole(*hole) for hole in state["holes"]]
+    comparison.ledger.holes = [_hole(*hole) for hole in state["holes"]]
     comparison.ledger.closed_by_kind = Counter(state["closed_by_kind"])
     comparison.ledger.found_by_kind = Counter(state["found_by_kind"])
     comparison.ledger.first_unverifiable = (
@@ -174,7 +174,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
     comparison.ledger.restore_doubts(state.get("doubts", {}))
-    for homes, known in zip(comparison.homes, state.get("homes", ()), strict=False):
+    for homes, known in zip(comparison.watch.homes, state.get("homes", ()), strict=False):
         homes.restore(known)
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])

@@ -131,7 +131,7 @@ class Course:
         if way is None:
             return unfit(self._shard.of, partitions)
         self.way = way
-        self.comparison.keeps_partitions = way == "partition"
+        self.comparison.watch.keeps_partitions = way == "partition"
         if way == "partition" and self._exchange is not None:
             key_of = dealer(self._spec, self._codec, self._shard).key_of
             self.neighbourhood = Neighbourhood(

@@ -4,8 +4,9 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import HOLES_LIMIT, Comparison
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
+from twinstream.core.ledger import HOLES_LIMIT
 from twinstream.core.orders import Pairwise
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run

@@ -42,7 +42,7 @@ def test_copies_of_a_barrier_are_one_event_and_the_surplus_is_ignored(driver: Dr
 
 
 def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pairs(driver: Driver) -> None:
-    driver.comparison.keeps_partitions = True
+    driver.comparison.watch.keeps_partitions = True
     feed(driver, LEFT, (0, day(1)), (1, day(1)))
     feed(driver, RIGHT, (1, day(1)), (0, day(1)))
     assert (driver.comparison.matched, driver.comparison.holes) == (1, [])

@@ -1,0 +1,116 @@
+"""Before matching: what is no event of its own is taken out, and what has to wait for others waits.
+
+What a retry has written again is settled as replayed (see `replays`). Where barriers have a copy in each
+partition, what is behind them waits until all have come (see `copies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from twinstream.core.accounts import Hole
+from twinstream.core.aside import Aside
+from twinstream.core.copies import Copies
+from twinstream.core.events import Event, Side
+from twinstream.core.ledger import Ledger
+from twinstream.core.orders import Epochs
+from twinstream.core.rules import Rules
+from twinstream.core.run import Run
+
+
+class Arrivals:
+    """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
+
+    def __init__(self, rules: Rules, ledger: Ledger, aside: Aside) -> None:
+        self._canonical, self._ledger, self._aside = rules.canonical, ledger, aside
+        by_copies = isinstance(rules.order, Epochs) and rules.order.copies
+        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
+        self.retries = ledger.retries
+        self._lacking: list[frozenset[int]] = [frozenset(), frozenset()]
+
+    def expect(self, side: Side, partitions: Iterable[int]) -> None:
+        """Name the partitions of a side, before its first event."""
+        if self.copies:
+            self.copies[side].expect(partitions)
+        if self.retries is not None:
+            self.retries.sides[side].expect(frozenset(partitions))
+
+    def end(self, side: Side) -> None:
+        """Nothing more will come of a side, and so no retry either."""
+        if self.retries is not None:
+            self.retries.sides[side].end()
+            self._settle_batches(side)
+
+    # -- what a retry has written again --------------------------------------------------------------------
+
+    def without_replays(self, side: Side, run: Run) -> Run:
+        """The run without what a retry has written again, which is settled."""
+        if run.attempts is None or self.retries is None:
+            return run
+        new = self.retries.new_of(side, run, self._canonical)
+        self._settle_batches(side)
+        account, replayed = self._ledger.accounts[side], len(run.forms) - len(new.forms)
+        account.consumed += replayed
+        account.replayed += replayed
+        return new
+
+    def finish_batch(self, side: Side, query: str, batch: int) -> None:
+        """A query of a side has finished a batch, and all that it wrote up to it was fed."""
+        if self.retries is not None:
+            self.retries.sides[side].finish(query, batch)
+            self._settle_batches(side)
+
+    def note_ends(self, at_end: tuple[bool, bool]) -> None:
+        """Note a look at the ends of the topics: by side whether all that stood there before was fed."""
+        if self.retries is not None:
+            for replays, ended in zip(self.retries.sides, at_end, strict=True):
+                replays.looked(at_end=ended)
+            for side in Side:
+                self._settle_batches(side)
+
+    def _settle_batches(self, side: Side) -> None:
+        """Take in what closed batches decide: a difference counts, or something was not checked."""
+        assert self.retries is not None
+        was_held = self.retries.held_at is not None
+        moment, holes = self.retries.settle(side)
+        if was_held and self.retries.held_at is None:
+            self._ledger.settle_held(moment)
+        for hole in holes:
+            self._aside.doubt(hole)
+
+    # -- barriers with copies ------------------------------------------------------------------------------
+
+    def arranged(self, side: Side, partition: int, events: Sequence[Event]) -> Sequence[Event]:
+        """The events of a side that may be compared now."""
+        if not self.copies:
+            return events
+        ready = self.copies[side].arrange(partition, events)
+        self._settle_copies(side)
+        self._ledger.held.entered(side, ready)
+        return ready
+
+    def waiting(self, side: Side) -> int:
+        """How many events of a side wait for other partitions of it."""
+        return len(self.copies[side]) if self.copies else 0
+
+    def finish_copies(self, side: Side) -> Sequence[Event]:
+        """The events of a side that has ended, with barriers that have the copies that they have."""
+        ready, self._lacking[side] = self.copies[side].finish()
+        self._settle_copies(side)
+        self._ledger.held.entered(side, ready)
+        return ready
+
+    def compare_copies(self) -> None:
+        """Both sides have ended: what the one lacks the other has to lack, too."""
+        if self._lacking[0] != self._lacking[1]:
+            self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
+
+    def _settle_copies(self, side: Side) -> None:
+        copies = self.copies[side]
+        self._ledger.accounts[side].ignored += len(copies.surplus)
+        self._ledger.held.left(copies.surplus)
+        copies.surplus.clear()
+        for event in copies.unequal:
+            reason = "the copies of one barrier in several partitions are not equal"
+            self._aside.hole(Hole(reason, side, event[1], event[2]))
+        copies.unequal.clear()

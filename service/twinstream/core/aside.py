@@ -1,0 +1,152 @@
+"""What is set aside of one comparison: its open scopes, and how they open, close and are fed again.
+
+A scope opens where an index finds a difference (`index.Hooks`); after each batch those that have grown are
+explained (`review`). One whose sides have met again closes: what it found is booked, what it did not settle
+goes back to matching. See `scopes` for what a scope is.
+
+A hole taints: what is found behind it decides nothing. A scope that may hold known differences only is *in
+dispute*; its difference is not proven yet, so a hole taints that, too.
+"""
+
+from __future__ import annotations
+
+from twinstream.core.accounts import Hole
+from twinstream.core.events import Event, Side
+from twinstream.core.homes import Watch
+from twinstream.core.index import Hooks, Index, Pairs
+from twinstream.core.ledger import Ledger
+from twinstream.core.orders import Order
+from twinstream.core.rules import Rules
+from twinstream.core.scopes import Explanation, Scope
+
+
+class Aside:
+    """The open scopes of one comparison, in the order in which they opened."""
+
+    def __init__(self, rules: Rules, ledger: Ledger, watch: Watch) -> None:
+        self._rules, self._ledger, self._watch = rules, ledger, watch
+        self.scopes: dict[Scope, None] = {}
+        self._finished: list[Scope] = []
+
+    def hooks(self) -> Hooks:
+        """What the index asks of this."""
+        rules, came_back = self._rules, self._ledger.held.came_back
+        return Hooks(
+            rules.canonical, rules.equal, self._open, self._finish, self._absorb, came_back, rules.scope_limit
+        )
+
+    # -- holes ---------------------------------------------------------------------------------------------
+
+    def hole(self, hole: Hole) -> None:
+        """Note that something was not checked: from here on, nothing found is held against a side."""
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or scope.disputed
+        self._ledger.hole(hole)
+
+    def doubt(self, hole: Hole) -> None:
+        """Note that what is set aside was not checked either."""
+        self.hole(hole)
+        for scope in self.scopes:
+            scope.tainted = True
+
+    def disown(self, moment: int) -> None:
+        """What was found behind a moment decides nothing."""
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or scope.moment > moment
+
+    # -- what an index asks --------------------------------------------------------------------------------
+
+    def _open(self, owner: Index, order: Order, depth: int) -> Scope:
+        ledger = self._ledger
+        scope = Scope(owner, order, depth, self._rules.canonical)
+        scope.tainted, scope.moment = ledger.tainted, ledger.moment
+        self.scopes[scope] = None
+        if ledger.known.open(ledger.matched):
+            scope.disputed = True
+            return scope
+        ledger.halted = ledger.halted or self._rules.halt
+        if not scope.tainted:
+            ledger.diverge(ledger.moment)
+        return scope
+
+    def _absorb(self, scope: Scope) -> None:
+        self.scopes.pop(scope, None)
+
+    def _finish(self, scope: Scope) -> None:
+        """Nothing more will come to a scope: it closes when what was fed with it is booked."""
+        if scope.lost:
+            self._drop(scope)
+            del self.scopes[scope]
+            scope.owner.resume(scope, ((), ()))
+        else:
+            self._finished.append(scope)
+
+    # -- explaining and closing ----------------------------------------------------------------------------
+
+    def close_finished(self) -> None:
+        """Close the scopes to which nothing more comes."""
+        while self._finished:
+            scope = self._finished.pop(0)
+            self.close(scope, self.explain(scope, whole=True), scope.owner)
+
+    def review(self, index: Index, *, whole: bool) -> None:
+        """Explain the scopes that have grown, and close those whose sides have met again.
+
+        `whole`: no more comes of either side. Complexity: O(1) a scope, plus a pairing for each that has
+        grown.
+        """
+        for scope in tuple(self.scopes):
+            if scope not in self.scopes or scope.lost or not scope.due():
+                continue
+            explanation = self.explain(scope, whole=whole)
+            if explanation.met:
+                self.close(scope, explanation, index)
+            elif len(scope) > self._rules.scope_limit:
+                self._lose(scope)
+            self.close_finished()
+
+    def explain(self, scope: Scope, *, whole: bool) -> Explanation:
+        """What the pieces of a scope have in common, and where they differ."""
+        return scope.explain(self._rules, self._ledger.recent.has, whole=whole)
+
+    def close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
+        """Settle what a scope found, and feed again what it did not settle."""
+        del self.scopes[scope]
+        ledger = self._ledger
+        for finding in explanation.findings:
+            ledger.settle(finding, scope.moment, tainted=scope.tainted)
+        if explanation.matched:
+            left, right = ([pair[side] for pair in explanation.matched] for side in Side)
+            self._pair(Pairs(right, left))
+            for side, events in zip(Side, (left, right), strict=True):
+                ledger.advance(side, max(event[3] for event in events))
+        self._pair(owner.resume(scope, explanation.tails))
+
+    def _pair(self, pairs: Pairs) -> None:
+        self.watch_pairs(pairs)
+        if pairs.partners:
+            self._ledger.pair(pairs)
+
+    def watch_pairs(self, pairs: Pairs) -> None:
+        """Note a pair that should not be one here."""
+        if (apart := self._watch.paired(pairs)) is not None:
+            self.hole(apart)
+
+    # -- scopes that outgrow their limit -------------------------------------------------------------------
+
+    def _lose(self, scope: Scope) -> None:
+        limit = self._rules.scope_limit
+        self.hole(Hole(f"a difference spread over more than limits.scope_events ({limit})"))
+        scope.lose()
+
+    def drop(self) -> None:
+        """Take in what lost scopes have dropped."""
+        for scope in self.scopes:
+            self._drop(scope)
+
+    def _drop(self, scope: Scope) -> None:
+        """Nothing of what a scope dropped will ever be verified."""
+        for side in Side:
+            dropped: list[Event] = scope.dropped[side]
+            self._ledger.drop(side, dropped)
+            dropped.clear()
