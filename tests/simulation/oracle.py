@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 STALE_SECONDS = 5.0
-_UNEQUAL_COPIES = "the copies of one barrier in several partitions are not equal"
+_UNEQUAL_COPIES = "the copies of one barrier in"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
 _LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more")
 _HALF_A_BATCH = "several times, and not the same each time"
@@ -346,7 +346,7 @@ class Oracle:
             if _HALF_A_BATCH in hole.reason and self._is_gone():
                 continue
             lost = _LOST_RANGE.search(hole.reason)
-            follows = place or self._is_another()
+            follows = place or self._is_gone() or self._is_another()
             if (follows and _UNEQUAL_COPIES in hole.reason) or self._forgotten(hole.reason):
                 continue
             if lost is None or hole.position is None:
