@@ -104,6 +104,11 @@ class Undecodable(Frozen):
     reason: str
 
 
+Awaited = Literal["checkpoint", "classification", "batches", "shards"]
+"""What a difference that was found waits for before it decides: that a checkpoint has it, that it is told
+from a known one, that the batches which were open then are finished, that the other shards have answered."""
+
+
 class Coverage(Frozen):
     """The evidence so far against the evidence asked for; `missing` says in sentences what lacks."""
 
@@ -192,7 +197,11 @@ class Reset(Frozen):
 
 
 class ComparisonStatus(Frozen):
-    """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``."""
+    """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
+
+    `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
+    needs to decide.
+    """
 
     name: str
     spec_digest: str
@@ -211,6 +220,8 @@ class ComparisonStatus(Frozen):
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
     suspicions: int
+    waiting_for: str | None = None
+    difference_awaits: list[Awaited] = []
     hole_count: int = 0
     holes: list[Hole]
     undecodable: list[Undecodable]

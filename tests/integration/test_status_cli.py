@@ -55,6 +55,15 @@ def test_the_gate_is_one_line_and_an_exit_code(service: Served) -> None:
     assert out.startswith("fail ")
 
 
+def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
+    service.publish(status(at=datetime.now(UTC), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
+    code, out, err = run(service, "gate", NAME)
+    assert (code, err) == (3, "")
+    first, step = out.splitlines()
+    assert first == "undecided Not decided."
+    assert step.startswith("- 2 events are overdue. Their partners have to come; ")
+
+
 @pytest.mark.parametrize(
     ("scope", "code", "told"),
     [

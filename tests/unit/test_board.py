@@ -431,7 +431,8 @@ def test_going_stale_is_told_once_although_nothing_is_published(board: Board, cl
     assert drain(mailbox) == []
     clocks.advance(6)
     board.tick()
-    status_event, gate_event = drain(mailbox)
+    status_event, gate_event, phase_event = drain(mailbox)
+    assert json.loads(phase_event.data)["health"] == "not_live"
     assert json.loads(status_event.data)["health"]["status"] == "degraded"
     assert json.loads(gate_event.data)["answer"] == "undecided"
     board.tick()

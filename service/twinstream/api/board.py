@@ -23,6 +23,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.api import freshness as fresh
+from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
 from twinstream.api.divergences import DivergenceLog
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
@@ -32,6 +33,7 @@ from twinstream.api.merging import at_least, merged
 from twinstream.api.notices import (
     divergence_event,
     gate_event,
+    phase_event,
     reset_event,
     sample_event,
     status_event,
@@ -41,6 +43,7 @@ from twinstream.api.notices import (
 from twinstream.api.progress import progress_of
 from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Sample, Samples
+from twinstream.api.timeline import Phase, Timeline
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
@@ -138,6 +141,7 @@ class _Entry:
     awaited_since: datetime
     told: str = "awaited"
     samples: Samples = field(default_factory=Samples)
+    timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
     shown: _Shown | None = None
     body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
@@ -223,10 +227,12 @@ class Board:
         self._tell_state(entry)
 
     def tick(self) -> None:
-        """Tell subscribers of statuses that have become stale; to be called about once a second."""
+        """Tell subscribers of what time alone has changed; to be called about once a second."""
         for entry in self._entries.values():
             if self._freshness(entry).state != entry.told:
                 self._tell_state(entry)
+            else:
+                self._note_phase(entry, self._view(entry))
 
     def view(self, name: str) -> View:
         """One comparison now. Raises UnknownComparisonError."""
@@ -257,6 +263,10 @@ class Board:
     def divergences(self, name: str) -> DivergenceLog:
         """The divergences of a comparison. Raises UnknownComparisonError."""
         return self._entry(name).divergences
+
+    def timeline(self, name: str) -> list[Phase]:
+        """How a comparison stood since the service started, oldest first. Raises UnknownComparisonError."""
+        return self._entry(name).timeline.items()
 
     def samples(self, name: str) -> list[Sample]:
         """The recent past of a comparison, oldest first. Raises UnknownComparisonError."""
@@ -388,10 +398,19 @@ class Board:
         return View(
             self._shown(entry, (*loops, freshness.reason), fresh.with_freshness(status, freshness)),
             freshness,
-            gate(status, freshness, self._judged_at(entry)),
+            self._gate(entry, status, freshness),
             sum(matcher.falls for matcher in entry.matchers),
             bool(loops),
         )
+
+    def _gate(self, entry: _Entry, status: ComparisonStatus, freshness: Freshness) -> GateAnswer:
+        judged_at = self._judged_at(entry)
+        answer = gate(status, freshness, judged_at)
+        if not answer.undecided:
+            return answer
+        waiting = [event for matcher in entry.matchers for event in matcher.waiting]
+        known = Known(status, freshness, waiting, entry.samples.latest(PACE_SECONDS))
+        return answer.model_copy(update={"to_decide": "\n".join(to_decide(known, judged_at))})
 
     def _loops(self, entry: _Entry) -> list[str]:
         """What is said of matchers that fall again and again."""
@@ -419,6 +438,12 @@ class Board:
         entry.told = view.freshness.state
         self._tell(lambda: status_event(view.name, entry.body.of(view.status)))
         self._tell(lambda: gate_event(view.gate))
+        self._note_phase(entry, view)
+
+    def _note_phase(self, entry: _Entry, view: View) -> None:
+        phase = entry.timeline.note(view.status, view.gate, self._now())
+        if phase is not None:
+            self._tell(lambda: phase_event(view.name, phase))
 
     def _tell(self, make: Callable[[], BoardEvent]) -> None:
         """Leave an event in every mailbox; made once, and only if anybody listens."""

@@ -14,6 +14,7 @@ from twinstream.api.rendered import listed, of_model
 from twinstream.api.samples import Sample
 from twinstream.api.schemas import Listing, Progress
 from twinstream.api.scope import GateScope, ScopedAnswer, scoped
+from twinstream.api.timeline import Phase
 from twinstream.status import ComparisonStatus
 
 RETRY_SECONDS = 5
@@ -64,6 +65,15 @@ def comparisons_router(board: Board) -> APIRouter:
     )
     async def get_history(name: str, request: Request) -> Response:
         return of_model(Listing[Sample](items=board.samples(name))).answer(request)
+
+    @router.get(
+        "/{name}/timeline",
+        summary="How verdict, gate and health stood since the service started",
+        response_model=Listing[Phase],
+        responses=UNKNOWN,
+    )
+    async def get_timeline(name: str, request: Request) -> Response:
+        return of_model(Listing[Phase](items=board.timeline(name))).answer(request)
 
     gate_routes(router, board)
     return router

@@ -25,7 +25,8 @@ def events_router(board: Board) -> APIRouter:
 
     @router.get(
         "/events",
-        summary="Server-sent events: status, gate, sample, verdict, divergence, withdrawn, reset, heartbeat",
+        summary="Server-sent events: status, gate, sample, phase, verdict, divergence, withdrawn, reset, "
+        "heartbeat",
         response_class=EventSourceResponse,
     )
     async def stream_events(query: Annotated[EventQuery, Query()], request: Request) -> EventSourceResponse:

@@ -31,6 +31,9 @@ class GateAnswer(Frozen):
     verdict: Verdict
     healthy: bool
     reason: str
+    to_decide: str = Field(
+        description="What would make an undecided answer a decided one: a sentence a line; else empty."
+    )
     since: str = Field(description="Since when the verdict holds.")
     verified_through: str = Field(description="Kafka time up to which all is settled; empty when none.")
     max_staleness_seconds: float
@@ -58,6 +61,7 @@ def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateA
         verdict=status.verdict,
         healthy=freshness.fresh and status.health.status == "ok",
         reason=reason,
+        to_decide="",
         since=utc_text(status.since),
         verified_through=utc_text(status.verified_through) if status.verified_through else "",
         max_staleness_seconds=status.max_staleness_seconds,

@@ -68,6 +68,10 @@ def merged(
             "divergences": _counts(status.divergences for status in statuses),
             "closed_divergences": _counts(status.closed_divergences for status in statuses),
             "suspicions": sum(status.suspicions for status in statuses),
+            "waiting_for": "; ".join(_waiting(expected, said)) or None,
+            "difference_awaits": list(
+                dict.fromkeys(one for status in statuses for one in status.difference_awaits)
+            ),
             "hole_count": _hole_count(statuses, holes),
             "holes": holes[:SHOWN],
             "undecodable": _undecodable(statuses),
@@ -94,19 +98,17 @@ def _judged(
     doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
-    waiting = told(
-        {
-            number: [_waiting_for(said.get(number))]
-            for number in range(expected.shards)
-            if _waiting_for(said.get(number))
-        },
-        expected.shards,
-    )
-    lacks = waiting or coverage.missing
+    lacks = _waiting(expected, said) or coverage.missing
     worst = verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
     verdict: Verdict = worst.value
     statuses = [shard.status for shard in said.values()]
     return verdict, _reason(verdict, statuses, doubts or [hole.reason for hole in holes], lacks)
+
+
+def _waiting(expected: Expectation, said: Said) -> list[str]:
+    """Why shards do not compare yet."""
+    reasons = {number: _waiting_for(said.get(number)) for number in range(expected.shards)}
+    return told({number: [reason] for number, reason in reasons.items() if reason}, expected.shards)
 
 
 def _waiting_for(shard: ShardStatus | None) -> str:

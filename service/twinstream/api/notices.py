@@ -2,7 +2,8 @@
 
 ``status`` carries the body of ``GET /v1/comparisons/{name}``, ``gate`` that of its gate, ``divergence`` one
 divergence, ``sample`` one item of its history; ``verdict`` is sent when the verdict changes, ``withdrawn``
-when a provisional divergence is replaced, ``reset`` when a comparison was begun anew.
+when a provisional divergence is replaced, ``reset`` when a comparison was begun anew, ``phase`` (an item of
+its timeline) when verdict, gate or health change.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from twinstream.api.gate import GateAnswer
 from twinstream.api.mailbox import BoardEvent
 from twinstream.api.rendered import Rendered
 from twinstream.api.samples import Sample
+from twinstream.api.timeline import Phase
 from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Reset, Verdict, Withdrawn
 
 
@@ -28,6 +30,12 @@ class VerdictChange(Frozen):
 
 class NamedSample(Sample):
     """Data of the event ``sample``."""
+
+    comparison: str
+
+
+class NamedPhase(Phase):
+    """Data of the event ``phase``."""
 
     comparison: str
 
@@ -58,6 +66,12 @@ def sample_event(comparison: str, sample: Sample) -> BoardEvent:
     """One more point for its chart."""
     named = NamedSample(comparison=comparison, **dict(sample))
     return BoardEvent("sample", comparison, named.model_dump_json())
+
+
+def phase_event(comparison: str, phase: Phase) -> BoardEvent:
+    """Verdict, gate or health are others than before."""
+    named = NamedPhase(comparison=comparison, **dict(phase))
+    return BoardEvent("phase", comparison, named.model_dump_json(), phase.since.isoformat())
 
 
 def divergence_event(report: DivergenceReport) -> BoardEvent:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from twinstream.status import ComparisonStatus, Frozen, PartitionProgress, Sides
+from twinstream.status import ComparisonStatus, Frozen, Histogram, PartitionProgress, Sides
 
 KEPT = 900
 """Fifteen minutes at one a second: what a person looks back on while deciding; older is Prometheus' part."""
@@ -17,14 +19,26 @@ RATE_WINDOW_SECONDS = 5.0
 """Long enough to smooth the micro-batches of a pipeline, short enough to show a stall at once."""
 
 
+class Waits(Frozen):
+    """How long events waited for their partner: half of them at most `p50`, and so on.
+
+    They are estimated within the decades of the histogram, as if waits were even there on a scale of decades.
+    """
+
+    p50: float
+    p95: float
+    p99: float
+
+
 class Sample(Frozen):
-    """One comparison at one moment. A rate is None until it can be known; so is a lag."""
+    """One comparison at one moment. A rate is None until it can be known; so is a lag, and are the waits."""
 
     at: datetime
     events_per_second: Sides[float | None]
     unmatched: Sides[int]
     lag: Sides[int | None]
     matched: int
+    wait_seconds: Waits | None = None
 
 
 class Samples:
@@ -35,7 +49,7 @@ class Samples:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._ring: deque[Sample] = deque(maxlen=kept)
-        self._marks: deque[tuple[datetime, Sides[int]]] = deque()
+        self._marks: deque[_Mark] = deque()
         self._run: datetime | None = None
 
     def add(self, status: ComparisonStatus) -> Sample | None:
@@ -53,6 +67,7 @@ class Samples:
                 reference=total_lag(status.progress.reference), candidate=total_lag(status.progress.candidate)
             ),
             matched=status.matched,
+            wait_seconds=self._waits(status.match_latency),
         )
         self._ring.append(sample)
         return sample
@@ -61,17 +76,62 @@ class Samples:
         """All kept samples, oldest first."""
         return list(self._ring)
 
+    def latest(self, seconds: float) -> list[Sample]:
+        """Those of the last so many seconds, oldest first."""
+        found: list[Sample] = []
+        for sample in reversed(self._ring):
+            if _seconds(sample.at, self._ring[-1].at) > seconds:
+                break
+            found.append(sample)
+        return found[::-1]
+
     def _rates(self, status: ComparisonStatus) -> Sides[float | None]:
         marks = self._marks
-        marks.append((status.updated_at, status.events))
-        while len(marks) > 2 and _seconds(marks[1][0], status.updated_at) >= RATE_WINDOW_SECONDS:
+        marks.append(_Mark(status.updated_at, status.events, status.match_latency.counts))
+        while len(marks) > 2 and _seconds(marks[1].at, status.updated_at) >= RATE_WINDOW_SECONDS:
             marks.popleft()
-        then, before = marks[0]
-        seconds = _seconds(then, status.updated_at)
+        before = marks[0]
+        seconds = _seconds(before.at, status.updated_at)
         return Sides[float | None](
-            reference=_rate(status.events.reference - before.reference, seconds),
-            candidate=_rate(status.events.candidate - before.candidate, seconds),
+            reference=_rate(status.events.reference - before.events.reference, seconds),
+            candidate=_rate(status.events.candidate - before.events.candidate, seconds),
         )
+
+    def _waits(self, latency: Histogram) -> Waits | None:
+        """Of the events that met their partner since the oldest mark; to be called after `_rates`."""
+        counts = [now - then for now, then in zip(latency.counts, self._marks[0].waits, strict=True)]
+        if sum(counts) <= 0 or min(counts) < 0:
+            return None
+        p50, p95, p99 = (quantile(latency.edges_seconds, counts, share) for share in (0.5, 0.95, 0.99))
+        return Waits(p50=p50, p95=p95, p99=p99)
+
+
+class _Mark(NamedTuple):
+    """What was counted at a moment."""
+
+    at: datetime
+    events: Sides[int]
+    waits: list[int]
+
+
+def quantile(edges: Sequence[float], counts: Sequence[int], share: float) -> float:
+    """The value below which a share of what was counted lies: estimated inside a bucket, on a log scale.
+
+    `counts` has one bucket more than `edges`: of what is in that last one, only the last edge is known.
+
+    >>> round(quantile([0.1, 1.0, 10.0], [0, 100, 0, 0], 0.5), 3)
+    0.316
+    >>> quantile([0.1, 1.0, 10.0], [0, 0, 0, 7], 0.5)
+    10.0
+    """
+    rank, seen = share * sum(counts), 0
+    for number, upper in enumerate(edges):
+        if counts[number] and seen + counts[number] >= rank:
+            lower = edges[number - 1] if number else upper / 10
+            part = (rank - seen) / counts[number]
+            return float(lower * (upper / lower) ** part)
+        seen += counts[number]
+    return float(edges[-1])
 
 
 def total_lag(partitions: list[PartitionProgress]) -> int | None:

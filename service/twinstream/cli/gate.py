@@ -75,5 +75,6 @@ def gate(
         print_json(answer)
     else:
         told = Text.assemble((answer["answer"], f"bold {COLOUR[answer['answer']]}"), f" {answer['reason']}")
-        print_rich(Console(soft_wrap=True), told)
+        steps = [Text(f"- {step}") for step in answer["to_decide"].splitlines()]
+        print_rich(Console(soft_wrap=True), told, *steps)
     return EXIT_OF_ANSWER[answer["answer"]]

@@ -108,6 +108,8 @@ class Reporter:
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
             suspicions=comparison.surveyed.suspicions,
+            waiting_for=self._waiting_for(situation),
+            difference_awaits=self._difference_awaits(situation),
             hole_count=len(comparison.holes),
             holes=self._holes(now),
             undecodable=[self._undecodable(record) for record in self._intake.undecodable],
@@ -168,6 +170,16 @@ class Reporter:
 
     def _waiting_for(self, situation: Situation) -> str | None:
         return situation.waiting_for or self._intake.waiting or situation.rereading
+
+    def _difference_awaits(self, situation: Situation) -> list[status.Awaited]:
+        comparison = self._comparison
+        awaited: dict[status.Awaited, bool] = {
+            "checkpoint": situation.unsaved_divergence,
+            "classification": comparison.in_dispute,
+            "batches": comparison.is_held,
+            "shards": comparison.is_asked,
+        }
+        return [name for name, holds in awaited.items() if holds]
 
     def _doubts(self, situation: Situation) -> list[str]:
         comparison = self._comparison

@@ -1,0 +1,205 @@
+"""What would make an undecided gate decided, in sentences: for the page, the command line, a release tool.
+
+Everything is said from what the API process knows already: the status, how far it may be believed, the events
+that wait, and the pace of the last minute. A step says first what has to happen, then what a person can do.
+
+Rules of this file: nothing is promised (a pace is of the past); a step that only time can take says so; what
+never heals by itself (a hole) says that, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from twinstream.api.freshness import Freshness, said, sentence
+from twinstream.api.samples import Sample
+from twinstream.spec.evidence import Wanted, lacking
+from twinstream.status import Awaited, ComparisonStatus, Dependency, SideName, UnmatchedEvent
+
+PACE_SECONDS = 60.0
+"""The past by which the future is judged: long enough for the micro-batches of a pipeline."""
+
+_SIDES: tuple[SideName, ...] = ("reference", "candidate")
+_OTHER: dict[SideName, SideName] = {"reference": "candidate", "candidate": "reference"}
+_LIVE = {
+    "awaited": "Its matcher has to start. If nothing comes, the log of the service says why.",
+    "stale": "Its matcher has to speak again. It hangs, or waits: see the log of the service.",
+    "lost": "Its matcher has to run again, which the service sees to. If it keeps falling, the log says why.",
+}
+_SERVICES: dict[Dependency, str] = {
+    "kafka": "Kafka has to answer. Reading goes on by itself then; nothing that Kafka keeps is lost.",
+    "redis": "Redis has to answer. Checkpoints go on by themselves as soon as it does.",
+}
+_AWAITED: dict[Awaited, str] = {
+    "checkpoint": "A difference was found. It counts as soon as a checkpoint has it.",
+    "classification": "A difference was found that may be a known one. It counts once its scope meets again.",
+    "batches": "A difference was found. It counts when the batches that were open then are finished: both "
+    "versions have to write their control records.",
+    "shards": "A difference was found. It counts when the other shards have said that they know nothing of "
+    "its key.",
+}
+
+
+class Known(NamedTuple):
+    """What is known of one comparison: `waiting` are events without a partner, `samples` its recent past."""
+
+    status: ComparisonStatus
+    freshness: Freshness
+    waiting: Sequence[UnmatchedEvent]
+    samples: Sequence[Sample]
+
+
+def to_decide(known: Known, now: datetime) -> list[str]:
+    """What has to happen before an undecided gate of this comparison can be a decided one.
+
+    Runtime complexity: O(events that wait), of which there are 400 at most for each matcher.
+    """
+    status, freshness = known.status, known.freshness
+    if not freshness.fresh:
+        return [_LIVE[freshness.state]]
+    steps = [_SERVICES[name] for name in status.health.unreachable]
+    if status.waiting_for:
+        declared = "`start` in the comparison file, or in a reset, declares where to begin."
+        return [*steps, f"It has to begin: {status.waiting_for.rstrip('.')}. {declared}"]
+    steps += [_stalled(side) for side in status.health.stalled]
+    steps += [_AWAITED[name] for name in status.difference_awaits]
+    steps += _of_holes(status)
+    steps += _of_suspicions(known)
+    steps += _of_evidence(known)
+    return steps or list(_of_a_pass(known, now))
+
+
+def _stalled(side: SideName) -> str:
+    return f"The {side} has to write again, or catch up: it is silent while the {_OTHER[side]} goes on."
+
+
+# -- doubts ------------------------------------------------------------------------------------------------
+
+
+def _of_holes(status: ComparisonStatus) -> Iterator[str]:
+    count = max(status.hole_count, len(status.holes))
+    if count:
+        what = "A stretch of the input was" if count == 1 else f"{count:,} stretches of the input were"
+        yield (
+            f"{what} not checked, which nothing can make good. When the cause is gone, begin anew: "
+            f"`twinstream reset {status.name} --reason …`."
+        )
+
+
+def _of_suspicions(known: Known) -> Iterator[str]:
+    count = known.status.suspicions
+    if not count:
+        return
+    overdue = [event for event in known.waiting if event.overdue]
+    yield (
+        f"{_events(count)} overdue{_whose(overdue, count)}. Their partners have to come; if those "
+        "are lost, only a clock that proves can say so (`overdue.proves`, or `overdue.clock: input`)."
+    )
+
+
+def _events(count: int) -> str:
+    return "One event is" if count == 1 else f"{count:,} events are"
+
+
+def _whose(overdue: Sequence[UnmatchedEvent], count: int) -> str:
+    """Which sides the overdue events are of, as far as they are known one by one, and the oldest."""
+    if not overdue:
+        return ""
+    number = {side: sum(event.side == side for event in overdue) for side in _SIDES}
+    least = "" if len(overdue) == count else "at least "
+    named = " and ".join(f"{least}{number[side]:,} of the {side}" for side in _SIDES if number[side])
+    oldest = min(overdue, key=lambda event: event.at)
+    return f" ({named}; the oldest is {_place(oldest)}, of {said(oldest.at)})"
+
+
+def _place(event: UnmatchedEvent) -> str:
+    return f"{event.position.topic} {event.position.partition}:{event.position.offset}"
+
+
+# -- evidence ----------------------------------------------------------------------------------------------
+
+
+def _of_evidence(known: Known) -> Iterator[str]:
+    coverage = known.status.coverage
+    rest = list(coverage.missing)
+    if coverage.matched < coverage.matched_required:
+        rest = rest[1:]
+        lack = coverage.matched_required - coverage.matched
+        of = f"({coverage.matched:,} of {coverage.matched_required:,})"
+        yield f"{lack:,} more pairs have to match {of}{_in_time(lack, _pace(known.samples))}."
+    if coverage.seconds < coverage.seconds_required:
+        rest = rest[1:]
+        lack_seconds = coverage.seconds_required - coverage.seconds
+        yield (
+            f"{_span(lack_seconds)} more of Kafka time have to be verified ({_span(coverage.seconds)} of "
+            f"{_span(coverage.seconds_required)}): as long as that, if both sides go on."
+        )
+    for kind in coverage.matched_by_kind:
+        told = lacking(Wanted(0, 0, (kind,)), 0, 0, {})[0]
+        if told in rest:
+            rest.remove(told)
+            yield (
+                f"An event of the kind `{kind}` has to match: none has yet. If the input may lack it, say so "
+                "in `evidence.may_be_absent`."
+            )
+    yield from map(sentence, rest)
+
+
+def _pace(samples: Sequence[Sample]) -> float:
+    """Pairs a second, of late."""
+    if not samples:
+        return 0.0
+    last = samples[-1]
+    first = next(sample for sample in samples if (last.at - sample.at).total_seconds() <= PACE_SECONDS)
+    seconds = (last.at - first.at).total_seconds()
+    return max(0, last.matched - first.matched) / seconds if seconds > 0 else 0.0
+
+
+def _in_time(lack: int, pace: float) -> str:
+    if pace <= 0:
+        return "; none has matched lately, and both sides have to write for that"
+    speed = f" at {pace:,.0f} a second" if pace >= 1 else ""
+    return f": about {_span(lack / pace)}{speed}"
+
+
+def _span(seconds: float) -> str:
+    """How long in words a person would say.
+
+    >>> _span(0.4), _span(75), _span(4000)
+    ('1 s', '1 min 15 s', '1 h 6 min')
+    """
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+# -- what keeps an equivalent one from passing ------------------------------------------------------------
+
+
+def _of_a_pass(known: Known, now: datetime) -> Iterator[str]:
+    status = known.status
+    if status.health.status != "ok":
+        reasons = " ".join(sentence(reason) for reason in status.health.reasons)
+        yield f"What the health names has to be put right. {reasons}".rstrip()
+        return
+    through, limit = status.verified_through, timedelta(seconds=status.max_staleness_seconds)
+    if through is not None and through - now > limit:
+        yield "The clocks of Kafka and of this host have to agree: see the times of the newest records."
+        return
+    oldest = min(known.waiting, key=lambda event: event.at, default=None)
+    if oldest is None:
+        yield "Both topics have to be read to their ends, with nothing left that waits."
+        return
+    other = _OTHER[oldest.side]
+    yield (
+        f"The oldest event without a partner has to meet it: {_place(oldest)}, of {said(oldest.at)}. The "
+        f"{other} has not put it out yet."
+    )

@@ -1,0 +1,51 @@
+"""How a comparison stood, and since when: its verdict, its gate and its health as the service has seen them.
+
+A phase lasts until the next one begins. The process that serves the API remembers them, so they begin with
+its start; what is older is in Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime
+from typing import Literal
+
+from twinstream.api.gate import Answer, GateAnswer
+from twinstream.status import ComparisonStatus, Frozen, Verdict
+
+KEPT = 500
+"""So many changes are a bad day already; a hundred bytes and a sentence each."""
+
+Health = Literal["ok", "degraded", "not_live"]
+
+
+class Phase(Frozen):
+    """A stretch of time in which verdict, gate and health stayed the same; `reason` is the gate's then."""
+
+    since: datetime
+    verdict: Verdict
+    gate: Answer
+    health: Health
+    reason: str
+
+
+class Timeline:
+    """The latest phases of one comparison, oldest first."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._phases: deque[Phase] = deque(maxlen=kept)
+
+    def note(self, status: ComparisonStatus, gate: GateAnswer, now: datetime) -> Phase | None:
+        """Take in how it stands now; the new phase, or None while the last one goes on."""
+        health: Health = "not_live" if gate.stale else status.health.status
+        last = self._phases[-1] if self._phases else None
+        stands = (status.verdict, gate.answer, health)
+        if last is not None and (last.verdict, last.gate, last.health) == stands:
+            return None
+        phase = Phase(since=now, verdict=status.verdict, gate=gate.answer, health=health, reason=gate.reason)
+        self._phases.append(phase)
+        return phase
+
+    def items(self) -> list[Phase]:
+        """All that are remembered, oldest first."""
+        return list(self._phases)

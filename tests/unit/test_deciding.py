@@ -1,0 +1,193 @@
+"""What would make an undecided gate decided: one sentence for each thing that has to happen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.statuses import NAME, START, Clocks, coverage, diverged, expectation, status, unmatched
+from twinstream.api.board import Board
+from twinstream.api.deciding import Known, to_decide
+from twinstream.api.freshness import awaited, heard, lost
+from twinstream.api.samples import Sample
+from twinstream.status import (
+    ComparisonStatus,
+    Coverage,
+    Health,
+    Hole,
+    Sides,
+    UnmatchedEvent,
+    UnmatchedSample,
+)
+
+FRESH = heard(START, 0.5, 5.0)
+
+
+def steps(it: ComparisonStatus, *waiting: UnmatchedEvent, **more: Any) -> list[str]:
+    known = Known(it, more.get("freshness", FRESH), waiting, more.get("samples", []))
+    return to_decide(known, START)
+
+
+def samples(*matched: int) -> list[Sample]:
+    """One a second, the last at the start."""
+    return [
+        Sample(
+            at=START - timedelta(seconds=len(matched) - 1 - number),
+            events_per_second=Sides[float | None](reference=1.0, candidate=1.0),
+            unmatched=Sides[int](reference=0, candidate=0),
+            lag=Sides[int | None](reference=0, candidate=0),
+            matched=value,
+        )
+        for number, value in enumerate(matched)
+    ]
+
+
+def pending(**changes: Any) -> ComparisonStatus:
+    lack = coverage(
+        210, ("210 of 1,000 pairs", "0 of 300 seconds of Kafka time", "no `end_of_day` has matched")
+    )
+    kinds = {"ride": 210, "end_of_day": 0}
+    lack = lack.model_copy(update={"matched_by_kind": kinds, "seconds": 0.0})
+    return status(**{"verdict": "PENDING", "coverage": lack, **changes})
+
+
+def test_missing_pairs_are_told_with_the_time_that_they_take_at_the_pace_of_late() -> None:
+    assert steps(pending(), samples=samples(10, 110, 210))[0] == (
+        "790 more pairs have to match (210 of 1,000): about 8 s at 100 a second."
+    )
+
+
+def test_nothing_is_promised_where_nothing_matches() -> None:
+    assert steps(pending(), samples=samples(210, 210))[0].endswith(
+        "; none has matched lately, and both sides have to write for that."
+    )
+
+
+def test_a_pace_below_one_a_second_is_not_called_none_a_second() -> None:
+    told = steps(pending(), samples=samples(*range(150, 200), *[200] * 61, 210))[0]
+    assert told == "790 more pairs have to match (210 of 1,000): about 1 h 19 min."
+
+
+def test_missing_time_and_kinds_are_told_with_what_can_be_done() -> None:
+    assert steps(pending())[1:] == [
+        "5 min more of Kafka time have to be verified (0 s of 5 min): as long as that, if both sides go on.",
+        (
+            "An event of the kind `end_of_day` has to match: none has yet. If the input may lack it, say so "
+            "in `evidence.may_be_absent`."
+        ),
+    ]
+
+
+def test_what_lacks_besides_is_said_as_it_came() -> None:
+    lack: Coverage = coverage(5000, ("batch 7 is told differently by both versions",))
+    told = steps(status(verdict="PENDING", coverage=lack))
+    assert told == ["Batch 7 is told differently by both versions."]
+
+
+def test_one_that_has_not_begun_is_told_why_and_where_a_beginning_is_declared() -> None:
+    told = steps(pending(waiting_for="no safe start: the topics begin an hour apart"))
+    assert told == [
+        (
+            "It has to begin: no safe start: the topics begin an hour apart. `start` in the comparison file, "
+            "or in a reset, declares where to begin."
+        )
+    ]
+
+
+def test_a_hole_never_heals_and_the_command_that_begins_anew_is_named() -> None:
+    hole = Hole(reason="lost", seen_at=START)
+    told = steps(status(verdict="INCONCLUSIVE", holes=[hole, hole], hole_count=2))
+    assert told == [
+        (
+            "2 stretches of the input were not checked, which nothing can make good. When the cause is gone, "
+            f"begin anew: `twinstream reset {NAME} --reason …`."
+        )
+    ]
+
+
+def test_overdue_events_are_told_with_their_sides_and_the_oldest() -> None:
+    events = [
+        unmatched(8, seconds=-70, overdue=True),
+        unmatched(9, seconds=-60, overdue=True),
+        unmatched(4, side="candidate", seconds=-65, overdue=True),
+        unmatched(10, seconds=-80),
+    ]
+    told = steps(status(verdict="INCONCLUSIVE", suspicions=3), *events)
+    assert told[0].startswith(
+        "3 events are overdue (2 of the reference and 1 of the candidate; the oldest is ads.reference 0:8, "
+        "of 2026-03-01 11:58:50 UTC)."
+    )
+    more = steps(status(verdict="INCONCLUSIVE", suspicions=900), *events)
+    assert "(at least 2 of the reference and at least 1 of the candidate;" in more[0]
+
+
+@pytest.mark.parametrize(
+    ("awaited", "told"),
+    [
+        ("checkpoint", "as soon as a checkpoint has it"),
+        ("classification", "once its scope meets again"),
+        ("batches", "both versions have to write their control records"),
+        ("shards", "when the other shards have said"),
+    ],
+)
+def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awaited: str, told: str) -> None:
+    assert told in steps(status(verdict="INCONCLUSIVE", difference_awaits=[awaited]))[0]
+
+
+def test_a_side_that_stands_still_has_to_write_again() -> None:
+    health = Health(status="degraded", reasons=["the candidate is stalled"], stalled=["candidate"])
+    assert steps(status(health=health)) == [
+        "The candidate has to write again, or catch up: it is silent while the reference goes on."
+    ]
+
+
+def test_a_service_that_is_away_has_to_answer_and_other_reasons_are_repeated() -> None:
+    away = Health(status="degraded", reasons=["Kafka cannot be reached"], unreachable=["kafka"])
+    assert steps(status(health=away))[0].startswith("Kafka has to answer.")
+    other = Health(status="degraded", reasons=["the topic is gone"])
+    assert steps(status(health=other)) == ["What the health names has to be put right. The topic is gone."]
+
+
+def test_an_old_verified_prefix_is_told_with_the_event_that_holds_it_back() -> None:
+    old = status(verified_through=START - timedelta(minutes=9))
+    assert steps(old, unmatched(8, seconds=-540), unmatched(9, seconds=-5)) == [
+        (
+            "The oldest event without a partner has to meet it: ads.reference 0:8, of 2026-03-01 11:51:00 "
+            "UTC. The candidate has not put it out yet."
+        )
+    ]
+    assert steps(old) == ["Both topics have to be read to their ends, with nothing left that waits."]
+
+
+def test_clocks_that_disagree_are_told() -> None:
+    ahead = status(verified_through=START + timedelta(hours=1))
+    assert steps(ahead) == [
+        "The clocks of Kafka and of this host have to agree: see the times of the newest records."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("freshness", "told"),
+    [
+        (awaited(START, 1.0), "Its matcher has to start."),
+        (heard(START, 9.0, 5.0), "Its matcher has to speak again."),
+        (lost(START, 1.0, "killed"), "Its matcher has to run again"),
+    ],
+)
+def test_nothing_else_matters_while_nobody_compares(freshness: Any, told: str) -> None:
+    (only,) = steps(pending(suspicions=4), freshness=freshness)
+    assert only.startswith(told)
+
+
+def test_the_gate_says_it_while_it_is_undecided_and_only_then() -> None:
+    clocks = Clocks()
+    board = Board(monotonic=clocks.monotonic, now=clocks.now)
+    board.expect(expectation())
+    assert board.view(NAME).gate.to_decide.startswith("Its matcher has to start.")
+    board.accept(status(verdict="INCONCLUSIVE", suspicions=1))
+    board.accept(UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),)))
+    assert board.view(NAME).gate.to_decide.startswith("One event is overdue (1 of the reference;")
+    board.accept(diverged(at=START + timedelta(seconds=1)))
+    assert (board.view(NAME).gate.answer, board.view(NAME).gate.to_decide) == ("fail", "")
