@@ -10,41 +10,41 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version as installed_version
 from multiprocessing.connection import Connection
-from typing import Any, TextIO, cast
+from typing import Any, Protocol, TextIO, cast
 
 import structlog
-import uvicorn
 from confluent_kafka import Message
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
-from twinstream.adapters.prometheus import StatusCollector, exposition
+from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_requests import RedisRequests
 from twinstream.adapters.redis_shelf import RedisShelf
-from twinstream.adapters.tls import Certificate
-from twinstream.adapters.token_file import TokenFile
-from twinstream.api.app import create_app
+from twinstream.api.app import create_app, create_matcher_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
-from twinstream.api.mailbox import SEND_BUFFER_BYTES
+from twinstream.api.operations import obstacles_to_answering, obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
+from twinstream.listening import Access, bound
+from twinstream.observing import Observers
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.requests import RemoteRequests
+from twinstream.runtime.resets import SHARED
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
 from twinstream.runtime.worker import Worker
-from twinstream.settings import Settings, split_address, time_of
+from twinstream.settings import Settings, time_of
 from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -53,8 +53,6 @@ from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
-RENEW_SECONDS = 10.0
-"""How soon a renewed certificate is in use; it is renewed days before the former ends."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -97,8 +95,10 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
     if not brief.shard.whole:
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
+    requests = RemoteRequests(publisher, RedisRequests(settings.redis, spec.name), brief.token, SystemClock())
+    asked = requests.asked if brief.shard.whole else publisher.asked
     try:
-        while make_worker(settings, spec, publisher, brief).run(publisher.stopping, publisher.asked):
+        while make_worker(settings, spec, requests, brief).run(publisher.stopping, asked):
             gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
@@ -166,13 +166,6 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 # -- the service -------------------------------------------------------------------------------------------
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals to the service, which has matchers to stop before HTTP."""
-
-    def capture_signals(self) -> Any:
-        return nullcontext()
-
-
 def serve(settings: Settings, specs: list[Spec]) -> None:
     """Run the service until SIGTERM or SIGINT. Raises SettingsError where it cannot start."""
     configure_logging()
@@ -191,132 +184,120 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
             raise SettingsError(reason)
     _try_settings(settings, specs[0])
     access = Access.of(settings)
-    listening = _bind(settings.bind)
+    listening = bound(settings.bind)
     host, port = listening.getsockname()[:2]
     scheme = "http" if access.certificate is None else "https"
-    sys.stdout.write(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/\n")
+    at = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/"
+    sys.stdout.write(f"{at}readyz\n" if settings.role == "matcher" else f"{at}\n")
     sys.stdout.flush()
     asyncio.run(_serve(settings, specs, listening, access))
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may ask, and the certificate that tells askers who answers."""
-
-    keys: TokenFile | None
-    certificate: Certificate | None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Access:
-        """Read the files that the settings name. Raises SettingsError for those that cannot be used."""
-        keys = None if settings.token_file is None else TokenFile(settings.token_file)
-        if settings.tls_cert is None or settings.tls_key is None:
-            return cls(keys, None)
-        return cls(keys, Certificate(settings.tls_cert, settings.tls_key))
-
-    def server(self, app: FastAPI) -> _Server:
-        """The HTTP server."""
-        tls = self.certificate
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=2,
-            ssl_certfile=tls.cert if tls else None,
-            ssl_keyfile=tls.key if tls else None,
-        )
-        return _Server(config)
-
-    async def renew(self, server: _Server) -> None:
-        """Keep the certificate as its files are."""
-        while self.certificate is not None:
-            await asyncio.sleep(RENEW_SECONDS)
-            if server.config.ssl is not None:
-                self.certificate.renew(server.config.ssl)
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
     """Build the clients once, which connects nothing, so that a wrong setting is heard of at once."""
     try:
-        _make_source(settings, spec).close()
+        if settings.role != "api":
+            _make_source(settings, spec).close()
         RedisStore(settings.redis, spec.name).close()
     except TwinstreamError as error:
         raise SettingsError(str(error)) from None
-
-
-def _bind(address: str) -> socket.socket:
-    host, port = split_address(address)
-    try:
-        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-        listening.bind(place)
-    except OSError as error:
-        raise SettingsError(
-            f"bind address {address} cannot be used: {error.strerror}; choose another --bind"
-        ) from None
-    return listening
 
 
 async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards))
-    registry = CollectorRegistry()
-    registry.register(StatusCollector(board.views, installed_version("twinstream")))
-    measure_process(registry)
-    by_name: dict[str, list[MatcherProcess]] = {}
-    app = create_app(
-        board,
-        exposition(registry),
-        keys=access.keys,
-        base_path=settings.base_path,
-        traffic=HttpMeter(registry),
-        reset=partial(_reset, by_name),
-    )
-    server = access.server(app)
-    matchers = [
-        MatcherProcess(
-            spec.name,
-            partial(run_matcher, settings, spec),
-            board,
-            partial(_release, settings, spec.name, shard),
-            shard,
-        )
-        for spec in specs
-        for shard in (Shard(number, settings.shards) for number in range(settings.shards))
-    ]
-    for spec in specs:
-        by_name[spec.name] = [matcher for matcher in matchers if matcher.name == spec.name]
+    staff: Staff = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
+    server = access.server(_app(settings, board, staff, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    for matcher in matchers:
-        matcher.start()
+    staff.start()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     renewing = asyncio.create_task(access.renew(server))
     await stop.wait()
     structlog.get_logger().info("stopping", process=os.getpid())
-    await asyncio.gather(*(matcher.stop() for matcher in matchers))
+    await staff.stop()
     renewing.cancel()
     board.close()
     server.should_exit = True
     await serving
 
 
-async def _reset(
-    matchers: Mapping[str, list[MatcherProcess]], name: str, request: ResetRequest
-) -> Reset | ResetRefused:
-    """Have the matcher of a comparison begin it anew."""
-    if len(matchers[name]) == 1:
-        return await matchers[name][0].reset(request)
-    reason = (
-        "several matchers share it, which cannot be reset together: start the service with --shards 1, reset "
-        "it, and share it again once it has begun"
+def _app(settings: Settings, board: Board, staff: Staff, access: Access) -> FastAPI:
+    """What the process serves; what it measures is what no process of another role does."""
+    registry = CollectorRegistry()
+    registry.register(BuildCollector(installed_version("twinstream")))
+    measure_process(registry)
+    if settings.role != "api":
+        registry.register(MatcherCollector(board.views))
+    if settings.role == "matcher":
+        return create_matcher_app(board, exposition(registry), keys=access.keys, base_path=settings.base_path)
+    registry.register(StatusCollector(board.views))
+    return create_app(
+        board,
+        exposition(registry),
+        keys=access.keys,
+        base_path=settings.base_path,
+        traffic=HttpMeter(registry),
+        reset=staff.reset,
+        obstacles=obstacles_to_answering if settings.role == "api" else obstacles_to_serving,
     )
-    return ResetRefused(id=request.id, reason=reason)
+
+
+class Staff(Protocol):
+    """Those in this process who feed the board."""
+
+    def start(self) -> None:
+        """Begin; on the event loop."""
+        ...
+
+    async def stop(self) -> None:
+        """End, in order."""
+        ...
+
+    async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
+        """Have a comparison begin anew."""
+        ...
+
+
+class Matchers:
+    """The matcher processes of this host."""
+
+    def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
+        self._of = {
+            spec.name: [
+                MatcherProcess(
+                    spec.name,
+                    partial(run_matcher, settings, spec),
+                    board,
+                    partial(_release, settings, spec.name, shard),
+                    shard,
+                )
+                for shard in (Shard(number, settings.shards) for number in range(settings.shards))
+            ]
+            for spec in specs
+        }
+
+    def start(self) -> None:
+        """Start all of them."""
+        for matcher in self._all:
+            matcher.start()
+
+    async def stop(self) -> None:
+        """Have all of them save and end."""
+        await asyncio.gather(*(matcher.stop() for matcher in self._all))
+
+    async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
+        """Have the matcher of a comparison begin it anew."""
+        if len(self._of[name]) == 1:
+            return await self._of[name][0].reset(request)
+        return ResetRefused(id=request.id, reason=SHARED)
+
+    @property
+    def _all(self) -> list[MatcherProcess]:
+        return [matcher for matchers in self._of.values() for matcher in matchers]
 
 
 def _expectation(spec: Spec, shards: int) -> Expectation:

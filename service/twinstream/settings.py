@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
     holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
     of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed.
+    A process of the `role` api has no matchers, one of the role matcher no page and no API.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -57,6 +58,7 @@ class Settings(BaseSettings):
     read_from: str = "earliest"
     kafka: dict[str, str | int | bool] = {}
     memory_limit: ByteSize | None = None
+    role: Literal["all", "api", "matcher"] = "all"
     shards: Annotated[int, Field(ge=1, le=64)] = 1
     shard_by: Literal["auto", "partition", "key"] = "auto"
 

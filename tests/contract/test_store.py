@@ -240,7 +240,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 # -- what an owner tells those who stand by ----------------------------------------------------------------
 
-QUESTIONS = [f"{number:016x}" for number in range(20)]
+QUESTIONS = [f"{number:016x}" for number in range(40)]
 
 
 def test_a_bulletin_reaches_who_asks_as_long_as_its_owner_holds_the_lease(open_store: Open) -> None:
@@ -264,7 +264,7 @@ def test_an_owner_hears_what_was_asked_last(open_store: Open) -> None:
     assert owner.asked().decode().split() == [QUESTIONS[1], QUESTIONS[0]]
     for question in QUESTIONS:
         one.ask(question)
-    assert owner.asked().decode().split() == QUESTIONS[:-9:-1]
+    assert owner.asked().decode().split() == QUESTIONS[:-33:-1]
 
 
 def test_a_bulletin_of_one_that_was_replaced_is_neither_taken_nor_handed_out(open_store: Open) -> None:

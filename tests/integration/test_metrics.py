@@ -14,7 +14,7 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation
 from tests.support.tools import run
 from tests.support.waiting import eventually
-from twinstream.adapters.prometheus import StatusCollector, exposition
+from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.api.board import Board
 
@@ -30,7 +30,8 @@ OF_THE_BUILD = {"version"}
 @pytest.fixture
 def service() -> Iterator[Served]:
     board, registry = Board(stale_after_seconds=60), CollectorRegistry()
-    registry.register(StatusCollector(board.views, "0.1.0"))
+    for collector in (BuildCollector("0.1.0"), MatcherCollector(board.views), StatusCollector(board.views)):
+        registry.register(collector)
     measure_process(registry)
     with served(board, exposition(registry), traffic=HttpMeter(registry)) as service:
         service.call(lambda: board.expect(expectation()))

@@ -56,7 +56,7 @@ class ServiceProcess:
                 self._command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self._mark}
             )
         assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().decode().strip().rstrip("/")
+        self.address = self.process.stdout.readline().decode().strip().removesuffix("readyz").rstrip("/")
         assert self.address, self.log()
         eventually(self._serves, seconds=30, what="the service answers")
 

@@ -28,7 +28,9 @@ BELOW: dict[str, set[str]] = {
     "answers": {"spec", "core"},
     "testing": {"answers", "runtime", "adapters", "ports", "spec", "core"},
     "__init__": {"testing", "answers", "spec"},
-    "bootstrap": {"runtime", "api", "adapters", "ports", "spec", "core"},
+    "observing": {"runtime", "api", "adapters", "ports", "spec", "core"},
+    "listening": {"api", "adapters"},
+    "bootstrap": {"observing", "listening", "runtime", "api", "adapters", "ports", "spec", "core"},
     "cli": {"bootstrap", "runtime", "api", "adapters", "ports", "spec", "core"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -23,7 +23,7 @@ from tests.support.statuses import (
 )
 from twinstream.api.board import Board
 from twinstream.api.merging import merged
-from twinstream.api.operations import _obstacles
+from twinstream.api.operations import obstacles_to_serving
 from twinstream.status import (
     Accounts,
     CheckpointInfo,
@@ -289,7 +289,7 @@ def test_an_instance_that_owns_only_part_says_so_and_is_not_ready(board: Board, 
     board.accept(said(waiting, waiting_for=reason), 1)
     view = board.view(NAME)
     assert (view.status.verdict, view.gate.answer) == ("PENDING", "undecided")
-    assert _obstacles(view) == [f"{NAME}: shard 1 of 2: {reason}"]
+    assert obstacles_to_serving(view) == [f"{NAME}: shard 1 of 2: {reason}"]
 
 
 def test_one_shard_is_shown_as_it_speaks() -> None:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.statuses import NAME, START, Clocks, counts, diverged, expectation, partition, status
-from twinstream.adapters.prometheus import StatusCollector, exposition
+from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
 from twinstream.status import CheckpointInfo, Health, Sides
 
@@ -33,7 +33,12 @@ def board(clocks: Clocks) -> Board:
 @pytest.fixture
 def scrape(board: Board, clocks: Clocks) -> Callable[[], str]:
     registry = CollectorRegistry()
-    registry.register(StatusCollector(board.views, "0.1.0", clocks.now))
+    for collector in (
+        BuildCollector("0.1.0"),
+        MatcherCollector(board.views),
+        StatusCollector(board.views, clocks.now),
+    ):
+        registry.register(collector)
     metrics = exposition(registry)
 
     def text() -> str:

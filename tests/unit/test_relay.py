@@ -7,7 +7,7 @@ import pytest
 from tests.support.hosts import START, Host, Hosts
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import MemoryStore
-from twinstream.api.operations import _obstacles
+from twinstream.api.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.runtime.relay import RELAYED, REPORTS_TOLD, Bulletin
 from twinstream.runtime.worker import STANDBY, TAKING_OVER
@@ -40,8 +40,8 @@ def test_a_standby_answers_as_the_owner_does_and_says_that_it_stands_by(hosts: H
     for member in ("verdict", "accounts", "matched", "verified_up_to", "divergences", "reason", "since"):
         assert getattr(own.status, member) == getattr(relayed.status, member)
     assert (relayed.status.health.status, relayed.status.health.standby) == ("ok", True)
-    assert _obstacles(relayed) == [f"test: {RELAYED}"]
-    assert _obstacles(own) == []
+    assert obstacles_to_serving(relayed) == [f"test: {RELAYED}"]
+    assert obstacles_to_serving(own) == []
 
 
 def test_nothing_is_told_where_nobody_stands_by(hosts: Hosts) -> None:

@@ -8,7 +8,7 @@ from tests.support.hosts import START, expectation
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from twinstream.api.board import Board
-from twinstream.api.operations import _obstacles
+from twinstream.api.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.ports import Layout
@@ -78,7 +78,7 @@ def test_each_of_two_hosts_that_own_one_of_two_shards_shows_the_whole(skew: floa
     assert [view.answer for view in views] == ["pass", "pass"]
     assert [view.status.matched for view in views] == [64, 64]
     assert views[0].status.accounts == views[1].status.accounts
-    assert _obstacles(views[0]) == [f"test: shard 1 of 2: {RELAYED}"]
+    assert obstacles_to_serving(views[0]) == [f"test: shard 1 of 2: {RELAYED}"]
     for _ in range(6):
         hosts[0].turn()
         hosts[0].clock.advance(1.0)

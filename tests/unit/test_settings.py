@@ -63,6 +63,18 @@ def test_a_wrong_flag_is_named(flags: dict[str, Any], said: str) -> None:
         load(flags, None)
 
 
+@pytest.mark.parametrize("role", ["all", "api", "matcher"])
+def test_what_a_process_does_may_be_a_variable(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load({}, None).role == "all"
+    monkeypatch.setenv("TWINSTREAM_ROLE", role)
+    assert load({}, None).role == role
+
+
+def test_a_role_that_is_none_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"flag --role: input should be 'all', 'api' or 'matcher'"):
+        load({"role": "apis"}, None)
+
+
 def test_with_a_token_file_others_are_served_too() -> None:
     assert load({"bind": "0.0.0.0:8080", "token_file": "tokens"}, None).bind == "0.0.0.0:8080"
 

@@ -328,7 +328,7 @@ class MemoryStore:
     def ask(self, question: str) -> bytes | None:
         """Put a question; the bulletin of the owner."""
         storage = self._reached()
-        storage.questions = [question, *storage.questions][:8]
+        storage.questions = [question, *storage.questions][:32]
         if storage.bulletin is None or not storage.lease == storage.owner == storage.bulletin[0]:
             return None
         return storage.bulletin[1]

@@ -66,12 +66,50 @@ def exposition(registry: CollectorRegistry = REGISTRY) -> Callable[[], tuple[byt
     return lambda: (generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
+class BuildCollector(Collector):
+    """Tells the version that runs, of a process of any role."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def collect(self) -> Iterator[Metric]:
+        """The one family."""
+        build = GaugeMetricFamily("twinstream_build_info", "The version that runs.", labels=["version"])
+        build.add_metric([self._version], 1)
+        yield build
+
+
+class MatcherCollector(Collector):
+    """Reads how the matchers of this process fare: what no other process can say.
+
+    Args and use as those of `StatusCollector`.
+    """
+
+    def __init__(self, readings: Callable[[], Sequence[Reading]]) -> None:
+        self._readings = readings
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: names are not checked at registration, so that nothing is read before all is wired."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All families."""
+        falls = _counter("matcher_falls", "How often the matcher fell and was started again.")
+        looping = _gauge("matcher_crash_loop", "1 if the matcher falls again and again.")
+        standby = _gauge("standby", "1 if another process owns the comparison, and this one stands by.")
+        for reading in self._readings():
+            name = [reading.status.name]
+            falls.add_metric(name, reading.falls)
+            looping.add_metric(name, reading.in_crash_loop)
+            standby.add_metric(name, reading.status.health.standby)
+        yield from (falls, looping, standby)
+
+
 class StatusCollector(Collector):
-    """Reads the statuses at each scrape.
+    """Reads the statuses at each scrape: what a process that shows a comparison says of it.
 
     Args:
         readings: all comparisons now.
-        version: of this package, for ``twinstream_build_info``.
         now: the wall clock, for ages.
 
     It is called by the thread that answers the scrape, which must be the one that `readings` may be called
@@ -81,11 +119,9 @@ class StatusCollector(Collector):
     def __init__(
         self,
         readings: Callable[[], Sequence[Reading]],
-        version: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._readings = readings
-        self._version = version
         self._now = now
 
     def describe(self) -> Iterable[Metric]:
@@ -96,9 +132,6 @@ class StatusCollector(Collector):
         """All metric families."""
         readings = self._readings()
         statuses = [reading.status for reading in readings]
-        build = GaugeMetricFamily("twinstream_build_info", "The version that runs.", labels=["version"])
-        build.add_metric([self._version], 1)
-        yield build
         yield from _judgement(readings)
         yield from _health(statuses)
         yield from _evidence(statuses)
@@ -115,8 +148,6 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
     fresh = _gauge("status_fresh", "1 if the newest status is from a living matcher.")
     age = _gauge("status_age_seconds", "Age of the newest status.")
     since = _gauge("verdict_timestamp_seconds", "Since when the verdict holds.")
-    falls = _counter("matcher_falls", "How often the matcher fell and was started again.")
-    looping = _gauge("matcher_crash_loop", "1 if the matcher falls again and again.")
     for reading in readings:
         status, name = reading.status, reading.status.name
         for state in VERDICTS:
@@ -127,27 +158,23 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
         fresh.add_metric([name], reading.is_fresh)
         age.add_metric([name], reading.age_seconds)
         since.add_metric([name], status.since.timestamp())
-        falls.add_metric([name], reading.falls)
-        looping.add_metric([name], reading.in_crash_loop)
-    yield from (verdict, gate, healthy, fresh, age, since, falls, looping)
+    yield from (verdict, gate, healthy, fresh, age, since)
 
 
 def _health(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
-    standby = _gauge("standby", "1 if another process owns the comparison, and this one stands by.")
     unreachable = _gauge("unreachable", "1 if the matcher cannot use it now: kafka, redis.", "kind")
     stalled = _gauge("side_stalled", "1 if the side is silent or behind while the other goes on.", "side")
     started = _gauge("start_timestamp_seconds", "When the comparison began.")
     resets = _counter("resets", "How often the comparison was begun anew.")
     for status in statuses:
         name, health = status.name, status.health
-        standby.add_metric([name], health.standby)
         started.add_metric([name], status.started_at.timestamp())
         resets.add_metric([name], status.reset_count)
         for dependency in DEPENDENCIES:
             unreachable.add_metric([name, dependency], dependency in health.unreachable)
         for side in SIDES:
             stalled.add_metric([name, side], side in health.stalled)
-    yield from (standby, unreachable, stalled, started, resets)
+    yield from (unreachable, stalled, started, resets)
 
 
 def _evidence(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:

@@ -24,8 +24,8 @@ LASTING_MS = 30_000
 """Three leases."""
 PAUSE_SECONDS = 5.0
 """After a failure those who stand by are left alone for so long: at most 4% of the time goes into waiting."""
-QUESTIONS, QUESTION_LENGTH = 8, 16
-"""So many processes may stand by and be answered each second."""
+QUESTIONS, QUESTION_LENGTH = 32, 16
+"""So many processes may stand by, or show what the owner says, and be answered each second."""
 
 _OWNER = (
     "local lease = redis.call('GET', KEYS[2])\nlocal owns = lease and lease == redis.call('GET', KEYS[1])\n"

@@ -21,7 +21,13 @@ from twinstream.api.events import events_router
 from twinstream.api.head import HeadAsGet
 from twinstream.api.listings import listings_router
 from twinstream.api.openapi import describe_problems
-from twinstream.api.operations import Metrics, operations_router
+from twinstream.api.operations import (
+    Metrics,
+    Obstacles,
+    obstacles_to_matching,
+    obstacles_to_serving,
+    operations_router,
+)
 from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
 from twinstream.api.sessions import sessions_router
@@ -42,6 +48,7 @@ def create_app(
     base_path: str = "",
     traffic: Traffic | None = None,
     reset: Resetter = nobody,
+    obstacles: Obstacles = obstacles_to_serving,
     tick_seconds: float = TICK_SECONDS,
 ) -> FastAPI:
     """The application over `board`.
@@ -53,6 +60,7 @@ def create_app(
         base_path: the part of a proxy's paths that is this service's, like `/twinstream`.
         traffic: told of each request that is answered; by default nobody is.
         reset: has a comparison begin anew.
+        obstacles: what keeps the process from being ready.
         tick_seconds: how often silent matchers are looked for.
 
     A server that is to stop calls ``board.close()`` first: else it waits for the open event streams.
@@ -77,13 +85,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        middleware=[
-            *counting,
-            Middleware(SecurityHeaders),
-            Middleware(HeadAsGet),
-            Middleware(BasePath, base_path=base_path),
-            Middleware(AccessControl, keys=keys),
-        ],
+        middleware=[*counting, *_around(keys, base_path)],
     )
     problems.install(app)
     describe_problems(app)
@@ -91,12 +93,37 @@ def create_app(
     app.include_router(listings_router(board))
     app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))
-    app.include_router(operations_router(board, metrics, version))
+    app.include_router(operations_router(board, metrics, version, obstacles))
     app.include_router(sessions_router(keys))
     pages.install(app)
     if traffic is not None:
         announce(app, traffic)
     return app
+
+
+def create_matcher_app(
+    board: Board, metrics: Metrics, *, keys: Keys | None = None, base_path: str = ""
+) -> FastAPI:
+    """What a process serves that has matchers and no API: whether it lives and is ready, and its metrics.
+
+    Arguments are as those of `create_app`.
+    """
+    app = FastAPI(
+        title="Twinstream matcher", openapi_url=None, docs_url=None, middleware=_around(keys, base_path)
+    )
+    problems.install(app)
+    app.include_router(operations_router(board, metrics, package_version(), obstacles_to_matching))
+    return app
+
+
+def _around(keys: Keys | None, base_path: str) -> list[Middleware]:
+    """What each request goes through."""
+    return [
+        Middleware(SecurityHeaders),
+        Middleware(HeadAsGet),
+        Middleware(BasePath, base_path=base_path),
+        Middleware(AccessControl, keys=keys),
+    ]
 
 
 def package_version() -> str:

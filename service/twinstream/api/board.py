@@ -217,11 +217,22 @@ class Board:
 
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
-        entry = self._entry(name)
-        matcher = entry.matchers[shard]
-        matcher.lost = matcher.fell_last = reason
+        matcher = self._entry(name).matchers[shard]
+        matcher.fell_last = reason
         matcher.falls += 1
         matcher.fell_at.append(self._monotonic())
+        self._forget(name, reason, shard)
+
+    def unheard(self, name: str, reason: str, shard: int = 0) -> None:
+        """No matcher of a comparison is heard, for this reason; likewise, but nothing has fallen here."""
+        if self._entry(name).matchers[shard].lost != reason:
+            self._forget(name, reason, shard)
+
+    def _forget(self, name: str, reason: str, shard: int) -> None:
+        """Nothing that a matcher said counts any more."""
+        entry = self._entry(name)
+        matcher = entry.matchers[shard]
+        matcher.lost = reason
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
         self._tell_state(entry)

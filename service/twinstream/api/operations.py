@@ -1,4 +1,7 @@
-"""``/healthz``, ``/readyz``, ``/metrics``: what the platform around the service asks for."""
+"""``/healthz``, ``/readyz``, ``/metrics``: what the platform around the service asks for.
+
+Who is ready depends on what the process is for (`Obstacles`); who answers at all is alive.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from twinstream.api.schemas import Liveness, Readiness
 
 Metrics = Callable[[], tuple[bytes, str]]
 """The exposition and its content type."""
+Obstacles = Callable[[View], list[str]]
+"""Why a process is not ready on account of one comparison; each a sentence."""
 
 
-def operations_router(board: Board, metrics: Metrics, version: str) -> APIRouter:
+def operations_router(board: Board, metrics: Metrics, version: str, obstacles: Obstacles) -> APIRouter:
     """The routes outside ``/v1``."""
     router = APIRouter(tags=["operations"])
 
@@ -30,7 +35,7 @@ def operations_router(board: Board, metrics: Metrics, version: str) -> APIRouter
         responses={503: {"description": "Not ready; `reasons` names what cannot be reached."}},
     )
     async def readyz() -> Response:
-        reasons = [reason for view in board.views() for reason in _obstacles(view)]
+        reasons = [reason for view in board.views() for reason in obstacles(view)]
         if reasons:
             return problem(503, " ".join(reasons), ready=False, reasons=reasons)
         return Response(Readiness(ready=True, reasons=[]).model_dump_json(), media_type="application/json")
@@ -43,13 +48,25 @@ def operations_router(board: Board, metrics: Metrics, version: str) -> APIRouter
     return router
 
 
-def _obstacles(view: View) -> list[str]:
-    """Why a comparison is not live; a degraded one that reaches what it needs is."""
+def obstacles_to_serving(view: View) -> list[str]:
+    """Of a process that has all: it owns the comparison and reaches what it needs, be it degraded."""
+    if view.freshness.fresh and view.status.health.standby:
+        return [f"{view.name}: {' '.join(view.status.health.reasons)}"]
+    return obstacles_to_matching(view)
+
+
+def obstacles_to_answering(_view: View) -> list[str]:
+    """Of a process that has no matchers: it can always answer, if only that nothing is known."""
+    return []
+
+
+def obstacles_to_matching(view: View) -> list[str]:
+    """Of a process that has nothing but matchers: it owns the comparison, or stands by to take it over."""
     if not view.freshness.fresh:
         return [f"{view.name}: {view.freshness.reason}"]
     health = view.status.health
     if health.standby:
-        return [f"{view.name}: {' '.join(health.reasons)}"]
+        return []
     unreachable = " and ".join(service.capitalize() for service in health.unreachable)
     if not unreachable:
         return []

@@ -16,6 +16,7 @@ from twinstream.spec.load import load as load_spec
 \b
   twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
+  twinstream serve ads.yaml --role matcher --bind 127.0.0.1:8081    and    --role api
   twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
 
 Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file.
@@ -43,6 +44,12 @@ role read or operate; it is read again when it changes.
     "--shard-by",
     type=click.Choice(["auto", "partition", "key"]),
     help="How they divide it; auto: by partition where that is sure to be right, else by key.",
+)
+@click.option(
+    "--role",
+    type=click.Choice(["all", "api", "matcher"]),
+    help="What this process does: matchers and API; the API and the page alone, of what matchers elsewhere "
+    "say through Redis; or matchers alone.",
 )
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:

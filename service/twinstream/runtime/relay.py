@@ -29,7 +29,7 @@ in the plain word that this one stands by: `PENDING`, and a gate that is undecid
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from pydantic import ValidationError
@@ -44,25 +44,21 @@ from twinstream.status import (
     Relayed,
     Resumed,
     ShardStatus,
+    UnmatchedEvent,
+    UnmatchedSample,
     Withdrawn,
 )
 
 RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
 REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; those that are saved are in the store anyway."""
+WAITING_BYTES = 50_000
+"""Of each side, the most that a bulletin has of the events that have waited longest for a partner."""
 QUESTIONS_KEPT = 30
 
 
-class Bulletins(Protocol):
-    """The part of a store in which an owner and those who stand by meet (see `ports.Store`)."""
-
-    def asked(self) -> bytes:
-        """What was asked last."""
-        ...
-
-    def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin."""
-        ...
+class Asking(Protocol):
+    """The part of a store in which an owner is heard (see `ports.Store`)."""
 
     def ask(self, question: str) -> bytes | None:
         """Put a question, and get the last bulletin of the owner of now."""
@@ -73,57 +69,58 @@ class Bulletins(Protocol):
         ...
 
 
+class Bulletins(Asking, Protocol):
+    """The part of a store in which an owner and those who stand by meet."""
+
+    def asked(self) -> bytes:
+        """What was asked last."""
+        ...
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin."""
+        ...
+
+
 class Bulletin(Frozen):
     """What an owner tells. `answers` are the questions that had been put before it wrote what it `said`."""
 
     answers: str
     said: ShardStatus
     reports: list[DivergenceReport]
+    waiting: tuple[UnmatchedEvent, ...] = ()
 
 
-class Relay:
-    """Both ends of it: `asked` and `tell` are for the owner, `pass_on` and `end` for who stands by."""
+def standing_by(status: ComparisonStatus) -> ComparisonStatus:
+    """The status as one shows it who would take over."""
+    told = {"standby": True, "reasons": [RELAYED, *status.health.reasons]}
+    return status.model_copy(update={"health": status.health.model_copy(update=told)})
 
-    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock) -> None:
-        self._digest, self._bulletins, self._publisher, self._clock = digest, bulletins, publisher, clock
+
+class Hearing:
+    """What the owner says, for one who asks it: `as_shown` is the status as that one shows it."""
+
+    def __init__(
+        self,
+        digest: str,
+        told: Asking,
+        publisher: Publisher,
+        clock: Clock,
+        as_shown: Callable[[ComparisonStatus], ComparisonStatus] = standing_by,
+    ) -> None:
+        self._digest, self._told, self._publisher, self._clock = digest, told, publisher, clock
+        self._as_shown = as_shown
         self._put_at: dict[str, float] = {}
         self._answered: float | None = None
-        self._reports = _Reports(digest, bulletins, publisher)
+        self._reports = _Reports(digest, told, publisher)
+        self._waiting: UnmatchedSample | None = None
         self._showing = False
-
-    # -- the owner -----------------------------------------------------------------------------------------
-
-    def asked(self) -> bytes:
-        """The questions that are to be answered: read them before the status is written."""
-        return self._bulletins.asked()
-
-    def tell(
-        self, asked: bytes, said: ComparisonStatus | ShardStatus, reports: Mapping[str, DivergenceReport]
-    ) -> None:
-        """Answer with a status that was written after `asked` was read, and with provisional reports."""
-        whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
-        texts, size = [], 0
-        for report in list(reports.values())[:REPORTS_TOLD]:
-            text = report.model_dump_json()
-            size += len(text)
-            if size > REPORTS_BYTES:
-                break
-            texts.append(text)
-        answers = asked.decode()
-        bulletin = f'{{"answers":"{answers}","said":{whole.model_dump_json()},"reports":[{",".join(texts)}]}}'
-        self._bulletins.tell(bulletin.encode())
-
-    def retract(self) -> None:
-        """What was told holds no more: the comparison begins anew."""
-        self._bulletins.tell(b"")
-
-    # -- who stands by -------------------------------------------------------------------------------------
+        self.foreign = False
 
     def pass_on(self) -> bool:
         """Ask, and publish what the owner has answered; False where it has answered nothing.
 
         True also while the last answer stands and nothing new is said: what was published grows old.
-        Raises StoreError.
+        `foreign` then says whether an owner was heard whose file or version is another. Raises StoreError.
         """
         bulletin = self._ask()
         at = None if bulletin is None else self._put_when(bulletin.answers)
@@ -133,6 +130,7 @@ class Relay:
         if self._answered is None or at > self._answered:
             self._answered = at
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
+            self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
             self._publisher.publish(self._relayed(bulletin.said, at))
             self._showing = True
         return self._showing
@@ -141,40 +139,100 @@ class Relay:
         """Nothing that the owner said holds any more; whether anything was shown."""
         shown, self._showing = self._showing, False
         self._reports.withdraw()
+        if self._waiting is not None:
+            self._show_waiting(self._waiting.model_copy(update={"events": ()}))
         return shown
+
+    def _show_waiting(self, sample: UnmatchedSample) -> None:
+        if sample != self._waiting:
+            self._publisher.publish(sample)
+        self._waiting = sample
 
     def _ask(self) -> Bulletin | None:
         question = secrets.token_hex(8)
         self._put_at[question] = self._clock.monotonic()  # Before it can be read.
         while len(self._put_at) > QUESTIONS_KEPT:
             del self._put_at[next(iter(self._put_at))]
-        told = self._bulletins.ask(question)
-        try:
-            bulletin = None if told is None else Bulletin.model_validate_json(told)
-        except ValidationError:
+        told = self._told.ask(question)
+        self.foreign = False
+        if not told:
             return None
-        return bulletin if bulletin and bulletin.said.status.spec_digest == self._digest else None
+        try:
+            bulletin = Bulletin.model_validate_json(told)
+        except ValidationError:
+            self.foreign = True
+            return None
+        self.foreign = bulletin.said.status.spec_digest != self._digest
+        return None if self.foreign else bulletin
 
     def _put_when(self, answers: str) -> float | None:
         """When the last of the questions was put that were answered; None where none was one of these."""
         return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
 
     def _relayed(self, said: ShardStatus, at: float) -> Relayed:
-        health = said.status.health
-        told = health.model_copy(update={"standby": True, "reasons": [RELAYED, *health.reasons]})
-        status = said.status.model_copy(update={"health": told})
         return Relayed(
-            said=said.model_copy(update={"status": status}),
+            said=said.model_copy(update={"status": self._as_shown(said.status)}),
             age_seconds=self._clock.monotonic() - at,
             relayed_at=self._clock.now(),
         )
 
 
+class Relay(Hearing):
+    """Both ends of it: beside those of who stands by, `asked` and `tell` for the owner."""
+
+    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock) -> None:
+        super().__init__(digest, bulletins, publisher, clock)
+        self._bulletins = bulletins
+
+    def asked(self) -> bytes:
+        """The questions that are to be answered: read them before the status is written."""
+        return self._bulletins.asked()
+
+    def tell(
+        self,
+        asked: bytes,
+        said: ComparisonStatus | ShardStatus,
+        reports: Mapping[str, DivergenceReport],
+        waiting: Sequence[UnmatchedEvent] = (),
+    ) -> None:
+        """Answer with a status that was written after `asked` was read.
+
+        With it go the provisional reports, and of the events that wait for a partner the first of each side.
+        """
+        whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
+        provisional = _written(list(reports.values())[:REPORTS_TOLD], REPORTS_BYTES)
+        oldest = [
+            text
+            for side in ("reference", "candidate")
+            for text in _written((event for event in waiting if event.side == side), WAITING_BYTES)
+        ]
+        bulletin = (
+            f'{{"answers":"{asked.decode()}","said":{whole.model_dump_json()},'
+            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}]}}'
+        )
+        self._bulletins.tell(bulletin.encode())
+
+    def retract(self) -> None:
+        """What was told holds no more: the comparison begins anew."""
+        self._bulletins.tell(b"")
+
+
+def _written(items: Iterable[Frozen], most: int) -> Iterator[str]:
+    """The first of them as JSON, of which all together are no larger than that."""
+    size = 0
+    for item in items:
+        text = item.model_dump_json()
+        size += len(text)
+        if size > most:
+            return
+        yield text
+
+
 class _Reports:
     """The divergences of the owner: what is saved, from the store, and what is provisional, as it is told."""
 
-    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher) -> None:
-        self._digest, self._bulletins, self._publisher = digest, bulletins, publisher
+    def __init__(self, digest: str, told: Asking, publisher: Publisher) -> None:
+        self._digest, self._asking, self._publisher = digest, told, publisher
         self._saved: dict[str, int] = {}
         self._doubted: dict[str, bytes] = {}
         self._provisional: dict[str, DivergenceReport] = {}
@@ -208,7 +266,7 @@ class _Reports:
                 self._publisher.publish(Withdrawn(id=key, comparison=self._provisional[key].comparison))
 
     def _pass_saved(self) -> None:
-        stored = self._bulletins.glance()
+        stored = self._asking.glance()
         if stored.sequence is None:
             return
         head = checkpoint.decode(stored.head)

@@ -34,6 +34,10 @@ PATIENCE_SECONDS = 10.0
 """So long a moment for `now` is waited for: who asks waits, too."""
 
 
+SHARED = (
+    "several matchers share it, which cannot be reset together: start the service with --shards 1, reset "
+    "it, and share it again once it has begun"
+)
 _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
 

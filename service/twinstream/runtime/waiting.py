@@ -30,6 +30,11 @@ class Waiting:
         self._name, self._explainer, self._publisher = name, explainer, publisher
         self._shown: dict[_Key, status.UnmatchedEvent] | None = None
 
+    @property
+    def shown(self) -> tuple[status.UnmatchedEvent, ...]:
+        """What was published last."""
+        return tuple((self._shown or {}).values())
+
     def show(self, comparison: Comparison, at_end: tuple[bool, bool]) -> None:
         """Publish what has waited longest, as of the last survey, if that has changed.
 

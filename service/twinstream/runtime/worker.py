@@ -100,6 +100,7 @@ class Worker:
         self._waiting = Waiting(spec.name, explainer, publisher)
         self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._dirty = True
+        self._owns = False
         self._saved_diverged = False
         self._next_beat = 0.0
         self._next_save = 0.0
@@ -160,7 +161,8 @@ class Worker:
         Raises CheckpointError where the stored state cannot be read.
         """
         try:
-            if not self._store.acquire():
+            self._owns = self._store.acquire()
+            if not self._owns:
                 return self._stand_by()
             if self._relay is not None and self._relay.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
@@ -276,7 +278,7 @@ class Worker:
         situation = self._course.situation
         situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
         situation.unreachable = [unreachable] if unreachable else []
-        self._publish_status()
+        self._tell()
         return False
 
     # -- the beat ------------------------------------------------------------------------------------------
@@ -297,11 +299,11 @@ class Worker:
 
     def _tell(self) -> None:
         """Publish the status, and answer those who stand by, who asked before it was written."""
-        relay = None if self._keeper.trouble else self._relay
+        relay = None if self._keeper.trouble or not self._owns else self._relay
         asked = b"" if relay is None else relay.asked()
         said = self._publish_status()
         if relay is not None and asked:
-            relay.tell(asked, said, self._reports.provisional)
+            relay.tell(asked, said, self._reports.provisional, self._waiting.shown)
 
     def _look_at_topics(self) -> None:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""

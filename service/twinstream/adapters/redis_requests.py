@@ -1,0 +1,110 @@
+"""Resets that are asked for at a process without matchers, handed to the owner through Redis.
+
+    twinstream:{NAME}:request           the reset that is asked for, as JSON; it expires
+    twinstream:{NAME}:answer:ID       what came of the one with this id; it expires
+
+There is one request at a time. The owner takes it, which removes it, so nobody does it twice; who ends
+between taking and answering leaves it open what came of it, as a matcher does that ends before it answers its
+service. Who has asked and waited in vain takes the request back: if it is still there, nobody has begun it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import redis
+from redis.exceptions import MovedError
+
+from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.errors import StoreError
+
+LASTING_MS = 60_000
+"""A request whose asker has ended is not done later than that. It is longer than anybody waits."""
+PAUSE_SECONDS = 10.0
+"""After a failure the owner leaves it be for so long: waiting takes 2% of the time at most."""
+
+TAKE = """
+local lease = redis.call('GET', KEYS[1])
+if lease ~= ARGV[1] then return false end
+local request = redis.call('GET', KEYS[2])
+if request then redis.call('DEL', KEYS[2]) end
+return request
+"""
+
+WITHDRAW = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+"""
+
+
+class RedisRequests:
+    """The requests of one comparison. It connects with the first call."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._prefix = f"twinstream:{{{name}}}"
+        self._request = f"{self._prefix}:request"
+        self._connection = RedisConnection(url)
+        self._quick: Any = None
+        self._next_try = 0.0
+
+    # -- who asks ------------------------------------------------------------------------------------------
+
+    def put(self, request: bytes) -> bool:
+        """Leave a request; False where there is another one. Raises StoreError."""
+        put = self._connection.client.set
+        return bool(self._connection.run(lambda: put(self._request, request, px=LASTING_MS, nx=True)))
+
+    def answered(self, identifier: str) -> bytes | None:
+        """What came of the request with this id, if that is known. Raises StoreError."""
+        found: bytes | None = self._connection.run(self._connection.client.get, self._answer(identifier))
+        return found
+
+    def withdraw(self, request: bytes) -> bool:
+        """Take a request back; False where it is not there any more. Raises StoreError."""
+        withdraw = self._connection.client.register_script(WITHDRAW)
+        return bool(self._connection.run(withdraw, [self._request], [request]))
+
+    # -- the owner -----------------------------------------------------------------------------------------
+
+    def take(self, token: str) -> bytes | None:
+        """The request, if there is one and the lease of this owner runs; Redis is waited for a moment."""
+        keys = [f"{self._prefix}:lease", self._request]
+        taken: bytes | None = self._at_once(lambda client: client.register_script(TAKE)(keys, [token]))
+        return taken
+
+    def answer(self, identifier: str, text: bytes) -> None:
+        """Say what came of a request that was taken, if Redis answers at once."""
+        self._at_once(lambda client: client.set(self._answer(identifier), text, px=LASTING_MS))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._close_quick()
+        self._connection.client.close()
+
+    def _answer(self, identifier: str) -> str:
+        return f"{self._prefix}:answer:{identifier}"
+
+    def _close_quick(self) -> None:
+        if self._quick is not None:
+            self._quick.close()
+            self._quick = None
+
+    def _at_once(self, call: Callable[[Any], Any]) -> Any:
+        if time.monotonic() < self._next_try:
+            return None
+        if self._quick is None:
+            self._quick = self._connection.hasty()
+        try:
+            return call(self._quick)
+        except MovedError:
+            self._close_quick()
+            with suppress(StoreError):
+                self._connection.run(self._connection.client.exists, self._request)  # The next call finds it.
+            return None
+        except redis.RedisError:
+            self._close_quick()
+            self._next_try = time.monotonic() + PAUSE_SECONDS
+            return None

@@ -1,0 +1,128 @@
+"""Wires a process without matchers: what is heard of their owners through Redis reaches the board.
+
+Each shard of each comparison has a thread, since Redis may let one wait; the board is fed on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+from uuid import uuid4
+
+import structlog
+
+from twinstream.adapters.memory import SystemClock
+from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.api.board import Board
+from twinstream.core.sharding import Shard
+from twinstream.errors import StoreError
+from twinstream.runtime.requests import ANSWER, UNDER_WAY
+from twinstream.runtime.resets import SHARED
+from twinstream.runtime.supervisor import ANSWER_SECONDS
+from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher
+from twinstream.settings import Settings
+from twinstream.spec.load import digest
+from twinstream.spec.model import Spec
+from twinstream.status import Reset, ResetRefused, ResetRequest
+
+ASK_SECONDS = 1.0
+LOOK_SECONDS = 0.25
+AT_A_TIME = 200
+"""So many publications are shown before requests have their turn; at first there may be 10,000."""
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Observers:
+    """Watches the comparisons, and hands resets to their owners. Use it on the board's event loop."""
+
+    def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
+        self._settings, self._board = settings, board
+        self._requests = {spec.name: RedisRequests(settings.redis, spec.name) for spec in specs}
+        self._watched = [
+            (spec, Shard(number, settings.shards)) for spec in specs for number in range(settings.shards)
+        ]
+        # One more for each comparison, for the reset of it.
+        self._threads = ThreadPoolExecutor(len(self._watched) + len(specs), "observer")
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._tasks = [asyncio.create_task(self._watch(spec, shard)) for spec, shard in self._watched]
+
+    async def stop(self) -> None:
+        """End, and leave what is being waited for."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for requests in self._requests.values():
+            requests.close()
+
+    async def _watch(self, spec: Spec, shard: Shard) -> None:
+        view = ShardView(RedisShelf(self._settings.redis, spec.name, uuid4().hex), shard)
+        watcher = Watcher(digest(spec), view, SystemClock())
+        try:
+            while True:
+                try:
+                    await self._show(spec.name, shard, await self._aside(watcher.listen))
+                except Exception as error:
+                    log.exception("listening failed", comparison=spec.name)
+                    reason = f"listening to its matcher failed with {type(error).__name__}: {error}"
+                    self._board.unheard(spec.name, reason, shard.number)
+                await asyncio.sleep(ASK_SECONDS)
+        finally:
+            view.close()
+
+    async def _show(self, name: str, shard: Shard, heard: Heard) -> None:
+        if heard.silence is not None:
+            self._board.unheard(name, heard.silence, shard.number)
+        for number, publication in enumerate(heard.publications):
+            if number % AT_A_TIME == AT_A_TIME - 1:
+                await asyncio.sleep(0)
+            self._board.accept(publication, shard.number)
+
+    async def _aside(self, call: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    # -- resets --------------------------------------------------------------------------------------------
+
+    async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
+        """Have the owner of a comparison begin it anew; what came of it, after `ANSWER_SECONDS` at most."""
+        if self._settings.shards > 1:
+            return ResetRefused(id=request.id, reason=SHARED)
+        if not self._board.view(name).is_fresh:
+            return ResetRefused(id=request.id, reason=UNHEARD)
+        text = request.model_dump_json().encode()
+        try:
+            if not await self._aside(self._requests[name].put, text):
+                return ResetRefused(id=request.id, reason=UNDER_WAY)
+        except StoreError as error:
+            return ResetRefused(id=request.id, reason=str(error), open=True)
+        answer = await self._answer(name, request)
+        if isinstance(answer, Reset):
+            self._board.accept(answer)
+        return answer or await self._taken_back(name, request, text)
+
+    async def _answer(self, name: str, request: ResetRequest) -> Reset | ResetRefused | None:
+        """What its owner says came of it; None where that says nothing."""
+        until = asyncio.get_running_loop().time() + ANSWER_SECONDS
+        while asyncio.get_running_loop().time() < until:
+            with suppress(StoreError):
+                if found := await self._aside(self._requests[name].answered, request.id):
+                    return ANSWER.validate_json(found)
+            await asyncio.sleep(LOOK_SECONDS)
+        return next((one for one in self._board.view(name).status.resets if one.id == request.id), None)
+
+    async def _taken_back(self, name: str, request: ResetRequest, text: bytes) -> ResetRefused:
+        with suppress(StoreError):
+            if await self._aside(self._requests[name].withdraw, text):
+                reason = f"its matcher has not taken it up for {ANSWER_SECONDS:g} s"
+                return ResetRefused(id=request.id, reason=reason)
+        reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"
+        return ResetRefused(id=request.id, reason=reason, open=True)

@@ -1,0 +1,108 @@
+"""What a process without matchers hears of a comparison: all that it knows of it.
+
+A watcher never contends for a lease and reads nothing of Kafka. About once a second it asks the owner, as one
+does who stands by (see `relay`, with the argument why nothing from the past can come of it), and says either
+what is new or why nobody is heard. There is one for each shard.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from twinstream.core.sharding import Shard
+from twinstream.errors import StoreError, Unready
+from twinstream.ports import Clock, Layout, Shelf, Store, Stored
+from twinstream.runtime.relay import Asking, Hearing
+from twinstream.status import ComparisonStatus, Publication
+
+UNHEARD = (
+    "no matcher is heard that owns this comparison: start one with the same comparison file and Redis, "
+    "or wait until it answers"
+)
+FOREIGN = (
+    "the matcher that owns this comparison has another comparison file, or is of another version: start this "
+    "process and the matchers with the same ones"
+)
+
+
+class Heard(NamedTuple):
+    """What has come since the last time; `silence` says why nothing that was said holds any more."""
+
+    publications: list[Publication]
+    silence: str | None
+
+
+class Watcher:
+    """One shard of a comparison, as its owner tells of it."""
+
+    def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
+        self._news = _News()
+        self._hearing = Hearing(digest, told, self._news, clock, _as_it_is)
+
+    def listen(self) -> Heard:
+        """Ask once; to be called about once a second. It waits no longer than the store does."""
+        silence = None
+        try:
+            if not self._hearing.pass_on():
+                silence = FOREIGN if self._hearing.foreign else UNHEARD
+        except StoreError as error:
+            silence = str(error)
+        if silence is not None:
+            self._hearing.end()
+        return Heard(self._news.taken(), silence)
+
+
+def _as_it_is(status: ComparisonStatus) -> ComparisonStatus:
+    """A watcher would take nothing over, so there is nothing to add."""
+    return status
+
+
+class _News:
+    """What was published since it was taken last."""
+
+    def __init__(self) -> None:
+        self._published: list[Publication] = []
+
+    def publish(self, publication: Publication) -> None:
+        self._published.append(publication)
+
+    def taken(self) -> list[Publication]:
+        taken, self._published = self._published, []
+        return taken
+
+
+class ShardView:
+    """The store of one shard for one who only asks, wherever that store is now."""
+
+    def __init__(self, shelf: Shelf, shard: Shard) -> None:
+        self._shelf, self._shard = shelf, shard
+        self._layout: Layout | None = None
+        self._store: Store | None = None
+
+    def ask(self, question: str) -> bytes | None:
+        """Put a question, and get the last bulletin of the owner. Raises StoreError."""
+        layout = self._shelf.layout()
+        if layout.shards != self._shard.of:
+            raise Unready(
+                f"its matchers run with --shards {layout.shards}, and this process with --shards "
+                f"{self._shard.of}: start both with the same number"
+            )
+        if self._store is None or layout != self._layout:
+            self.close_store()
+            self._layout, self._store = layout, self._shelf.store(layout, self._shard.number)
+        return self._store.ask(question)
+
+    def glance(self) -> Stored:
+        """What is new of what was saved. Raises CheckpointError and StoreError."""
+        assert self._store is not None, "ask comes first"
+        return self._store.glance()
+
+    def close_store(self) -> None:
+        """Close the connections of the store."""
+        if self._store is not None:
+            self._store.close()
+
+    def close(self) -> None:
+        """Close connections."""
+        self.close_store()
+        self._shelf.close()

@@ -1,0 +1,207 @@
+"""The API alone and matchers alone, as real processes on real Kafka and Redis."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.cases import passes_with
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+
+class Release:
+    """What a release of the chart runs: a process for the API, and two for matchers."""
+
+    def __init__(self, folder: Path, brokers: str, redis: str, topics: tuple[str, str]) -> None:
+        self._folder, self._places = folder, (brokers, redis)
+        self._topics = topics
+        self.write = Writer(brokers, *topics)
+        self.api = self.process("api", "api")
+        self.matchers = [self.process(f"matcher-{number}", "matcher") for number in range(2)]
+
+    def process(self, name: str, role: str) -> ServiceProcess:
+        """A process of a role, with the same comparison file in a folder of its own."""
+        folder = self._folder / name
+        folder.mkdir()
+        return ServiceProcess(spec_file(folder, "canary", *self._topics), *self._places, "--role", role)
+
+    def gate_is(self, answer: str, *, seconds: float = 60) -> None:
+        """The API process comes to answer so."""
+        eventually(
+            lambda: self.api.gate() == answer, seconds=seconds, what=f"{answer}: {self.api.get('/gate')}"
+        )
+
+    def owner(self) -> ServiceProcess:
+        """The matcher process that owns the comparison."""
+        (owner,) = (one for one in self.matchers if value(one, "twinstream_standby") == 0)
+        return owner
+
+
+@pytest.fixture
+def release(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Release]:
+    """All three, with 300 pairs that match."""
+    topics = topic(partitions=2), topic(partitions=2)
+    release = Release(tmp_path, kafka.brokers, redis_url, topics)
+    with ExitStack() as stack:
+        for process in (release.api, *release.matchers):
+            process.start()
+            stack.callback(ended, process)
+        for matcher in release.matchers:
+            eventually(matcher.ready, seconds=60, what=f"it owns or stands by: {matcher.log()}")
+        release.write.both(range(300))
+        passes_with(release.api, 300)
+        yield release
+
+
+def ended(process: ServiceProcess) -> None:
+    """A process is stopped, whatever a test has done to it."""
+    if process.process.poll() is None:
+        process.process.send_signal(signal.SIGCONT)
+        process.stop()
+
+
+def metrics(process: ServiceProcess) -> str:
+    return httpx.get(f"{process.address}/metrics", trust_env=False).text
+
+
+def value(process: ServiceProcess, name: str) -> float:
+    """The only sample of a metric."""
+    (found,) = re.findall(rf"^{name}\{{[^}}]*\}} (\S+)$", metrics(process), re.MULTILINE)
+    return float(found)
+
+
+def names(process: ServiceProcess) -> set[str]:
+    """The metrics of comparisons that a process exposes."""
+    return set(re.findall(r"^(twinstream_\w+)\{comparison=", metrics(process), re.MULTILINE))
+
+
+def freeze(process: ServiceProcess, number: signal.Signals) -> None:
+    for pid in (*process.matchers(), process.process.pid):
+        subprocess.run(["kill", f"-{number.name.removeprefix('SIG')}", str(pid)], check=True)
+
+
+def test_the_api_says_what_the_owner_says_also_when_that_is_replaced(release: Release) -> None:
+    owner = release.owner()
+    (standby,) = (one for one in release.matchers if one is not owner)
+    freeze(standby, signal.SIGSTOP)
+    owner.kill()
+    release.gate_is("undecided")
+    assert release.api.ready(), "one that can answer is ready"
+    freeze(standby, signal.SIGCONT)
+    release.gate_is("pass")
+    release.write.both(range(300, 400))
+    passes_with(release.api, 400)
+    owner.start()
+    eventually(owner.ready, what="the one that was replaced stands by, and is ready")
+    assert value(owner, "twinstream_standby") == 1
+    assert release.owner() is standby
+
+
+def test_all_processes_may_be_started_anew_one_after_the_other(release: Release) -> None:
+    release.api.kill()
+    release.write.both(range(300, 400))
+    release.api.start()
+    assert release.api.gate() == "undecided", "nothing is known before the owner has answered"
+    passes_with(release.api, 400)
+    for matcher in release.matchers:
+        assert matcher.stop() == 0
+        matcher.start()
+        eventually(matcher.ready, what="it owns or stands by")
+    release.write.both(range(400, 500))
+    passes_with(release.api, 500)
+
+
+def exposes_no_series_twice(release: Release) -> None:
+    """No series of a comparison is told by processes of both roles."""
+    api, matcher = names(release.api), names(release.matchers[0])
+    assert {"twinstream_verdict", "twinstream_gate", "twinstream_matched_total"} <= api
+    assert matcher == {
+        "twinstream_matcher_falls_total",
+        "twinstream_matcher_crash_loop",
+        "twinstream_standby",
+    }
+    assert not api & matcher
+    assert "twinstream_build_info{" in metrics(release.api)
+    assert "twinstream_build_info{" in metrics(release.matchers[0])
+    assert httpx.get(f"{release.matchers[0].address}/v1/comparisons", trust_env=False).status_code == 404
+
+
+def test_without_any_matcher_the_api_is_ready_undecided_and_says_why(release: Release) -> None:
+    exposes_no_series_twice(release)
+    for matcher in release.matchers:
+        matcher.stop()
+    release.gate_is("undecided")
+    assert release.api.ready()
+    eventually(
+        lambda: "No matcher is heard that owns this comparison" in release.api.get("/gate")["reason"],
+        what="the reason names it",
+    )
+    refused = reset(release)
+    assert (refused.status_code, "no matcher is heard" in refused.json()["detail"]) == (409, True)
+
+
+def reset(release: Release) -> httpx.Response:
+    url = f"{release.api.address}/v1/comparisons/canary/reset"
+    body = {"reason": "the candidate is mended", "by": "ann", "start": "now"}
+    return httpx.post(url, json=body, timeout=60, trust_env=False)
+
+
+def waiting(release: Release) -> list[tuple[str, object]]:
+    """What the API process shows of events without a partner."""
+    return [(event["side"], event["value"]) for event in release.api.get("/unmatched")["items"]]
+
+
+def test_differences_and_what_waits_are_shown_and_a_reset_reaches_the_owner(release: Release) -> None:
+    release.write.reference(3, -1)
+    release.write.both(range(300, 600))
+    release.write.candidate(77, 1)
+    release.write.flush()
+    release.gate_is("fail")
+    (found,) = eventually(lambda: release.api.get("/divergences")["items"], what="the difference")
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "twinstream.cli.main",
+            "explain",
+            found["id"],
+            "--service",
+            release.api.address,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "missing" in told.stdout
+    eventually(
+        lambda: waiting(release) == [("candidate", {"k": 77, "n": 1})], seconds=60, what="what waits is shown"
+    )
+    release.write.reference(77, 1)
+    release.write.flush()
+    eventually(lambda: waiting(release) == [], what="nothing waits any more")
+    answer = reset(release)
+    assert (answer.status_code, answer.json()["by"]) == (200, "ann"), answer.text
+    release.write.both(range(600, 650))
+    passes_with(release.api, 50)
+    status = release.api.get("")
+    assert [(one["by"], one["before"]["verdict"]) for one in status["resets"]] == [("ann", "DIVERGED")]
+    assert release.api.get("/divergences")["items"] == []

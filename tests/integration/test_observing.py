@@ -1,0 +1,118 @@
+"""A reset that is asked for at a process without matchers, on real Redis: whatever its owner does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.support.statuses import NAME, Clocks, reset, status
+from tests.support.waiting import eventually
+from tests.support.workers import SPEC
+from twinstream import observing
+from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.api.board import Board
+from twinstream.observing import Observers
+from twinstream.runtime.requests import UNDER_WAY
+from twinstream.runtime.resets import SHARED
+from twinstream.settings import Settings
+from twinstream.spec.load import loads
+from twinstream.status import Reset, ResetRefused, ResetRequest
+
+pytestmark = pytest.mark.requires_redis
+
+REQUEST = ResetRequest(id="one", by="ann", reason="mended", address="here")
+
+
+@pytest.fixture
+def requests(redis_url: str) -> Iterator[RedisRequests]:
+    requests = RedisRequests(redis_url, NAME)
+    yield requests
+    requests.close()
+
+
+@pytest.fixture
+def owner(redis_url: str) -> Iterator[RedisStore]:
+    owner = RedisStore(redis_url, NAME, "owner")
+    assert owner.acquire()
+    yield owner
+    owner.close()
+
+
+Ask = Callable[..., Reset | ResetRefused]
+
+
+@pytest.fixture
+def ask(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Asks for a reset where an owner is heard, and waits a second for it; something may happen meanwhile."""
+    monkeypatch.setattr(observing, "ANSWER_SECONDS", 1.0)
+
+    def asked(meanwhile: Callable[[], object] = lambda: None, *, shards: int = 1) -> Reset | ResetRefused:
+        clocks = Clocks()
+        board = Board(monotonic=clocks.monotonic, now=clocks.now)
+        board.accept(status())
+        spec = loads(SPEC.replace("name: test", f"name: {NAME}"))
+        assert spec.name == NAME
+
+        async def run() -> Reset | ResetRefused:
+            observers = Observers(Settings(redis=redis_url, shards=shards), [spec], board)
+            try:
+                answer, _ = await asyncio.gather(observers.reset(NAME, REQUEST), asyncio.to_thread(meanwhile))
+            finally:
+                await observers.stop()
+            return answer
+
+        return asyncio.run(run())
+
+    return asked
+
+
+def take(requests: RedisRequests) -> ResetRequest:
+    """The request that is left, as its owner takes it."""
+    text = eventually(lambda: requests.take("owner"), what="a request")
+    return ResetRequest.model_validate_json(text)
+
+
+@pytest.mark.usefixtures("owner")
+def test_what_its_owner_answers_is_what_the_asker_hears(ask: Ask, requests: RedisRequests) -> None:
+    refused = ResetRefused(id="one", reason="no safe start")
+
+    def meanwhile() -> None:
+        assert take(requests) == REQUEST
+        requests.answer("one", refused.model_dump_json().encode())
+
+    assert ask(meanwhile) == refused
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_reset_that_took_effect_is_told_with_its_record(ask: Ask, requests: RedisRequests) -> None:
+    made = reset()
+
+    def meanwhile() -> None:
+        take(requests)
+        requests.answer("one", made.model_dump_json().encode())
+
+    assert ask(meanwhile) == made
+
+
+def test_what_nobody_takes_is_taken_back_and_nothing_has_changed(ask: Ask, requests: RedisRequests) -> None:
+    assert ask() == ResetRefused(id="one", reason="its matcher has not taken it up for 1 s")
+    assert requests.put(b"another"), "none is left"
+
+
+@pytest.mark.usefixtures("owner")
+def test_what_is_taken_and_not_answered_is_open(ask: Ask, requests: RedisRequests) -> None:
+    answer = ask(lambda: take(requests))
+    assert answer == ResetRefused(id="one", reason="its matcher has not answered for 1 s", open=True)
+
+
+def test_while_one_is_under_way_another_is_refused(ask: Ask, requests: RedisRequests) -> None:
+    assert requests.put(b"another")
+    assert ask() == ResetRefused(id="one", reason=UNDER_WAY)
+
+
+def test_several_shards_are_not_reset(ask: Ask, requests: RedisRequests) -> None:
+    assert ask(shards=2) == ResetRefused(id="one", reason=SHARED)
+    assert requests.put(b"another"), "nothing was left"
