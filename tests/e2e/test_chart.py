@@ -37,17 +37,19 @@ SECRET = "kafka: {sasl.password: quiet}\n"
 
 
 class Pod:
-    """The container of a rendered Deployment, run as a process with its volumes in a folder."""
+    """The container of a rendered role, run as a process with its volumes in a folder."""
 
-    def __init__(self, manifests: list[Manifest], folder: Path, secrets: dict[str, dict[str, str]]) -> None:
-        self._container = container(manifests)
+    def __init__(
+        self, manifests: list[Manifest], role: str, folder: Path, secrets: dict[str, dict[str, str]]
+    ) -> None:
+        self._container = container(manifests, role)
         self._folder = folder
         self._port = str(free_port())  # 8080 is this machine's, and maybe taken
         texts = {
             one(manifests, "ConfigMap")["metadata"]["name"]: one(manifests, "ConfigMap")["data"],
             **secrets,
         }
-        sources = {volume["name"]: _source(volume) for volume in pod(manifests)["spec"]["volumes"]}
+        sources = {volume["name"]: _source(volume) for volume in pod(manifests, role)["spec"]["volumes"]}
         for mount in self._container["volumeMounts"]:
             target = folder / mount["mountPath"].lstrip("/")
             target.mkdir(parents=True)
@@ -93,11 +95,14 @@ class Pod:
     def asked(self, path: str, **headers: str) -> int:
         """The status that a path answers with, from outside of the pod; 0 where nobody listens."""
         try:
-            return httpx.get(
-                f"http://127.0.0.1:{self._port}{path}", headers=headers, trust_env=False, timeout=5
-            ).status_code
+            return self.get(path, **headers).status_code
         except httpx.TransportError:
             return 0
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """The answer to a path, from outside of the pod."""
+        url = f"http://127.0.0.1:{self._port}{path}"
+        return httpx.get(url, headers=headers, trust_env=False, timeout=5)
 
     def log(self) -> str:
         return (self._folder / "log").read_text()
@@ -117,22 +122,25 @@ def values(spec: Path, brokers: str, redis: str, **kafka: Any) -> Values:
     }
 
 
+@pytest.mark.parametrize("role", ["api", "matcher"])
 def test_a_rendered_pod_starts_passes_its_probes_and_stops_in_time(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, role: str
 ) -> None:
     spec = spec_file(tmp_path, "canary", topic(), topic())
     manifests = render(values(spec, kafka.brokers, redis_url, properties={"client.id": "canary"}))
-    running = Pod(manifests, tmp_path / "pod", {})
+    running = Pod(manifests, role, tmp_path / "pod", {})
     assert not running.passes("livenessProbe")
     with running.running() as process:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             eventually(partial(running.passes, probe), seconds=60, what=f"{probe}: {running.log()}")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(pod(manifests)["spec"]["terminationGracePeriodSeconds"]) == 0, running.log()
+        grace = pod(manifests, role)["spec"]["terminationGracePeriodSeconds"]
+        assert process.wait(grace) == 0, running.log()
 
 
+@pytest.mark.parametrize("role", ["api", "matcher"])
 def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
-    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path, role: str
 ) -> None:
     spec = spec_file(tmp_path, "canary", topic(), topic())
     opened = {
@@ -140,7 +148,8 @@ def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
         "serviceMonitor": {"enabled": True, "tokenSecret": {"name": "scrape", "key": "token"}},
     }
     manifests = render({**values(spec, kafka.brokers, redis_url), **opened})
-    running = Pod(manifests, tmp_path / "pod", {"access": {"tokens": f"read prometheus {TOKEN}\n"}})
+    secrets = {"access": {"tokens": f"read prometheus {TOKEN}\n"}}
+    running = Pod(manifests, role, tmp_path / "pod", secrets)
     (endpoint,) = one(manifests, "ServiceMonitor")["spec"]["endpoints"]
     with running.running():
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -149,19 +158,25 @@ def test_a_rendered_pod_with_tokens_is_scraped_with_one_and_refuses_others(
         assert running.asked(endpoint["path"], authorization=f"Bearer {TOKEN}") == 200
 
 
-def test_of_two_pods_one_is_ready_and_the_other_takes_over(
+def test_of_two_matcher_pods_both_are_ready_and_one_takes_over(
     kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
 ) -> None:
     spec = spec_file(tmp_path, "canary", topic(), topic())
-    manifests = render({**values(spec, kafka.brokers, redis_url), "standby": True})
-    first, second = (Pod(manifests, tmp_path / name, {}) for name in ("first", "second"))
+    manifests = render(values(spec, kafka.brokers, redis_url))
+    first, second = (Pod(manifests, "matcher", tmp_path / name, {}) for name in ("first", "second"))
     with first.running() as working:
         eventually(lambda: first.passes("readinessProbe"), seconds=60, what=f"ready: {first.log()}")
         with second.running():
-            eventually(lambda: second.passes("livenessProbe"), seconds=60, what=f"live: {second.log()}")
-            assert not second.passes("readinessProbe")
+            eventually(lambda: second.passes("readinessProbe"), seconds=60, what=f"ready: {second.log()}")
+            eventually(lambda: stands_by(second), what="it stands by")
             working.kill()
-            eventually(lambda: second.passes("readinessProbe"), seconds=60, what=f"over: {second.log()}")
+            eventually(lambda: not stands_by(second), seconds=60, what=f"over: {second.log()}")
+            assert second.passes("readinessProbe")
+
+
+def stands_by(pod: Pod) -> bool:
+    """Whether a pod of matchers says that another one owns the comparison."""
+    return 'twinstream_standby{comparison="canary"} 1.0' in pod.get("/metrics").text
 
 
 def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path: Path) -> None:
@@ -189,6 +204,7 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
     }
     rendered = Pod(
         render(given),
+        "matcher",
         tmp_path,
         {
             "login": {"more.yaml": SECRET},
@@ -197,6 +213,7 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
             "tls": {"tls.crt": "CERTIFICATE OF THE SERVICE", "tls.key": "KEY"},
         },
     )
+    assert "--role=matcher" in rendered.arguments
     (config,) = (word.removeprefix("--config=") for word in rendered.arguments if "--config=" in word)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in rendered.environment.items():

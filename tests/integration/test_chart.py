@@ -17,7 +17,20 @@ import pytest
 import yaml
 
 from deploy.embedded import gotools, prerequisites
-from tests.support.helm import CHART, NEEDED, NEWEST, RefusedError, Values, container, helm, one, pod, render
+from tests.support.helm import (
+    CHART,
+    NEEDED,
+    NEWEST,
+    WORKLOADS,
+    RefusedError,
+    Values,
+    container,
+    helm,
+    of_role,
+    one,
+    pod,
+    render,
+)
 
 ROOT = CHART.parents[1]
 OLDEST = "1.27"
@@ -52,8 +65,16 @@ FULL = {
     },
     "service": {"port": 443, "annotations": {"example.org/scope": "internal"}},
     "memoryLimit": "3GiB",
-    "standby": True,
-    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
+    "readFrom": "latest",
+    "api": {
+        "replicas": 3,
+        "resources": {"requests": {"cpu": "100m"}},
+        "autoscaling": {"enabled": True, "minReplicas": 2, "maxReplicas": 4, "cpuPercent": 60},
+    },
+    "matcher": {
+        "replicas": 2,
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
+    },
     "podDisruptionBudget": {"enabled": True},
     "networkPolicy": {
         "enabled": True,
@@ -76,7 +97,13 @@ FULL = {
     "priorityClassName": "high",
 }
 SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4, shardBy="key")
-BARE = with_(networkPolicy={"enabled": False}, resources={}, affinity={"nodeAffinity": {}})
+BARE = with_(
+    networkPolicy={"enabled": False},
+    podDisruptionBudget={"enabled": False},
+    api={"replicas": 1, "resources": {}},
+    matcher={"replicas": 1, "resources": {}},
+    affinity={"nodeAffinity": {}},
+)
 OPEN = with_(access={"tokenSecret": {"name": "access", "key": "tokens"}})
 SETS: Mapping[str, Values] = {
     "least": NEEDED,
@@ -86,6 +113,8 @@ SETS: Mapping[str, Values] = {
     "bare": BARE,
 }
 
+ROLES = tuple(WORKLOADS)
+each_role = pytest.mark.parametrize("role", ROLES)
 each_set = pytest.mark.parametrize("values", SETS.values(), ids=SETS)
 
 
@@ -134,9 +163,11 @@ def test_a_packed_chart_renders_the_same(tmp_path: Path) -> None:
 
 
 @each_set
-def test_a_container_has_no_rights(values: Values) -> None:
+@each_role
+def test_a_container_has_no_rights(values: Values, role: str) -> None:
     manifests = render(values)
-    own, whole = container(manifests)["securityContext"], pod(manifests)["spec"]["securityContext"]
+    own = container(manifests, role)["securityContext"]
+    whole = pod(manifests, role)["spec"]["securityContext"]
     assert own == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
@@ -156,9 +187,10 @@ def test_its_user_is_that_of_the_image() -> None:
 
 
 @each_set
-def test_nothing_of_the_cluster_is_handed_to_it(values: Values) -> None:
+@each_role
+def test_nothing_of_the_cluster_is_handed_to_it(values: Values, role: str) -> None:
     manifests = render(values)
-    spec = pod(manifests)["spec"]
+    spec = pod(manifests, role)["spec"]
     assert spec["automountServiceAccountToken"] is False
     assert (
         spec["enableServiceLinks"] is False
@@ -173,25 +205,30 @@ def test_nothing_of_the_cluster_is_handed_to_it(values: Values) -> None:
 
 
 @each_set
-def test_only_what_is_mounted_can_be_written_or_read(values: Values) -> None:
+@each_role
+def test_only_what_is_mounted_can_be_written_or_read(values: Values, role: str) -> None:
     manifests = render(values)
-    mounts = container(manifests)["volumeMounts"]
+    mounts = container(manifests, role)["volumeMounts"]
     assert {mount["name"] for mount in mounts} == {
-        volume["name"] for volume in pod(manifests)["spec"]["volumes"]
+        volume["name"] for volume in pod(manifests, role)["spec"]["volumes"]
     }
     assert [mount["name"] for mount in mounts if not mount.get("readOnly")] == ["tmp"]
 
 
-def test_a_comparison_file_reaches_the_pod_as_it_is() -> None:
+@each_role
+def test_a_comparison_file_reaches_the_pod_as_it_is(role: str) -> None:
     manifests = render(FULL)
     text = FULL["comparisons"]["ads-views"]  # type: ignore[index]
     assert one(manifests, "ConfigMap")["data"] == {"ads-views.yaml": text}
-    assert "/etc/twinstream/comparisons/ads-views.yaml" in container(manifests)["args"]
+    args = ["serve", f"--role={role}", "/etc/twinstream/comparisons/ads-views.yaml"]
+    assert container(manifests, role)["args"][:3] == args
 
 
-def test_another_comparison_file_is_another_pod() -> None:
+@each_role
+def test_another_comparison_file_is_another_pod(role: str) -> None:
     before, after = (
-        pod(render(with_(comparisons={"ads": text})))["metadata"]["annotations"] for text in ("one", "two")
+        pod(render(with_(comparisons={"ads": text})), role)["metadata"]["annotations"]
+        for text in ("one", "two")
     )
     assert before["checksum/comparisons"] != after["checksum/comparisons"]
 
@@ -207,12 +244,59 @@ def test_secrets_are_named_and_never_contained() -> None:
     assert [secret["secretName"] for secret in secrets] == ["kafka-login", "kafka-files", "access", "tls"]
 
 
-def test_a_standby_is_a_second_pod_that_no_rollout_waits_for() -> None:
-    deployment = one(render(FULL), "Deployment")["spec"]
-    assert deployment["replicas"] == 2
-    assert deployment["strategy"] == {"type": "Recreate"}
-    assert "podAntiAffinity" in pod(render(FULL))["spec"]["affinity"]
-    assert one(render(NEEDED), "Deployment")["spec"]["replicas"] == 1
+def test_pods_of_the_api_have_nothing_of_kafka() -> None:
+    manifests = render(FULL)
+    environment = {entry["name"] for entry in container(manifests, "api")["env"]}
+    assert not {name for name in environment if "KAFKA" in name or "BROKERS" in name}
+    secrets = [
+        volume["secret"]["secretName"]
+        for volume in pod(manifests, "api")["spec"]["volumes"]
+        if "secret" in volume
+    ]
+    assert secrets == ["access", "tls"]
+    assert not [word for word in container(manifests, "api")["args"] if "--config" in word]
+
+
+def test_both_roles_divide_the_work_alike() -> None:
+    manifests = render(SEVERAL)
+    for role in ROLES:
+        environment = {entry["name"]: entry.get("value") for entry in container(manifests, role)["env"]}
+        assert (environment["TWINSTREAM_SHARDS"], environment["TWINSTREAM_SHARD_BY"]) == ("4", "key")
+
+
+@each_role
+def test_two_pods_of_a_role_keep_apart(role: str) -> None:
+    manifests = render(NEEDED)
+    assert of_role(manifests, WORKLOADS[role], role)["spec"]["replicas"] == 2
+    (term,) = pod(manifests, role)["spec"]["affinity"]["podAntiAffinity"].popitem()[1]
+    own = pod(manifests, role)["metadata"]["labels"]
+    assert term["podAffinityTerm"]["labelSelector"]["matchLabels"].items() <= own.items()
+
+
+def test_of_two_matchers_one_is_replaced_at_a_time_and_both_are_started_at_once() -> None:
+    spec = one(render(NEEDED), "StatefulSet")["spec"]
+    assert (spec["podManagementPolicy"], spec["updateStrategy"]) == ("Parallel", {"type": "RollingUpdate"})
+    assert spec["serviceName"] == of_role(render(NEEDED), "Service", "matcher")["metadata"]["name"]
+
+
+def test_matchers_are_found_also_while_they_are_not_ready() -> None:
+    service = of_role(render(OPEN), "Service", "matcher")["spec"]
+    assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
+
+
+def test_the_api_is_scaled_instead_of_having_a_number_of_pods() -> None:
+    manifests = render(FULL)
+    scaler, deployment = one(manifests, "HorizontalPodAutoscaler"), one(manifests, "Deployment")
+    assert "replicas" not in deployment["spec"]
+    assert scaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
+    assert "HorizontalPodAutoscaler" not in {manifest["kind"] for manifest in render(NEEDED)}
+
+
+@each_role
+def test_a_drain_takes_one_pod_of_a_role_at_a_time(role: str) -> None:
+    budget = of_role(render(NEEDED), "PodDisruptionBudget", role)["spec"]
+    assert (budget["maxUnavailable"], "minAvailable" in budget) == (1, False)
 
 
 def test_a_pod_has_longer_to_stop_than_the_service_takes() -> None:
@@ -222,32 +306,44 @@ def test_a_pod_has_longer_to_stop_than_the_service_takes() -> None:
 @each_set
 def test_what_selects_the_pods_fits_their_labels(values: Values) -> None:
     manifests = render(values)
-    labels = pod(manifests)["metadata"]["labels"].items()
-    selectors = [one(manifests, "Deployment")["spec"]["selector"]]
-    selectors += [m["spec"]["selector"] for m in manifests if m["kind"] == "PodDisruptionBudget"]
-    selectors += [{"matchLabels": m["spec"]["selector"]} for m in manifests if m["kind"] == "Service"]
-    selectors += [m["spec"]["podSelector"] for m in manifests if m["kind"] == "NetworkPolicy"]
-    assert all(selector["matchLabels"].items() <= labels for selector in selectors)
+    for role, workload in WORKLOADS.items():
+        labels = pod(manifests, role)["metadata"]["labels"].items()
+        others = pod(manifests, *(other for other in ROLES if other != role))["metadata"]["labels"].items()
+        own = [
+            manifest
+            for manifest in manifests
+            if manifest["metadata"]["labels"].get("app.kubernetes.io/component") == role
+        ]
+        selectors = [m["spec"]["selector"] for m in own if m["kind"] in (workload, "PodDisruptionBudget")]
+        selectors += [{"matchLabels": m["spec"]["selector"]} for m in own if m["kind"] == "Service"]
+        selectors += [m["spec"]["podSelector"] for m in own if m["kind"] == "NetworkPolicy"]
+        assert selectors
+        assert all(selector["matchLabels"].items() <= labels for selector in selectors)
+        assert not any(selector["matchLabels"].items() <= others for selector in selectors)
 
 
 def test_without_tokens_nobody_reaches_a_pod() -> None:
     manifests = render(NEEDED)
-    environment = {entry["name"]: entry.get("value") for entry in container(manifests)["env"]}
-    assert environment["TWINSTREAM_BIND"] == "127.0.0.1:8080"
-    assert one(manifests, "NetworkPolicy")["spec"]["ingress"] == []
-    assert not {"Service", "ServiceMonitor", "PrometheusRule"} & {m["kind"] for m in manifests}
+    for role in ROLES:
+        environment = {entry["name"]: entry.get("value") for entry in container(manifests, role)["env"]}
+        assert environment["TWINSTREAM_BIND"] == "127.0.0.1:8080"
+        assert of_role(manifests, "NetworkPolicy", role)["spec"]["ingress"] == []
+    assert "ports" not in of_role(manifests, "Service", "matcher")["spec"]
+    assert not {"ServiceMonitor", "PrometheusRule"} & {m["kind"] for m in manifests}
+    assert len([manifest for manifest in manifests if manifest["kind"] == "Service"]) == 1
 
 
-def test_with_tokens_a_service_leads_to_the_port_that_probes_and_policy_name() -> None:
+@each_role
+def test_with_tokens_a_service_leads_to_the_port_that_probes_and_policy_name(role: str) -> None:
     manifests = render(OPEN)
-    (port,) = container(manifests)["ports"]
-    (entry,) = one(manifests, "Service")["spec"]["ports"]
-    (rule,) = one(manifests, "NetworkPolicy")["spec"]["ingress"]
+    (port,) = container(manifests, role)["ports"]
+    (entry,) = of_role(manifests, "Service", role)["spec"]["ports"]
+    (rule,) = of_role(manifests, "NetworkPolicy", role)["spec"]["ingress"]
     assert entry["targetPort"] == port["name"]
     assert rule == {"ports": [{"port": port["containerPort"], "protocol": "TCP"}]}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        assert container(manifests)[probe]["httpGet"]["port"] == port["name"]
-        assert container(manifests)[probe]["httpGet"]["scheme"] == "HTTP"
+        assert container(manifests, role)[probe]["httpGet"]["port"] == port["name"]
+        assert container(manifests, role)[probe]["httpGet"]["scheme"] == "HTTP"
 
 
 def test_with_a_certificate_all_of_it_is_asked_by_tls() -> None:
@@ -260,19 +356,21 @@ def test_with_a_certificate_all_of_it_is_asked_by_tls() -> None:
 
 def test_prometheus_scrapes_the_service_with_a_token_of_its_own() -> None:
     manifests = render(FULL)
-    monitor, service = (one(manifests, kind) for kind in ("ServiceMonitor", "Service"))
+    monitor = one(manifests, "ServiceMonitor")
     (endpoint,) = monitor["spec"]["endpoints"]
-    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+    for role in ROLES:
+        service = of_role(manifests, "Service", role)
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        assert endpoint["port"] == service["spec"]["ports"][0]["name"]
     assert endpoint["authorization"] == {"credentials": {"name": "scrape", "key": "token"}}
 
 
 def test_a_pod_reaches_what_it_reads_and_is_reached_by_whom_it_is_said() -> None:
-    policy = one(render(FULL), "NetworkPolicy")["spec"]
-    assert policy["ingress"][0]["from"] == [{"namespaceSelector": {"matchLabels": {"team": "release"}}}]
-    assert policy["policyTypes"] == ["Ingress", "Egress"]
-    ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
-    assert ports == {53, 9093, 6380, 8081}
+    for role, reached in (("matcher", {53, 9093, 6380, 8081}), ("api", {53, 6380})):
+        policy = of_role(render(FULL), "NetworkPolicy", role)["spec"]
+        assert policy["ingress"][0]["from"] == [{"namespaceSelector": {"matchLabels": {"team": "release"}}}]
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+        assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} == reached
 
 
 def test_a_long_name_of_a_release_stays_within_the_bounds() -> None:
@@ -332,10 +430,22 @@ def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None
         ({"image": {"repository": "t", "tag": "latest"}}, r"at '/image/tag': 'not' failed"),
         ({"shards": 0}, r"at '/shards': minimum: got 0, want 1"),
         ({"memoryLimit": "much"}, r"at '/memoryLimit': 'much' does not match pattern"),
-        ({"standby": True, "shards": 2}, "standby: works with shards: 1"),
+        ({"standby": True}, r"additional properties 'standby' not allowed"),
+        ({"api": {"replicas": 0}}, r"at '/api/replicas': minimum: got 0, want 1"),
+        ({"api": {"replicas": 50}}, r"at '/api/replicas': maximum: got 50, want 20"),
+        ({"api": {"replica": 2}}, r"at '/api': additional properties 'replica' not allowed"),
+        ({"matcher": {"replicas": 0}}, r"at '/matcher/replicas': minimum: got 0, want 1"),
         (
-            {"standby": True, "comparisons": {"a": "one", "b": "two"}},
-            "standby: works with one comparison a release",
+            {"matcher": {"resources": {"limit": {}}}},
+            r"at '/matcher/resources': additional properties 'limit'",
+        ),
+        (
+            {"api": {"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 4}}},
+            r"api\.autoscaling: minReplicas is more than maxReplicas",
+        ),
+        (
+            {"api": {"autoscaling": {"enabled": True}, "resources": {"requests": {"cpu": None}}}},
+            r"api\.autoscaling: needs api\.resources\.requests\.cpu",
         ),
         ({"access": {"tlsSecret": "tls"}}, "access: tlsSecret and basePath need tokenSecret"),
         ({"access": {"basePath": "twin"}}, "at '/access/basePath': 'twin' does not match pattern"),
@@ -345,7 +455,6 @@ def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None
             {"access": {"tokenSecret": {"name": "a", "key": "b"}}, "serviceMonitor": {"enabled": True}},
             "serviceMonitor: needs tokenSecret",
         ),
-        ({"podDisruptionBudget": {"enabled": True}}, "podDisruptionBudget: needs standby: true"),
         ({"podLabels": {"app.kubernetes.io/name": "x"}}, r"at '/podLabels/app\.kubernetes\.io~1name': "),
         ({"networkPolicy": {"enabled": True, "kafkaPorts": []}}, r"kafkaPorts': minItems: got 0, want 1"),
     ],
@@ -414,5 +523,5 @@ def test_the_notes_say_how_to_reach_it(tmp_path: Path) -> None:
         if manifest["metadata"]["name"] == "notes"
     ]
     assert "compares: ads-views." in told[0]
-    assert "port-forward deployment/canary-twinstream 8080" in told[0]
-    assert "the other stands by" in told[0]
+    assert "port-forward deployment/canary-twinstream-api 8080" in told[0]
+    assert one(render(FULL), "Deployment")["metadata"]["name"] == "canary-twinstream-api"

@@ -210,6 +210,20 @@ def test_the_service_accepts_its_settings_and_comparison_files(
     assert sorted(spec.name for spec in comparisons(service)) == ["ads-counts", "ads-views"]
 
 
+def test_the_override_with_tokens_fits_the_file_and_is_accepted(
+    services: dict[str, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "install.md").read_text()
+    (block,) = re.findall(r"```yaml\n(services:.*?)```", text, re.DOTALL)
+    override = yaml.safe_load(block)["services"]["twinstream"]
+    assert set(override) <= set(services["twinstream"])
+    (mount,) = override["volumes"]
+    for name, value in {**services["twinstream"]["environment"], **override["environment"]}.items():
+        monkeypatch.setenv(name, value)
+    settings = load({}, None)
+    assert (settings.bind, settings.token_file) == ("0.0.0.0:8080", mount.split(":")[1])
+
+
 def comparisons(service: Service) -> list[Any]:
     """The comparison files of the service, read from where they are mounted from."""
     (mount,) = service["volumes"]

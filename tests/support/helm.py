@@ -15,6 +15,9 @@ CHART = Path(__file__).parents[2] / "helm" / "twinstream"
 NEWEST = "1.37"
 """The newest Kubernetes whose schemas the tests have; the chart names the oldest."""
 
+WORKLOADS = {"api": "Deployment", "matcher": "StatefulSet"}
+"""What runs the pods of each role."""
+
 Values = Mapping[str, Any]
 Manifest = dict[str, Any]
 
@@ -63,13 +66,20 @@ def one(manifests: list[Manifest], kind: str) -> Manifest:
     return found
 
 
-def pod(manifests: list[Manifest]) -> Manifest:
-    """What the Deployment says of its pods."""
-    template: Manifest = one(manifests, "Deployment")["spec"]["template"]
+def of_role(manifests: list[Manifest], kind: str, role: str) -> Manifest:
+    """The object of a kind that belongs to a role: api or matcher."""
+    return one(
+        [m for m in manifests if m["metadata"]["labels"].get("app.kubernetes.io/component") == role], kind
+    )
+
+
+def pod(manifests: list[Manifest], role: str = "matcher") -> Manifest:
+    """What the Deployment of the API, or the StatefulSet of the matchers, says of its pods."""
+    template: Manifest = of_role(manifests, WORKLOADS[role], role)["spec"]["template"]
     return template
 
 
-def container(manifests: list[Manifest]) -> Manifest:
-    """The only container of the pods."""
-    (found,) = pod(manifests)["spec"]["containers"]
+def container(manifests: list[Manifest], role: str = "matcher") -> Manifest:
+    """The only container of the pods of a role."""
+    (found,) = pod(manifests, role)["spec"]["containers"]
     return dict(found)

@@ -7,10 +7,21 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the pods; never changed, since a Deployment's selector cannot be. */}}
+{{/* What selects the pods of a release. */}}
 {{- define "twinstream.selector" -}}
 app.kubernetes.io/name: twinstream
 app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* What selects the pods of a role (see twinstream.pod); never changed, since a selector cannot be. */}}
+{{- define "twinstream.roleSelector" -}}
+{{ include "twinstream.selector" .root }}
+app.kubernetes.io/component: {{ .role }}
+{{- end -}}
+
+{{- define "twinstream.roleLabels" -}}
+{{ include "twinstream.labels" .root }}
+app.kubernetes.io/component: {{ .role }}
 {{- end -}}
 
 {{- define "twinstream.labels" -}}
@@ -58,12 +69,6 @@ exec:
 {{- if not (or $redis.url $redis.existingSecret.name) -}}
 {{- fail "redis: give url, or existingSecret.name if it holds a password" -}}
 {{- end -}}
-{{- if and .Values.standby (gt (len .Values.comparisons) 1) -}}
-{{- fail "standby: works with one comparison a release: install the chart once for each" -}}
-{{- end -}}
-{{- if and .Values.standby (gt (int .Values.shards) 1) -}}
-{{- fail "standby: works with shards: 1, since two pods may come to own some of several shards each" -}}
-{{- end -}}
 {{- if not .Values.access.tokenSecret.name -}}
 {{- if or .Values.access.tlsSecret .Values.access.basePath -}}
 {{- fail "access: tlsSecret and basePath need tokenSecret, without which nobody else is answered" -}}
@@ -75,7 +80,12 @@ exec:
 {{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.tokenSecret.name) -}}
 {{- fail "serviceMonitor: needs tokenSecret, a secret with one token of the role read" -}}
 {{- end -}}
-{{- if and .Values.podDisruptionBudget.enabled (not .Values.standby) -}}
-{{- fail "podDisruptionBudget: needs standby: true, since with one pod it would only block every drain" -}}
+{{- with .Values.api.autoscaling -}}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) -}}
+{{- fail "api.autoscaling: minReplicas is more than maxReplicas" -}}
+{{- end -}}
+{{- if and .enabled (not (dig "requests" "cpu" "" $.Values.api.resources)) -}}
+{{- fail "api.autoscaling: needs api.resources.requests.cpu, of which it takes its share" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
