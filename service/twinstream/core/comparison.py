@@ -18,7 +18,6 @@ from twinstream.core.arrivals import Arrivals
 from twinstream.core.aside import Aside
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
-from twinstream.core.findings import Finding, explain_partnerless
 from twinstream.core.homes import Watch
 from twinstream.core.index import Index, Pairs
 from twinstream.core.indexes import index_of
@@ -27,6 +26,7 @@ from twinstream.core.ledger import Divergence, Ledger
 from twinstream.core.neighbours import Asking, Sample
 from twinstream.core.orders import Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
+from twinstream.core.partnerless import Partnerless
 from twinstream.core.passing import Passing
 from twinstream.core.progress import Finished, Progress
 from twinstream.core.retries import Retries
@@ -67,6 +67,7 @@ class Comparison:
         self.aside = Aside(rules, self.ledger, self.watch)
         self.index: Index = index_of(rules.order, self.aside.hooks())
         self.arrivals = Arrivals(rules, self.ledger, self.aside)
+        self.partnerless = Partnerless(rules, self.ledger, self.index, self.aside)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.progress = Progress() if rules.hears else None
@@ -80,7 +81,6 @@ class Comparison:
         self.ended = [False, False]
         self.disputed_at: int | None = None
         self.surveyed = Survey()
-        self.leftover_at_end = [0, 0]
 
     @property
     def accounts(self) -> tuple[Account, Account]:
@@ -359,9 +359,7 @@ class Comparison:
         later counts.
         """
         if self.rules.halt:
-            waiting = [event for event, _ in self.index.unmatched(side)]
-            proven = (waiting, []) if side is Side.LEFT else ([], waiting)
-            self._count_leftover(self._settle_proven(proven))
+            self.partnerless.settle_facing(side)
         else:
             self._prove()
 
@@ -378,7 +376,11 @@ class Comparison:
         if self._unanswered(side.other):
             self._face_an_end(side.other)
         if all(self.ended):
-            self._settle_leftovers()
+            moment = self.moment if self.disputed_at is None else self.disputed_at
+            if self.unmatched(Side.LEFT):
+                self._prove()
+            self.partnerless.settle_rest(moment)
+            self.disputed_at = None
 
     @property
     def _done(self) -> bool:
@@ -393,30 +395,6 @@ class Comparison:
         self.aside.close_finished()
         if all(self.ended):
             self.arrivals.compare_copies()
-
-    def _settle_leftovers(self) -> None:
-        moment = self.moment if self.disputed_at is None else self.disputed_at
-        if self.unmatched(Side.LEFT):
-            self._prove()
-        for scope in tuple(self.scopes):
-            if not scope.lost and scope in self.scopes:
-                explanation = self.aside.explain(scope, whole=True)
-                self._count_leftover(explanation.findings)
-                self.aside.close(scope, explanation, self.index)
-        left, right = ([event for event, _ in self.index.unmatched(side)] for side in Side)
-        findings = explain_partnerless(left, right, self.rules.identity, self.ledger.recent.has)
-        self._count_leftover(findings)
-        self.index.remove(Side.LEFT, left)
-        self.index.remove(Side.RIGHT, right)
-        for finding in findings:
-            self.ledger.settle(finding, moment, tainted=self.ledger.tainted)
-        self.disputed_at = None
-
-    def _count_leftover(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            if finding.kind != "reordered":
-                self.leftover_at_end[Side.LEFT] += finding.left is not None
-                self.leftover_at_end[Side.RIGHT] += finding.right is not None
 
     # -- when no partner comes ----------------------------------------------------------------------------
 
@@ -443,7 +421,7 @@ class Comparison:
             survey.suspicions = sum(one.suspected for one in judged)
             proven = judged[0].proven, judged[1].proven
             if any(proven):
-                self._settle_proven(proven)
+                self.partnerless.settle(proven)
                 return self.survey(at_end, now_s)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
@@ -462,21 +440,6 @@ class Comparison:
         """Take in what came and left since the last time, which is only listed until then."""
         self.aside.drop()
         self.ledger.held.settle()
-
-    def _settle_proven(self, proven: tuple[list[Event], list[Event]]) -> list[Finding]:
-        """Settle events without a partner, each with an unmatched one of its identity on the other side.
-
-        Known differences do not halt: what is explained is none that counts.
-        """
-        identity = self.rules.identity
-        gone = proven if identity is None else self._judge.with_partners_in_identity(proven, identity)
-        tainted = self.ledger.tainted
-        for side in Side:
-            self.index.remove(side, gone[side])
-        findings = explain_partnerless(*gone, identity, self.ledger.recent.has)
-        for finding in findings:
-            self.ledger.settle(finding, self.moment, tainted=tainted)
-        return findings
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -497,16 +460,9 @@ class Comparison:
         open_findings = [
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
-        return open_findings + self._facing_an_end()
-
-    def _facing_an_end(self) -> list[Divergence]:
         if self.cut_short or all(self.ended) or not any(self.ended):
-            return []
-        waiting = Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT
-        events = [event for event, _ in self.index.unmatched(waiting)]
-        sides = (events, []) if waiting is Side.LEFT else ([], events)
-        findings = explain_partnerless(*sides, None, self.ledger.recent.has)
-        return [Divergence(finding, self.ledger.tainted, finding) for finding in findings]
+            return open_findings
+        return open_findings + self.partnerless.facing(Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT)
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.

@@ -8,7 +8,6 @@ matching.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -16,7 +15,6 @@ from typing import NamedTuple
 
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
-from twinstream.core.findings import Identity
 from twinstream.core.index import Index
 from twinstream.core.ledger import Ledger
 from twinstream.core.overdue import ArrivalClock
@@ -134,22 +132,6 @@ class Judge:
             yield from scope.pieces[side]
         if self.copies:
             yield from self.copies[side]
-
-    def with_partners_in_identity(
-        self, proven: tuple[list[Event], list[Event]], identity: Identity
-    ) -> tuple[list[Event], list[Event]]:
-        """What is proven to have no partner, each with a waiting event of its identity on the other side."""
-        gone = (list(proven[0]), list(proven[1]))
-        for side in Side:
-            wanted = Counter(identity(event[0][3]) for event in proven[side.other])
-            wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
-            taken = {id(event) for event in proven[side]}
-            for event, _ in self.index.unmatched(side) if +wanted else ():
-                name = identity(event[0][3])
-                if wanted[name] > 0 and id(event) not in taken:
-                    wanted[name] -= 1
-                    gone[side].append(event)
-        return gone
 
 
 _PLACE = itemgetter(1, 2)

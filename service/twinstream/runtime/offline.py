@@ -128,7 +128,7 @@ class Check:
         return None if moment == NEVER else moment
 
     def _unmatched(self, side: Side) -> int:
-        return self.comparison.unmatched(side) + self.comparison.leftover_at_end[side]
+        return self.comparison.unmatched(side) + self.comparison.partnerless.at_end[side]
 
     def verdict(self) -> Verdict:
         """The verdict so far; a side that has not ended is open."""
