@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from tests.support.workers import SPEC
@@ -98,6 +98,14 @@ def stages(draw: st.DrawFn) -> list[list[Event]]:
     return found
 
 
+NEAR = [
+    [Event(4, 0, 0), Event(0, 1, 2), Event(0, 2, 2), Event(3, 3, 2)],
+    [Event(0, 11, 2), Event(1, 12, 2), Event(1, 13, 2), Event(2, 14, 2), Event(2, 15, 2), Event(3, 16, 2)],
+]
+"""A partition whose first time came before the number of matchers changed, and its second one after."""
+
+
+@example(TIMED, NEAR, [1, 2])
 @settings(deadline=None)
 @given(st.sampled_from([INPUT, TIMED, PROVEN]), stages(), st.lists(st.integers(1, 3), min_size=1, max_size=3))
 def test_clocks_find_by_key_what_they_find_with_one_matcher(

@@ -37,8 +37,9 @@ SHARED = (
 OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
 UNDIVIDED = ("known_hits", "halted", "replays", "copies")
 """Members that are empty in every comparison that can be divided."""
-CLOCKS: State = {"passing": {}, "progress": []}
-"""How far the sides have come: that is heard anew, since what is read again begins further back."""
+HEARD_ANEW: State = {"progress": []}
+"""What the versions have said of themselves is read again from its beginning."""
+PASSING = "passing"
 ASKED = "asked"
 
 
@@ -88,10 +89,15 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
     return shares
 
 
+def without_clocks(state: State) -> State:
+    """A state where some shard has none and begins anew: nobody knows how far all together have come."""
+    return {**state, PASSING: {}}
+
+
 def _check(state: State) -> None:
     if state.get(ASKED):
         raise Undealt("a difference in it waits for the word of the other shards")
-    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED, *CLOCKS}:
+    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED, *HEARD_ANEW, PASSING}:
         raise Undealt(f"it holds {', '.join(sorted(unknown))}")
     if any(state["ended"]) or any(state.get(name) for name in UNDIVIDED) or state["moments"][2] is not None:
         raise Undealt("it holds what is told of all events together")
@@ -135,7 +141,8 @@ def _common(states: Sequence[State]) -> State:
     first = states[0]
     newest = [[state["newest_matched_ms"][side] for state in states] for side in Side]
     return {
-        **CLOCKS,
+        **HEARD_ANEW,
+        PASSING: _passing([state.get(PASSING, {}) for state in states]),
         **{name: first[name] for name in ("ended", *UNDIVIDED) if name in first},
         "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
         "matched": 0,
@@ -170,6 +177,32 @@ def _clock(clocks: Sequence[State]) -> State:
         "ticks": [sorted({tick for clock in clocks for tick in clock["ticks"][side]}) for side in Side],
         "newest_ms": [max((ms for ms in moments if ms is not None), default=None) for moments in newest],
     }
+
+
+def _passing(clocks: Sequence[State]) -> State:
+    """The clock of event time as far as all have come: each share has events of the one furthest behind."""
+    times = [clock["times"] for clock in clocks if clock.get("times")]
+    if len(times) < len(clocks):
+        return {}
+    reached = [[one["reached_ms"][side] for one in times] for side in Side]
+    return {
+        "times": {
+            "partitions": [_behind([one["partitions"][side] for one in times]) for side in Side],
+            "reached_ms": [None if None in moments else min(moments) for moments in reached],
+        }
+    }
+
+
+def _behind(sides: Sequence[Sequence[Any]]) -> list[Any]:
+    """Of each partition what is known where least is: nothing, a time that is not sure, or the smallest."""
+    found: dict[int, list[Any]] = {}
+    for row in chain.from_iterable(sides):
+        found.setdefault(row[0], []).append(row)
+    return [
+        min(rows, key=lambda row: (row[1] is not None, bool(row[3]), row[1] or 0))
+        for rows in found.values()
+        if len(rows) == len(sides)
+    ]
 
 
 def _count(states: Sequence[State], shares: Sequence[State]) -> None:

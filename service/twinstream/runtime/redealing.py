@@ -44,7 +44,10 @@ class Redealing:
         try:
             if any(head.get("anew") for head in heads):
                 raise dealing.Undealt("it was reset and has not begun yet")
-            return self._dealt(heads, list(map(_state, used)), stored, shards)
+            states = list(map(_state, used))
+            if len(used) < len(stored):
+                states = list(map(dealing.without_clocks, states))
+            return self._dealt(heads, states, stored, shards)
         except dealing.Undealt as why:
             raise Unready(
                 f"the stored state is that of --shards {len(stored)} and cannot be dealt to {shards}, since "
