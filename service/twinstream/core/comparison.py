@@ -408,6 +408,7 @@ class Comparison:
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
         self.settle()
+        self.ledger.recent.trim()
         held = [self.ledger.held.of(side) for side in Side]
         self.surveyed = survey = Survey(
             (held[0].first_open(), held[1].first_open()),

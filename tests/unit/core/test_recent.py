@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from twinstream.core.recent import RecentMatches
+import pytest
+
+from twinstream.core.recent import BYTES, RecentMatches
 
 
 def test_what_matched_is_known_in_any_representation() -> None:
@@ -50,3 +52,17 @@ def test_what_a_snapshot_kept_is_known_after_a_restart_and_after_the_next() -> N
         fresh.restore(recent.snapshot())
         recent = fresh
     assert [recent.has(content) for content in (b"a", b"b", b"c")] == [True, True, False]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_of_large_contents_fewer_are_remembered(asked: bool) -> None:
+    recent, large = RecentMatches(100_000, bytes), bytes(1 << 20)
+    recent.note([b"old"])
+    if asked:
+        assert recent.has(b"old")
+    recent.note([large] * (2 * BYTES // len(large)))
+    recent.trim()
+    assert [recent.has(content) for content in (b"old", large)] == [False, True]
+    recent.note([b"small"] * 10_000)
+    recent.trim()
+    assert recent.has(large)
