@@ -7,6 +7,7 @@
     ├── DecodeError        the producer of a record: it is not an event of this comparison
     ├── RelationError      the user's code: a function that tells what is dependent failed, or broke a law
     ├── SourceError        infrastructure: Kafka, a schema registry
+    │   └── NoTopic        a topic is not there
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
         ├── Outdated       the store holds another state than the one that a delta builds on
@@ -53,6 +54,10 @@ class RelationError(TwinstreamError):
 
 class SourceError(TwinstreamError):
     """Kafka cannot be read, a schema registry cannot be asked, or what they have is not enough yet."""
+
+
+class NoTopic(SourceError):  # noqa: N818 - what Kafka says, and no failure of it
+    """A topic is not there."""
 
 
 class StoreError(TwinstreamError):

@@ -196,6 +196,14 @@ class Source(Protocol):
         ...
 
 
+class Archive(Source, Protocol):
+    """A source that can be asked what stood in its topics at a time."""
+
+    def at(self, timestamp_ms: int) -> Positions:
+        """The first records from that time or later, by Kafka's clock; else the ends. Raises SourceError."""
+        ...
+
+
 class Checkpoint(NamedTuple):
     """What takes effect in one step: a state, and the divergences found since the one before it.
 

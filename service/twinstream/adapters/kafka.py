@@ -28,7 +28,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
-from twinstream.errors import SourceError
+from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Batch, Control, Gap, Mark, Marks, Positions, Said, Seen, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
@@ -114,7 +114,7 @@ class KafkaSource:
         found = {}
         for side, topic in self._admin.look().items():
             if topic is None:
-                raise SourceError(f"topic {self._names[side]}: there is no such topic")
+                raise NoTopic(f"topic {self._names[side]}: there is no such topic")
             found[side] = topic
         return found
 
@@ -133,10 +133,14 @@ class KafkaSource:
         """Where `read_from` lies: at the ends for `LATEST`, else at that time. Raises SourceError."""
         if self._read_from is None:
             return None
-        topics = self.topics()
         if self._read_from == LATEST:
-            return {side: topic.ends for side, topic in topics.items()}
-        return {side: self._admin.offsets_at(side, topic, self._read_from) for side, topic in topics.items()}
+            return {side: topic.ends for side, topic in self.topics().items()}
+        return self.at(self._read_from)
+
+    def at(self, timestamp_ms: int) -> Positions:
+        """The first records from that time or later; else the ends. Raises SourceError."""
+        topics = self.topics()
+        return {side: self._admin.offsets_at(side, topic, timestamp_ms) for side, topic in topics.items()}
 
     def seen(self) -> Seen:
         """The last look."""

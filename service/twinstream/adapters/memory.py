@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from twinstream.core.events import Side
-from twinstream.errors import Fenced, Outdated, SourceError, StoreError
+from twinstream.errors import Fenced, NoTopic, Outdated, SourceError, StoreError
 from twinstream.ports import (
     EMPTY,
     Batch,
@@ -115,7 +115,7 @@ class MemorySource:
         if self.down:
             raise SourceError(self.down)
         for side in self._deleted:
-            raise SourceError(f"topic {side.name}: there is no such topic")
+            raise NoTopic(f"topic {side.name}: there is no such topic")
         return {side: topic.described() for side, topic in self._topics.items()}
 
     def remember(self, marks: Marks) -> None:
@@ -129,8 +129,11 @@ class MemorySource:
 
     def bound(self) -> Positions | None:
         """The first records from `read_from_ms` on; else the ends."""
-        at = self.read_from_ms
-        return None if at is None else {side: topic.offsets_at(at) for side, topic in self._topics.items()}
+        return None if self.read_from_ms is None else self.at(self.read_from_ms)
+
+    def at(self, timestamp_ms: int) -> Positions:
+        """The first records from that time or later; else the ends."""
+        return {side: topic.offsets_at(timestamp_ms) for side, topic in self._topics.items()}
 
     def seen(self) -> Seen:
         """Both topics as they are now, once they are read."""

@@ -19,12 +19,15 @@ from twinstream.spec.model import Spec
 
 
 @click.command(
-    help="""Compare two recorded outputs, or a trace of both.
+    help="""Compare two recorded outputs, a trace of both, or what two topics hold.
 
 \b
   twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
   twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
   twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
+  twinstream check spec.yaml --brokers localhost:9092
+  twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
+  twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
   twinstream explain --from answer.json
 
 SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
@@ -33,8 +36,14 @@ value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of 
 timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files may
 be larger than memory: only events without a partner are kept.
 
+With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
+`latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for stretches
+of which you know that they belong together; or a time with its zone, by Kafka's timestamps. Around a time
+--slack more is read on both sides, where partners may be; a difference that may have its partner beyond even
+that is undecided. What comes while it runs is not read.
+
 Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
-pending.
+pending · 4 Kafka cannot be reached.
 """
 )
 @click.argument("spec", type=click.Path())
@@ -62,24 +71,58 @@ pending.
     is_flag=True,
     help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
 )
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: compare what the topics of SPEC hold.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@click.option(
+    "--from", "begin", multiple=True, metavar="EDGE", help="Where to begin in the topics: see above."
+)
+@click.option("--to", "end", multiple=True, metavar="EDGE", help="Where to end, likewise.")
+@click.option(
+    "--slack",
+    metavar="DURATION",
+    help="How far apart two partners may be at most, in Kafka's time; else `overdue.after` of SPEC (60s).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
     """Run the comparison and print its answer; the exit code is the verdict's."""
     comparison = load(spec)
-    files = _files(options)
-    with progress(files) as watched:
-        answer = run_check(
-            comparison,
-            watched(_lines(files, options["interleave"], comparison)),
-            open_ended=options["open_ended"],
-            allow_empty=options["allow_empty"],
-            evidence=options["require_evidence"],
-        )
+    asked = {
+        "open_ended": options["open_ended"],
+        "allow_empty": options["allow_empty"],
+        "evidence": options["require_evidence"],
+    }
+    if options["brokers"] is not None or options["config"] is not None:
+        answer = _check_topics(comparison, options, asked)
+    else:
+        answer = _check_files(comparison, options, asked)
     if as_json:
         print_json(answer)
     else:
         print_answer(answer)
     return EXIT_OF_VERDICT[answer["verdict"]]
+
+
+def _check_files(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
+    for option in ("begin", "end", "slack"):
+        if options[option]:
+            name = {"begin": "from", "end": "to"}.get(option, option)
+            raise SettingsError(f"--{name} is for topics; give --brokers, too")
+    files = _files(options)
+    with progress(files) as watched:
+        return run_check(spec, watched(_lines(files, options["interleave"], spec)), **asked)
+
+
+def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
+    for option in ("reference", "candidate", "trace"):
+        if options[option] is not None:
+            raise SettingsError(
+                f"--{option} is a file; with --brokers the topics of the comparison file are read"
+            )
+    from twinstream.cli.topics import check_topics
+
+    return check_topics(spec, options, asked)
 
 
 def _files(options: Mapping[str, Any]) -> list[InputFile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -28,28 +28,46 @@ UPDATE_LINES = 500
 Watch = Callable[[Iterable[Line]], Iterator[Line]]
 
 
-@contextmanager
-def progress(files: Sequence[InputFile], console: Console | None = None) -> Iterator[Watch]:
+def progress(files: Sequence[InputFile], console: Console | None = None) -> AbstractContextManager[Watch]:
     """Shows, while the block runs, how far the lines that go through the given function are read.
 
     With files of known sizes it shows the bytes read of all of them, the rate and the time that is left; else
     the lines read, the rate and the time that it took. A small input shows nothing, and where standard error
     is no terminal nothing is ever written.
     """
+    sizes = [file.size for file in files]
+    total = None if None in sizes else sum(filter(None, sizes))
+    return _progress(total, _columns(total is not None), lambda _: sum(file.taken for file in files), console)
+
+
+def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[Watch]:
+    """The same for records of Kafka, of which there are at most `total`."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[lines]:,} records"),
+        TimeRemainingColumn(),
+    )
+    return _progress(total, columns, lambda lines: lines, console)
+
+
+@contextmanager
+def _progress(
+    total: int | None, columns: Sequence[ProgressColumn], taken: Callable[[int], int], console: Console | None
+) -> Iterator[Watch]:
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield iter
         return
-    sizes = [file.size for file in files]
-    total = None if None in sizes else sum(filter(None, sizes))
-    shown = Progress(*_columns(total is not None), console=console, transient=True)
+    shown = Progress(*columns, console=console, transient=True)
     task = shown.add_task("reading", total=total, lines=0)
 
     def watch(lines: Iterable[Line]) -> Iterator[Line]:
         for count, line in enumerate(lines, 1):
             if count % UPDATE_LINES == 0:
                 shown.start()
-                shown.update(task, completed=sum(file.taken for file in files), lines=count)
+                shown.update(task, completed=taken(count), lines=count)
             yield line
         shown.update(task, description="comparing what is left", total=None)
 

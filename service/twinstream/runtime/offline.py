@@ -9,13 +9,13 @@ from typing import Any
 from twinstream.core.comparison import NEVER, Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
-from twinstream.core.ledger import Divergence
 from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, attempts_of, unmarked
+from twinstream.runtime.edges import Edges, Sorted, count_by_side, count_settled, told, undecided_text
 from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -24,22 +24,24 @@ from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 
 EXAMPLES_LIMIT = 100
+UNDECIDED_LIMIT = 20
 REVIEW_EVERY = 1000
 
 
 class Check:
-    """One offline comparison. Feed lines, then `finish`.
+    """One offline comparison. Feed lines, then `finish`. With `edges` they are a stretch of two topics.
 
     Raises InputError where a line is no event of the comparison, or comes after the end of its side.
     """
 
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
+    def __init__(self, spec: Spec, edges: Edges | None = None) -> None:
+        self._spec, self._edges = spec, edges
         self._codec = Codec(spec)
         self.comparison = Comparison(rules_of(spec, self._codec, running_at=datetime.now(UTC)))
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
+        self._sorted = Sorted()
 
     def feed(self, line: Line) -> None:
         """Take one line."""
@@ -58,6 +60,9 @@ class Check:
 
     def _feed_event(self, line: Line) -> None:
         forms, refused = self._codec.forms((line.record,), line.side)
+        place = "within" if self._edges is None else self._edges.note(line)
+        if self._edges is not None and place != "within" and not refused:
+            self._edges.note_form(line.side, self.comparison.rules.canonical(forms[0][1]))
         attempts = None
         if self.comparison.retries is not None:
             attempts, refused = attempts_of((line.headers,), refused)
@@ -97,11 +102,11 @@ class Check:
 
     def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:
         comparison = self.comparison
+        self._sorted = found = self._sort()
         verdict, reason = self._verdict(allow_empty, evidence)
-        found = self._found()
         explainer = Explainer(self._spec, digest(self._spec), self._codec, plain)
-        kinds = [divergence.finding.kind for divergence in found]
-        return {
+        kinds = [divergence.finding.kind for divergence in found.counted]
+        answer = {
             "verdict": verdict.value,
             "decided_at": self._decided_at(),
             "reason": reason,
@@ -109,26 +114,54 @@ class Check:
             "matched": comparison.matched,
             "unmatched": {NAMES[side]: self._unmatched(side) for side in Side},
             "max_unmatched": self._max_unmatched,
-            "accounts": {NAMES[side]: account_of(comparison, side) for side in Side},
-            "divergences": {"total": len(found), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
-            "examples": [explainer.report(divergence) for divergence in found[:EXAMPLES_LIMIT]],
+            "accounts": {NAMES[side]: self._account(side) for side in Side},
+            "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
+            "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),
         }
+        if self._edges is not None:
+            undecided = [explainer.report(divergence) for divergence in found.undecided[:UNDECIDED_LIMIT]]
+            answer["ranges"] = told(self._edges, self._spec, found, undecided)
+        return answer
 
-    def _found(self) -> list[Divergence]:
+    def _sort(self) -> Sorted:
         """Every divergence, as it was found last."""
         closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
         for number in self.comparison.take_tainted():
             closed[number] = closed[number]._replace(tainted=True)
-        return [*closed.values(), *self.comparison.provisional()]
+        found = [*closed.values(), *self.comparison.provisional()]
+        return Sorted(found) if self._edges is None else self._edges.sort(found, self.comparison.rules)
+
+    def _account(self, side: Side) -> dict[str, int]:
+        """Where the events of a side went; what is undecided is not settled, what is left out is ignored."""
+        account = account_of(self.comparison, side)
+        undecided, left_out = count_settled(self._sorted.undecided), count_settled(self._sorted.left_out)
+        account["divergent"] -= undecided[side] + left_out[side]
+        account["unmatched"] += undecided[side]
+        account["ignored"] += left_out[side]
+        return account
 
     def _decided_at(self) -> int | None:
         """The line that decided; an end is no such line."""
         moment = self.comparison.diverged_at
-        return None if moment == NEVER else moment
+        return moment if self._sharp and moment != NEVER else None
+
+    @property
+    def _sharp(self) -> bool:
+        return self._edges is None or self._edges.sharp
+
+    @property
+    def _diverged(self) -> bool:
+        """Whether a difference is proven; at edges that are not sharp only one that counts."""
+        counted = self._sharp or any(not divergence.tainted for divergence in self._sorted.counted)
+        return self.comparison.diverged and counted
 
     def _unmatched(self, side: Side) -> int:
-        return self.comparison.unmatched(side) + self.comparison.partnerless.at_end[side]
+        if self._sharp:
+            return self.comparison.unmatched(side) + self.comparison.partnerless.at_end[side]
+        found = (*self._sorted.counted, *self._sorted.undecided)
+        alone = (one for one in found if one.finding.kind != "reordered")
+        return self.comparison.unmatched(side) + count_by_side(alone)[side]
 
     def verdict(self) -> Verdict:
         """The verdict so far; a side that has not ended is open."""
@@ -137,22 +170,26 @@ class Check:
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
         consumed = sum(account.consumed for account in comparison.accounts)
+        if self._edges is not None:
+            consumed -= sum(self._edges.beside)
         doubts = [hole.reason for hole in comparison.holes]
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
         if comparison.is_held:
             doubts.append(HELD)
+        if self._sorted.undecided:
+            doubts.append(undecided_text(self._sorted))
         if not consumed and not allow_empty:
             doubts.append("neither side has an event, so nothing was compared")
         lacking = self._lacking(evidence)
-        verdict = verdict_of(diverged=comparison.diverged, doubts=bool(doubts), lacking=bool(lacking))
+        verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))
         return verdict, self._reason(verdict, doubts, lacking)
 
     def _lacking(self, evidence: bool) -> list[str]:
         comparison = self.comparison
         waiting = {side: comparison.unmatched(side) for side in Side}
         lacking = comparison.disagreeing_batches
-        if any(waiting.values()) and not comparison.diverged:
+        if any(waiting.values()) and not self._diverged:
             counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
             lacking.append(f"{counts} are unmatched, and the sides are open")
         if evidence and comparison.matched < self._spec.evidence.matched:
@@ -164,7 +201,8 @@ class Check:
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
         if verdict is Verdict.DIVERGED:
             decided_at = self._decided_at()
-            when = f"known at line {decided_at}" if decided_at else "known at the end of the input"
+            what = "line" if self._edges is None else "record"
+            when = f"known at {what} {decided_at}" if decided_at else "known at the end of the input"
             text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
             return f"{text}{unmarked(self.comparison)}."
         if verdict is Verdict.INCONCLUSIVE:

@@ -7,7 +7,9 @@ for, or up to a number of records. Records that come meanwhile are not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from heapq import merge
+from operator import attrgetter
+from typing import NamedTuple, NoReturn
 
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
@@ -30,17 +32,28 @@ Ranges = Mapping[Side, Mapping[int, Range]]
 Ends = Callable[[], Mapping[Side, Mapping[int, int]]]
 
 
+def _fail(_lost: Gap, what: str) -> NoReturn:
+    raise SourceError(what)
+
+
 class Recorded:
     """What stands in two topics. `names` are those of the topics, for messages; `limit` bounds each side.
 
-    Of each partition the same share of `limit` is read, so that both sides are cut alike.
+    Of each partition the same share of `limit` is read, so that both sides are cut alike. `lost` is told of
+    offsets that are gone before they were read; without it that is an error.
     """
 
     def __init__(
-        self, source: Source, names: Mapping[Side, str], ranges: Ranges, limit: int, clock: Clock
+        self,
+        source: Source,
+        names: Mapping[Side, str],
+        ranges: Ranges,
+        limit: int,
+        clock: Clock,
+        lost: Callable[[Gap, str], None] = _fail,
     ) -> None:
         """Raises SourceError where a topic or a partition is not there."""
-        self._source, self._names, self._clock = source, names, clock
+        self._source, self._names, self._clock, self._note_lost = source, names, clock, lost
         topics = source.topics()
         self._first: dict[Side, dict[int, int]] = {}
         self._ends: dict[Side, dict[int, int]] = {}
@@ -58,25 +71,38 @@ class Recorded:
         """The records of a side. Raises SourceError where Kafka stops answering or has lost some."""
         open_ends = {p: end for p, end in self._ends[side].items() if self._first[side][p] < end}
         left = dict.fromkeys(open_ends, self._share[side])
-        deadline = self._clock.monotonic() + PATIENCE_SECONDS
+        silent_since = self._clock.monotonic()
         position = 0
         while open_ends:
             for batch in self._source.poll(side, POLL_SECONDS):
-                deadline = self._clock.monotonic() + PATIENCE_SECONDS
                 for line in self._of(side, batch, open_ends, left):
                     position += 1
                     yield line._replace(position=position)
+                # Only now: whoever takes the lines may take his time.
+                silent_since = self._clock.monotonic()
             self._close_read(side, open_ends)
-            if open_ends and self._clock.monotonic() > deadline:
-                why = self._source.trouble() or f"no record of {self._names[side]} came for 30 s"
-                raise SourceError(why)
+            if open_ends and self._clock.monotonic() > silent_since + PATIENCE_SECONDS:
+                raise SourceError(self._source.trouble() or self._silence(side, open_ends))
+
+    def in_step(self) -> Iterator[Line]:
+        """The records of both sides, about in the order of Kafka's time. Raises as `lines` does."""
+        both = merge(self.lines(Side.LEFT), self.lines(Side.RIGHT), key=attrgetter("timestamp_ms"))
+        for position, line in enumerate(both, 1):
+            yield line._replace(position=position)
+
+    def _silence(self, side: Side, open_ends: Mapping[int, int]) -> str:
+        partition, end = min(open_ends.items())
+        return (
+            f"no record of {self._names[side]} came for {PATIENCE_SECONDS:.0f} s, and partition {partition} "
+            f"is not read up to offset {end}: a transaction that stays open holds it back, or Kafka fails"
+        )
 
     def _of(
         self, side: Side, batch: Batch | Gap, open_ends: dict[int, int], left: dict[int, int]
     ) -> Iterator[Line]:
         if isinstance(batch, Gap):
-            place = f"{self._names[side]} partition {batch.partition}"
-            raise SourceError(f"{place} has lost the offsets {batch.wanted} to {batch.available - 1}")
+            self._lose(side, batch, open_ends)
+            return
         partition = batch.partition
         headers = batch.headers or [()] * len(batch.records)
         columns = zip(batch.records, batch.offsets, batch.timestamps_ms, headers, strict=True)
@@ -93,6 +119,16 @@ class Recorded:
             yield Line(side, record, partition, offset, timestamp_ms, at, offset, 0, record is None, marks)
             if offset + 1 == end:
                 del open_ends[partition]
+
+    def _lose(self, side: Side, gap: Gap, open_ends: dict[int, int]) -> None:
+        """What is there now below what was wanted is of another topic."""
+        place = f"{self._names[side]} partition {gap.partition}"
+        if gap.available > gap.wanted:
+            self._note_lost(gap, f"{place} has lost the offsets {gap.wanted} to {gap.available - 1}")
+        else:
+            self._note_lost(gap, f"{place} ends below offset {gap.wanted}: it was created anew or cut off")
+        if not gap.wanted < gap.available < open_ends.get(gap.partition, 0):
+            open_ends.pop(gap.partition, None)
 
     def _close_read(self, side: Side, open_ends: dict[int, int]) -> None:
         """What ends with markers of transactions, which are no records, is read when the source says so."""

@@ -13,6 +13,7 @@ from twinstream.spec.diagram import UNICODE, Marks, diagram, printable, value_te
 
 SHOWN = 5
 """Divergences told one by one: whoever wants more wants them as data."""
+PARTS_SHOWN = 8
 
 
 def tell_answer(
@@ -54,6 +55,8 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) 
         f"matched {answer['matched']:,} {_plural('pair', answer['matched'])}; "
         f"unmatched: reference {unmatched['reference']:,}, candidate {unmatched['candidate']:,}"
     )
+    if "ranges" in answer:
+        yield from _sentences(ranges_text(answer["ranges"]), width, "", wrapped)
     if not divergences["total"]:
         return
     named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)
@@ -67,6 +70,30 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) 
         yield ""
         more = divergences["total"] - len(shown)
         yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
+
+
+def ranges_text(ranges: Mapping[str, Any]) -> str:
+    """What of two topics was compared.
+
+    >>> part = {"from": 3, "to": 5, "read_from": 3, "read_to": 5}
+    >>> side = {"topic": "rides", "partitions": {"0": part}, "records": 2, "records_beside": 0}
+    >>> ranges_text({"from": "earliest", "to": "latest", "reference": side, "candidate": side})
+    'compared: from earliest to latest; reference rides 0:3-5, candidate rides 0:3-5'
+    """
+    sides = {name: ranges[name] for name in ("reference", "candidate")}
+    named = ", ".join(f"{name} {side['topic']} {_parts(side)}" for name, side in sides.items())
+    text = f"compared: from {ranges['from']} to {ranges['to']}; {named}"
+    if any(side["records_beside"] for side in sides.values()):
+        beside = " and ".join(f"{side['records_beside']:,}" for side in sides.values())
+        text += f"; for partners, {beside} records within {ranges['slack_seconds']:g} s of it were read, too"
+    return text
+
+
+def _parts(side: Mapping[str, Any]) -> str:
+    parts = [f"{number}:{part['from']}-{part['to']}" for number, part in side["partitions"].items()]
+    if len(parts) > PARTS_SHOWN:
+        return f"{' '.join(parts[:PARTS_SHOWN])} and {len(parts) - PARTS_SHOWN} more"
+    return " ".join(parts)
 
 
 def _body(report: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) -> Iterator[str]:

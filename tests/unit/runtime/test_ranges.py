@@ -66,14 +66,36 @@ def test_lost_offsets_are_an_error() -> None:
         list(recorded.lines(Side.LEFT))
 
 
+def test_lost_offsets_are_told_where_somebody_listens() -> None:
+    source, told = filled(20), []
+    recorded = Recorded(source, NAMES, {}, 1000, ManualClock(), lambda _gap, what: told.append(what))
+    source.retain(Side.LEFT, 0, 10)
+    assert [line.record for line in recorded.lines(Side.LEFT)] == [b"%d" % n for n in range(10, 20)]
+    assert told == ["one partition 0 has lost the offsets 0 to 9"]
+
+
+def test_both_sides_come_in_step_by_the_time_of_their_records() -> None:
+    lines = list(Recorded(filled(20), NAMES, {}, 1000, ManualClock()).in_step())
+    assert [line.timestamp_ms for line in lines] == sorted(2 * list(range(20)))
+    assert [line.position for line in lines] == list(range(1, 41))
+
+
 def test_a_topic_that_brings_nothing_is_given_up() -> None:
     """What Kafka says is there may never come, as behind a transaction that stays open."""
     source, clock = filled(5), ManualClock()
     recorded = Recorded(source, NAMES, {}, 1000, clock)
     source.cut_off(Side.LEFT, 0, 3)
-    source.ends = lambda: {side: {0: 5} for side in Side}  # type: ignore[method-assign]
+
+    def ends() -> dict[Side, dict[int, int]]:
+        clock.advance(PATIENCE_SECONDS / 4)
+        return {side: {0: 5} for side in Side}
+
+    source.ends = ends  # type: ignore[method-assign]
     lines = recorded.lines(Side.LEFT)
     assert [next(lines).record for _ in range(3)] == [b"0", b"1", b"2"]
-    clock.advance(PATIENCE_SECONDS + 1)
-    with pytest.raises(SourceError, match="no record of one came for 30 s"):
+    clock.advance(2 * PATIENCE_SECONDS)  # whoever takes the lines takes his time
+    with pytest.raises(
+        SourceError, match="no record of one came for 30 s, and partition 0 is not read up to"
+    ):
         next(lines)
+    assert clock.monotonic() > 3 * PATIENCE_SECONDS
