@@ -37,6 +37,7 @@ from twinstream.runtime.intake import Intake
 from twinstream.runtime.journal import SWEPT_EVENTS
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen
 from twinstream.spec.load import loads
 
 SPEC = """
@@ -99,7 +100,7 @@ def measured(events: int) -> dict[str, Any]:
     spec = loads(SPEC)
     codec = Codec(spec)
     comparison = Comparison(rules_of(spec, codec))
-    intake = Intake(codec, comparison, SystemClock(), 0)
+    intake = Intake(codec, comparison, SystemClock(), 0, Seen(spec, codec))
     intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
     _feed(intake, rng, 0, events)
     steps, before_mib = _Steps(), peak_mib()

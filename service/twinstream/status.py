@@ -109,8 +109,22 @@ Awaited = Literal["checkpoint", "classification", "batches", "shards"]
 from a known one, that the batches which were open then are finished, that the other shards have answered."""
 
 
+class KindCoverage(Frozen):
+    """The compared fields of `sampled` events of a kind: with several values, one, or only null."""
+
+    sampled: int = 0
+    varied: list[str] = []
+    constant: list[str] = []
+    always_null: list[str] = []
+
+
 class Coverage(Frozen):
-    """The evidence so far against the evidence asked for; `missing` says in sentences what lacks."""
+    """The evidence so far against the evidence asked for; `missing` says in sentences what lacks.
+
+    Then what was seen at all: of `events`, both sides', those that were sampled tell how many keys came
+    (`more_keys`: more than that; None where the order has no keys) and which fields varied (`more_fields`:
+    others were left out). `notes` says in sentences what therefore was not put to the test.
+    """
 
     matched: int
     matched_required: int
@@ -118,6 +132,12 @@ class Coverage(Frozen):
     seconds_required: float
     matched_by_kind: dict[str, int]
     missing: list[str]
+    events: int = 0
+    kinds: dict[str, KindCoverage] = {}
+    more_fields: bool = False
+    keys: int | None = None
+    more_keys: bool = False
+    notes: list[str] = []
 
 
 class Frontier(Frozen):
@@ -244,7 +264,8 @@ class ShardStatus(Frozen):
     """What one of several matchers of a comparison says: its own status, and what merging needs beside it.
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
-    Kafka time of its first record, `open_since` that of its oldest event that is not settled.
+    Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
+    by kind the hashes of fields that had one value.
     """
 
     status: ComparisonStatus
@@ -252,6 +273,7 @@ class ShardStatus(Frozen):
     doubts: list[str] = []
     first_at: datetime | None = None
     open_since: datetime | None = None
+    constants: dict[str, dict[str, str]] = {}
 
 
 class Relayed(Frozen):

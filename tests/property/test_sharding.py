@@ -20,6 +20,7 @@ from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, dealer, refusal, way_of
@@ -115,7 +116,7 @@ class Matcher:
         codec = Codec(spec)
         self.comparison = Comparison(rules_of(spec, codec))
         self.comparison.watch.keeps_partitions = way == "partition"
-        self.intake = Intake(codec, self.comparison, ManualClock(), 999, shard=shard)
+        self.intake = Intake(codec, self.comparison, ManualClock(), 999, Seen(spec, codec), shard=shard)
         if way == "key":
             self.intake.deal(dealer(spec, codec, shard))
         self.reads = shard.has if way == "partition" else lambda _partition: True

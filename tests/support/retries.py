@@ -19,6 +19,7 @@ from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen
 from twinstream.spec.marks import Attempt
 
 Value = dict[str, Any]
@@ -77,7 +78,8 @@ class Reader:
 
     def _fresh(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         self.comparison = Comparison(rules_of(self.spec, self.codec))
-        self.intake = Intake(self.codec, self.comparison, ManualClock(), self.spec.undecodable.budget)
+        seen, budget = Seen(self.spec, self.codec), self.spec.undecodable.budget
+        self.intake = Intake(self.codec, self.comparison, ManualClock(), budget, seen)
         self.intake.begin(positions if self.known else {side: {} for side in Side})
 
     def read(self, side: Side, written: Iterable[Row]) -> None:

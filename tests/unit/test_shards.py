@@ -429,7 +429,8 @@ def test_another_number_of_shards_goes_on_with_the_state() -> None:
     for shards in (1, 3, 2, 1):
         team.shards = shards
         workers = team.started()
-        assert team.view(workers).status.matched == 24
+        status = team.view(workers).status
+        assert (status.matched, status.coverage.events) == (24, 49)
         stopped(workers)
     team.write(Side.RIGHT, 3, ("waits", 1))
     assert team.view(team.started()).status.matched == 25

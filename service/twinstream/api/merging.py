@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import add, attrgetter
 
+from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.core.verdicts import verdict_of
+from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
 from twinstream.status import (
     DIVERGENCE_KINDS,
@@ -187,14 +189,16 @@ def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
         kind: sum(part.matched_by_kind.get(kind, 0) for part in parts) for kind in parts[0].matched_by_kind
     }
     asked = Wanted(expected.matched_required, expected.seconds_required, expected.kinds_required)
-    return Coverage(
+    coverage = Coverage(
         matched=matched,
         matched_required=expected.matched_required,
         seconds=seconds,
         seconds_required=expected.seconds_required,
         matched_by_kind=by_kind,
         missing=lacking(asked, matched, seconds, by_kind),
+        **seen_by_all(shards),
     )
+    return coverage.model_copy(update={"notes": notes(coverage)})
 
 
 def _verified_seconds(shards: Sequence[ShardStatus]) -> float:

@@ -39,6 +39,7 @@ from twinstream.runtime.turns import Turns
 from twinstream.runtime.witness import LOST, Account, Past, Rereading, marks_of, resumed
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen
 from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -74,7 +75,8 @@ class Course:
         self._exchange, self._opening, self._resets = exchange, opening, resets
         self.comparison = Comparison(rules_of(spec, codec))
         cut = cut_of(spec, codec)
-        self.intake = Intake(codec, self.comparison, clock, spec.undecodable.budget, cut, self._shard)
+        seen, budget = Seen(spec, codec), spec.undecodable.budget
+        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, self._shard)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Turns(spec.limits, self.comparison, self.intake)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake)
@@ -294,6 +296,7 @@ class Course:
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
             "hole_times": [moment.isoformat() for moment in reporter.hole_times],
+            "seen": intake.seen.state(),
         }
 
     def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
@@ -313,6 +316,8 @@ class Course:
         self.control.position = state.get("control")
         if self.input_cut is not None:
             self.input_cut.restore(state["start"])
+        if state.get("seen"):
+            intake.seen.restore(state["seen"])
         intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
         self.situation.started_at = datetime.fromisoformat(state["started_at"])
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])

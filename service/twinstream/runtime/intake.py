@@ -23,6 +23,7 @@ from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.poison import Poison
 from twinstream.spec.codec import Codec, Refused
+from twinstream.spec.coverage import Seen
 from twinstream.spec.marks import input_mark
 
 UNDECODABLE_KEPT = 20
@@ -43,7 +44,7 @@ class Intake:
 
     Of a `shard` it counts only what is its own. Where `dealer` is given, the events of all shards come, and
     it picks them; what has no key, since it is no event, is that of the shard that has its partition. `taken`
-    is what was taken before the state was divided anew.
+    is what was taken before the state was divided anew. `seen` is shown what is compared.
     """
 
     def __init__(
@@ -52,10 +53,11 @@ class Intake:
         comparison: Comparison,
         clock: Clock,
         undecodable_budget: int,
+        seen: Seen,
         cut: Cut | None = None,
         shard: Shard = WHOLE,
     ) -> None:
-        self._codec, self._comparison, self._clock = codec, comparison, clock
+        self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
         self._budget = undecodable_budget
         self.cut = cut
         self._shard = shard
@@ -176,6 +178,7 @@ class Intake:
         comparison = self._comparison
         if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
             self.first_ms = run.timestamps_ms[0]
+        self.seen.note(side, run.forms)
         partners = comparison.feed(side, run)
         for read_at, count in Counter(map(_read_at, partners)).items():
             self.match_latency.add(run.read_at - read_at, count)

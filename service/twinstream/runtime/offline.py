@@ -19,13 +19,17 @@ from twinstream.runtime.edges import Edges, Sorted, count_by_side, count_settled
 from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen, notes
 from twinstream.spec.explain import NAMES, Explainer, plain
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
+from twinstream.status import Coverage
 
 EXAMPLES_LIMIT = 100
 UNDECIDED_LIMIT = 20
 REVIEW_EVERY = 1000
+EVIDENCE = {"matched", "matched_required", "seconds", "seconds_required", "missing"}
+"""What of a coverage is for a service, which waits for it."""
 
 
 class Check:
@@ -38,6 +42,7 @@ class Check:
         self._spec, self._edges = spec, edges
         self._codec = Codec(spec)
         self.comparison = Comparison(rules_of(spec, self._codec, running_at=datetime.now(UTC)))
+        self._seen = Seen(spec, self._codec)
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
@@ -68,6 +73,7 @@ class Check:
             attempts, refused = attempts_of((line.headers,), refused)
         if not refused:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
+            self._seen.note(line.side, forms)
             self.comparison.feed(line.side, run)
         elif refused[0].reason is None:
             self.comparison.ignore(line.side, 1)
@@ -118,11 +124,29 @@ class Check:
             "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
             "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),
+            "coverage": self._coverage(),
         }
         if self._edges is not None:
             undecided = [explainer.report(divergence) for divergence in found.undecided[:UNDECIDED_LIMIT]]
             answer["ranges"] = told(self._edges, self._spec, found, undecided)
         return answer
+
+    def _coverage(self) -> dict[str, Any]:
+        """What was seen of the events."""
+        matched = self.comparison.ledger.matched_by_kind
+        coverage = Coverage(
+            matched=self.comparison.matched,
+            matched_required=self._spec.evidence.matched,
+            seconds=0.0,
+            seconds_required=0.0,
+            matched_by_kind={kind: matched[kind] for kind in self._spec.compared_kinds},
+            missing=[],
+            **self._seen.told(),
+        )
+        told = coverage.model_copy(update={"notes": notes(coverage)})
+        return told.model_dump(
+            exclude={"matched", "matched_required", "seconds", "seconds_required", "missing"}
+        )
 
     def _sort(self) -> Sorted:
         """Every divergence, as it was found last."""

@@ -19,6 +19,7 @@ from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import UNDECODABLE_KEPT
 from twinstream.runtime.resets import Resets
 from twinstream.spec.codec import Codec
+from twinstream.spec.coverage import united
 from twinstream.spec.explain import NAMES
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -183,6 +184,7 @@ def _head(
         else [],
         "first_seen": {key: moment for head in heads for key, moment in head["first_seen"].items()},
         "doubted": {},
+        "seen": united([head["seen"] for head in heads if head.get("seen")]) if first else None,
     }
 
 

@@ -21,6 +21,7 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.resets import Resets
+from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -149,6 +150,7 @@ class Reporter:
             doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
             first_at=_moment(self._intake.first_ms),
             open_since=_moment(self._comparison.surveyed.oldest_ms),
+            constants=self._intake.seen.constants(),
         )
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
@@ -241,14 +243,16 @@ class Reporter:
         seconds = self._verified_seconds()
         kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
         missing = lacking(wanted(self._spec), comparison.matched, seconds, kinds)
-        return status.Coverage(
+        coverage = status.Coverage(
             matched=comparison.matched,
             matched_required=asked.matched,
             seconds=seconds,
             seconds_required=asked.seconds,
             matched_by_kind=kinds,
             missing=missing,
+            **self._intake.seen.told(),
         )
+        return coverage.model_copy(update={"notes": notes(coverage)})
 
     def _compared_kinds(self) -> list[str]:
         return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]

@@ -57,6 +57,8 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) 
     )
     if "ranges" in answer:
         yield from _sentences(ranges_text(answer["ranges"]), width, "", wrapped)
+    if noted := answer.get("coverage", {}).get("notes"):
+        yield from _sentences(f"not put to the test: {'; '.join(noted)}", width, "", wrapped)
     if not divergences["total"]:
         return
     named = ", ".join(f"{count:,} {kind}" for kind, count in divergences["by_kind"].items() if count)

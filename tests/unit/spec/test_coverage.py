@@ -1,0 +1,161 @@
+"""What was seen: kinds, keys and fields, sampled, bounded, and without a value that could be read back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, record, spec
+from twinstream.spec import coverage
+from twinstream.spec.codec import Codec
+from twinstream.spec.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
+from twinstream.spec.model import Spec
+from twinstream.status import Coverage
+
+PER_KEY = spec("{per_key: [k]}")
+KINDS = """
+kinds: {day: {where: {t: d}}, ride: {}}
+equality: {ignore: [noise], per_kind: {ride: {ignore: [fee]}}}
+"""
+
+
+def seen(events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7) -> Seen:
+    """What was seen of events of the reference, which come in runs."""
+    codec = Codec(of)
+    found = Seen(of, codec)
+    feed(found, codec, events, run)
+    return found
+
+
+def feed(found: Seen, codec: Codec, events: list[dict[str, Any]], run: int = 7) -> None:
+    forms, refused = codec.forms([record(event) for event in events])
+    assert not refused
+    for start in range(0, len(forms), run):
+        found.note(LEFT, forms[start : start + run])
+
+
+def fields(found: Seen, kind: str = "event") -> dict[str, Any]:
+    told: dict[str, Any] = found.told()["kinds"][kind].model_dump()
+    return told
+
+
+def noted(found: Seen) -> list[str]:
+    asked: dict[str, Any] = {"matched_required": 1, "seconds": 0, "seconds_required": 0, "missing": []}
+    return notes(Coverage(matched=1, matched_by_kind={"event": 1}, **asked, **found.told()))
+
+
+def test_fields_are_told_by_whether_they_varied() -> None:
+    events = [{"k": n, "currency": "EUR", "discount": None, "meta": {"host": n, "zone": 1}} for n in range(3)]
+    assert fields(seen(events)) == {
+        "sampled": 3,
+        "varied": ["k", "meta.host"],
+        "constant": ["currency", "meta.zone"],
+        "always_null": ["discount"],
+    }
+
+
+def test_null_and_a_value_are_two_values_and_equal_numbers_are_one() -> None:
+    found = seen([{"k": 1, "a": None, "b": 1.0}, {"k": 1, "a": 0, "b": 1}])
+    assert fields(found)["varied"] == ["a"]
+    assert fields(found)["constant"] == ["b", "k"]
+
+
+def test_what_is_not_compared_is_not_told() -> None:
+    of = spec("{per_key: [k]}", KINDS)
+    found = seen([{"t": "d", "k": 1, "noise": 1}, {"t": "r", "k": 1, "fee": 3, "noise": 2}], of)
+    assert fields(found, "day")["constant"] == ["k", "noise", "t"] or fields(found, "day")["constant"] == [
+        "k",
+        "t",
+    ]
+    assert "fee" not in fields(found, "ride")["constant"]
+
+
+def test_keys_are_counted_up_to_a_limit_and_then_forgotten() -> None:
+    found = seen([{"k": n % 5} for n in range(50)])
+    assert (found.told()["keys"], found.told()["more_keys"]) == (5, False)
+    found = seen([{"k": n} for n in range(KEYS_LIMIT * STRIDE)], run=1000)
+    assert (found.told()["keys"], found.told()["more_keys"]) == (KEYS_LIMIT, True)
+    assert found.state()["keys"] == []
+
+
+def test_without_keys_in_the_order_none_are_counted() -> None:
+    assert seen([{"k": 1}], spec("total")).told()["keys"] is None
+
+
+def test_fields_are_bounded() -> None:
+    found = seen([{"k": 1, **{f"f{n}": n for n in range(FIELDS_LIMIT + 50)}}])
+    assert found.told()["more_fields"]
+    assert sum(map(len, (fields(found)["varied"], fields(found)["constant"]))) == FIELDS_LIMIT
+
+
+@pytest.mark.parametrize("run", [1, 7, 1000, 5000])
+def test_the_sample_is_the_same_however_events_come(run: int) -> None:
+    count = FIRST + 3 * STRIDE
+    found = seen([{"k": 1, "n": n} for n in range(count)], run=run)
+    assert fields(found)["sampled"] == FIRST + 3
+    assert found.told()["events"] == count
+
+
+def test_what_was_seen_goes_on_after_a_restart() -> None:
+    events = [{"k": n, "v": n // FIRST, "one": 7} for n in range(3 * FIRST)]
+    whole = seen(events)
+    codec = Codec(PER_KEY)
+    first, second = Seen(PER_KEY, codec), Seen(PER_KEY, codec)
+    feed(first, codec, events[:1234])
+    second.restore(json.loads(json.dumps(first.state())))
+    feed(second, codec, events[1234:])
+    assert second.state() == whole.state()
+
+
+def test_no_value_can_be_read_from_the_state() -> None:
+    state = json.dumps(seen([{"k": "secret-key", "name": "secret-name"}]).state())
+    assert "secret" not in state
+
+
+def test_a_value_that_varies_is_not_even_hashed_any_more() -> None:
+    state = seen([{"k": 1, "n": n} for n in range(2)]).state()
+    assert state["fields"]["event"]["n"] == ""
+    assert len(state["fields"]["event"]["k"]) == 16
+
+
+def test_states_are_united_as_if_one_had_seen_all() -> None:
+    here, there = [{"k": 1, "v": 1, "w": 1}], [{"k": 2, "v": 1, "w": None}]
+    state = united([seen(here).state(), seen(there).state()])
+    assert state is not None
+    found = Seen(PER_KEY, Codec(PER_KEY))
+    found.restore(state)
+    assert fields(found) == fields(seen(here + there))
+    assert found.told()["keys"] == 2
+    assert united([]) is None
+
+
+def test_notes_say_what_was_not_put_to_the_test_and_of_how_many_events() -> None:
+    found = seen([{"k": 1, "n": n} for n in range(FIRST + 1)])
+    assert noted(found) == [
+        "all events are of one key",
+        "`k` never varied",
+        "fields and keys were looked at in 1,000 of 1,001 events",
+    ]
+
+
+def test_of_few_events_it_is_no_wonder_that_they_are_alike() -> None:
+    assert noted(seen([{"k": 1, "n": None}] * 19)) == []
+
+
+def test_many_fields_are_not_all_named() -> None:
+    (note,) = noted(seen([{"k": n, **{f"f{m:02}": None for m in range(12)}} for n in range(50)]))
+    assert note.startswith("`f00`, `f01`, ")
+    assert note.endswith(f"`f{coverage.NAMED - 1:02}` and 4 more were always null")
+
+
+def test_a_whole_record_names_its_fields_as_the_comparison_file_does() -> None:
+    from twinstream.spec.formats.envelope import envelope
+
+    of = spec("{per_key: [$key]}")
+    codec = Codec(of)
+    found = Seen(of, codec)
+    records = [envelope(b'{"v":1}', b"key", (), 5, 0) for _ in range(2)]
+    found.note(RIGHT, codec.forms(records, RIGHT)[0])
+    assert fields(found)["constant"] == ["$key", "v"]
