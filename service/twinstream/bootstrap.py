@@ -46,6 +46,7 @@ from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePu
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
 from twinstream.spec.evidence import wanted
+from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, refusal
@@ -313,5 +314,6 @@ def _expectation(spec: Spec, shards: int) -> Expectation:
         max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
         kinds_required=wanted(spec).kinds,
         undecodable_budget=spec.undecodable.budget,
+        exclusions=exclusions(spec),
         shards=shards,
     )

@@ -89,7 +89,7 @@ def create_app(
     )
     problems.install(app)
     describe_problems(app)
-    app.include_router(comparisons_router(board))
+    app.include_router(comparisons_router(board, version))
     app.include_router(listings_router(board))
     app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))

@@ -44,6 +44,7 @@ from twinstream.api.progress import progress_of
 from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Sample, Samples
 from twinstream.api.timeline import Phase, Timeline
+from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
@@ -73,13 +74,17 @@ class UnknownComparisonError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One comparison as it may be shown at one moment; `falls` of its matcher since the service started."""
+    """One comparison as it may be shown at one moment.
+
+    `falls` of its matcher since the service started; `exclusions` are what its file leaves out.
+    """
 
     status: ComparisonStatus
     freshness: Freshness
     gate: GateAnswer
     falls: int = 0
     in_crash_loop: bool = False
+    exclusions: tuple[Exclusion, ...] = ()
 
     @property
     def name(self) -> str:
@@ -412,6 +417,7 @@ class Board:
             self._gate(entry, status, freshness),
             sum(matcher.falls for matcher in entry.matchers),
             bool(loops),
+            () if entry.expected is None else entry.expected.exclusions,
         )
 
     def _gate(self, entry: _Entry, status: ComparisonStatus, freshness: Freshness) -> GateAnswer:

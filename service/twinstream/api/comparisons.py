@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from twinstream.api.board import Board
+from twinstream.api.board import Board, utc_now
 from twinstream.api.gate import GateAnswer
 from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.rendered import listed, of_model
@@ -15,6 +15,7 @@ from twinstream.api.samples import Sample
 from twinstream.api.schemas import Listing, Progress
 from twinstream.api.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.timeline import Phase
+from twinstream.spec.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status import ComparisonStatus
 
 RETRY_SECONDS = 5
@@ -34,8 +35,8 @@ ROLLBACK: dict[int | str, dict[str, Any]] = {
 }
 
 
-def comparisons_router(board: Board) -> APIRouter:
-    """The routes under ``/v1/comparisons``."""
+def comparisons_router(board: Board, version: str) -> APIRouter:
+    """The routes under ``/v1/comparisons``; `version` is that of the service."""
     router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
 
     @router.get("", summary="All comparisons", response_model=Listing[ComparisonStatus])
@@ -74,6 +75,18 @@ def comparisons_router(board: Board) -> APIRouter:
     )
     async def get_timeline(name: str, request: Request) -> Response:
         return of_model(Listing[Phase](items=board.timeline(name))).answer(request)
+
+    @router.get(
+        "/{name}/receipt",
+        summary="The verdict with all that it rests on and leaves out, for a change ticket",
+        response_model=Receipt,
+        responses=UNKNOWN,
+    )
+    async def get_receipt(name: str, request: Request) -> Response:
+        view = board.view(name)
+        said = Gate(answer=view.gate.answer, reason=view.gate.reason)
+        receipt = receipt_of_status(view.status, said, view.exclusions, utc_now(), f"twinstream {version}")
+        return of_model(receipt).answer(request)
 
     gate_routes(router, board)
     return router

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     HISTOGRAM_EDGES_SECONDS,
     Accounts,
@@ -22,7 +23,7 @@ from twinstream.status import (
 class Expectation(Frozen):
     """The part of a spec that a status repeats, and how many matchers share the work.
 
-    `kinds_required` are those of which one must have matched.
+    `kinds_required` are those of which one must have matched, `exclusions` what the spec leaves out.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Expectation(Frozen):
     max_staleness_seconds: float = 300.0
     kinds_required: tuple[str, ...] = ()
     undecodable_budget: int = 0
+    exclusions: tuple[Exclusion, ...] = ()
     shards: int = 1
 
 

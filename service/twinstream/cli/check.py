@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
 from typing import Any
 
 import click
@@ -11,11 +13,13 @@ from twinstream.adapters.files import STANDARD_INPUT, InputFile
 from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
 from twinstream.cli.output import EXIT_OF_VERDICT, print_answer, print_json
 from twinstream.cli.progress import progress
+from twinstream.cli.receipts import files_callback, write_receipt
 from twinstream.errors import SettingsError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load
 from twinstream.spec.model import Spec
+from twinstream.spec.receipt import receipt_of_answer
 
 
 @click.command(
@@ -28,6 +32,7 @@ from twinstream.spec.model import Spec
   twinstream check spec.yaml --brokers localhost:9092
   twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
   twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
+  twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
   twinstream explain --from answer.json
 
 SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
@@ -84,6 +89,13 @@ pending · 4 Kafka cannot be reached.
     metavar="DURATION",
     help="How far apart two partners may be at most, in Kafka's time; else `overdue.after` of SPEC (60s).",
 )
+@click.option(
+    "--report",
+    multiple=True,
+    metavar="FILE",
+    callback=files_callback,
+    help="Write a verdict receipt, too: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
     """Run the comparison and print its answer; the exit code is the verdict's."""
@@ -97,6 +109,9 @@ def check(spec: str, as_json: bool, **options: Any) -> int:
         answer = _check_topics(comparison, options, asked)
     else:
         answer = _check_files(comparison, options, asked)
+    if options["report"]:
+        made_by = f"twinstream {installed_version('twinstream')}"
+        write_receipt(receipt_of_answer(answer, comparison, datetime.now(UTC), made_by), options["report"])
     if as_json:
         print_json(answer)
     else:

@@ -16,11 +16,12 @@ from twinstream.errors import TwinstreamError
 
 COMMANDS = {
     "calibrate": "Propose what to declare as noise, from two runs of one version.",
-    "check": "Compare two recorded outputs, or a trace of both.",
+    "check": "Compare two recorded outputs, a trace of both, or what two topics hold.",
     "divergences": "List what the service has found to differ.",
     "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Show what a comparison file amounts to, and what is doubtful in it.",
+    "report": "Write the receipt of a verdict, for a change ticket.",
     "reset": "Begin a comparison anew.",
     "serve": "Run the service: matchers, HTTP API and page.",
     "status": "Show what the service knows of its comparisons.",

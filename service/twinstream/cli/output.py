@@ -38,6 +38,11 @@ def print_json(value: Any) -> None:
     _put(orjson.dumps(value) + b"\n")
 
 
+def print_text(text: str) -> None:
+    """A text as it stands."""
+    _put(text.encode())
+
+
 def print_rich(console: Console, *parts: RenderableType) -> None:
     """Print what rich can render, as `console` would; characters that its encoding lacks are escaped."""
     taken = io.BytesIO()

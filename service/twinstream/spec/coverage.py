@@ -25,7 +25,7 @@ from twinstream.spec.paths import Path, parse_path, path_text
 from twinstream.status import Coverage, KindCoverage
 
 FIRST = 1000
-STRIDE = 509
+STRIDE = 2003
 """A prime: what comes again and again at even distances is not passed over."""
 KEYS_LIMIT = 1000
 FIELDS_LIMIT = 300

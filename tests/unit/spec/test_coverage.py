@@ -75,7 +75,7 @@ def test_what_is_not_compared_is_not_told() -> None:
 def test_keys_are_counted_up_to_a_limit_and_then_forgotten() -> None:
     found = seen([{"k": n % 5} for n in range(50)])
     assert (found.told()["keys"], found.told()["more_keys"]) == (5, False)
-    found = seen([{"k": n} for n in range(KEYS_LIMIT * STRIDE)], run=1000)
+    found = seen([{"k": n} for n in range(FIRST + 3 * STRIDE)], run=1000)
     assert (found.told()["keys"], found.told()["more_keys"]) == (KEYS_LIMIT, True)
     assert found.state()["keys"] == []
 

@@ -1,0 +1,45 @@
+"""Files of verdict receipts: their names say whether they are Markdown or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import orjson
+
+from twinstream.errors import SettingsError
+from twinstream.spec.receipt import Receipt
+from twinstream.spec.receipt_text import markdown
+
+_MARKDOWN, _JSON = {".md", ".markdown"}, {".json"}
+
+
+def files_callback(
+    _context: click.Context, option: click.Parameter, given: Sequence[str]
+) -> tuple[Path, ...]:
+    """The files of an option, whose names and folders are looked at before anything is done."""
+    files = tuple(map(Path, given))
+    for file in files:
+        if file.suffix.lower() not in _MARKDOWN | _JSON:
+            raise SettingsError(
+                f"{option.opts[0]} {file}: the name ends with .md for Markdown, or with .json"
+            )
+        if not file.parent.is_dir():
+            raise SettingsError(f"{option.opts[0]} {file}: there is no folder {file.parent}")
+    return files
+
+
+def json_of(receipt: Receipt) -> bytes:
+    """The receipt as JSON for a file: indented, since people look at it, too."""
+    return orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def write_receipt(receipt: Receipt, files: Sequence[Path]) -> None:
+    """Write a receipt to some files. Raises SettingsError where one cannot be written."""
+    for file in files:
+        content = markdown(receipt).encode() if file.suffix.lower() in _MARKDOWN else json_of(receipt)
+        try:
+            file.write_bytes(content)
+        except OSError as error:
+            raise SettingsError(f"{file} cannot be written: {error.strerror}") from None

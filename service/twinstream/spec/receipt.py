@@ -1,0 +1,232 @@
+"""A verdict receipt: a verdict with all that it rests on and all that it leaves out, fit for a change ticket.
+
+It is data first (`Receipt`, whose JSON Schema is kept in ``docs/receipt.schema.json``), and from that a text
+(`twinstream.spec.receipt_text`). It holds no value of any event.
+
+``python -m twinstream.spec.receipt`` prints the schema.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from twinstream.spec.exclusions import Exclusion, exclusions
+from twinstream.spec.model import Spec
+from twinstream.status import (
+    Accounts,
+    ComparisonStatus,
+    Coverage,
+    DivergenceCounts,
+    Frozen,
+    Health,
+    Hole,
+    Reset,
+    Sides,
+    Verdict,
+)
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+UNPROVEN = (
+    "what either version does beside the two outputs: other sinks, databases, calls",
+    "inputs that did not occur in what was compared",
+    "events that both versions drop, or both get wrong in the same way",
+    "what is listed under what is not compared",
+    "what either version wrote before the first or behind the last offset that is named here",
+    "how fast the candidate is, and what it costs",
+)
+
+
+class Stretch(Frozen):
+    """Of a partition: the first offset that was compared, if it is known, and the one behind the last.
+
+    Up to `verified_up_to` all is settled; None where the verdict is about the stretch as a whole.
+    """
+
+    first: int | None = None
+    end: int
+    verified_up_to: int | None = None
+
+
+class Compared(Frozen):
+    """What of a side was compared; `partitions` is empty where it was no topic but a file.
+
+    `beside` counts the records around a range of times that were read for partners.
+    """
+
+    topic: str
+    version: str | None
+    partitions: dict[str, Stretch]
+    beside: int = 0
+    events: int
+    unmatched: int
+    accounts: Accounts
+
+
+class Gate(Frozen):
+    """What the gate said when the receipt was made."""
+
+    answer: Literal["pass", "fail", "undecided"]
+    reason: str
+
+
+class Range(Frozen):
+    """Which stretch of the topics was asked for; `undecided` differences may have a partner beyond it."""
+
+    begin: str
+    end: str
+    slack_seconds: float
+    undecided: int
+
+
+class Receipt(Frozen):
+    """One verdict. `since` is how long it held when the receipt was made, of a running comparison."""
+
+    format: Literal["twinstream-receipt/1"] = "twinstream-receipt/1"
+    made_at: datetime
+    made_by: str
+    comparison: str
+    spec_digest: str
+    order: str
+    source: Literal["service", "check"]
+    verdict: Verdict
+    reason: str
+    since: datetime | None = None
+    gate: Gate | None = None
+    health: Health | None = None
+    started_at: datetime | None = None
+    verified_through: datetime | None = None
+    range: Range | None = None
+    sides: Sides[Compared]
+    matched: int
+    divergences: DivergenceCounts
+    suspicions: int = 0
+    coverage: Coverage
+    exclusions: tuple[Exclusion, ...]
+    hole_count: int = 0
+    holes: tuple[Hole, ...] = ()
+    reset_count: int = 0
+    resets: tuple[Reset, ...] = ()
+    unproven: tuple[str, ...] = UNPROVEN
+
+
+# -- of a running comparison -------------------------------------------------------------------------------
+
+
+def receipt_of_status(
+    status: ComparisonStatus, gate: Gate, left_out: Sequence[Exclusion], made_at: datetime, made_by: str
+) -> Receipt:
+    """The receipt of a comparison as a service shows it."""
+    return Receipt(
+        made_at=made_at,
+        made_by=made_by,
+        comparison=status.name,
+        spec_digest=status.spec_digest,
+        order=status.order,
+        source="service",
+        verdict=status.verdict,
+        reason=status.reason,
+        since=status.since,
+        gate=gate,
+        health=status.health,
+        started_at=status.started_at,
+        verified_through=status.verified_through,
+        sides=Sides[Compared](reference=_side(status, "reference"), candidate=_side(status, "candidate")),
+        matched=status.matched,
+        divergences=status.divergences,
+        suspicions=status.suspicions,
+        coverage=status.coverage,
+        exclusions=tuple(left_out),
+        hole_count=status.hole_count,
+        holes=tuple(status.holes),
+        reset_count=status.reset_count,
+        resets=tuple(status.resets),
+    )
+
+
+def _side(status: ComparisonStatus, side: str) -> Compared:
+    verified = getattr(status.verified_up_to, side)
+    version = getattr(status, side)
+    return Compared(
+        topic=version.topic,
+        version=version.version,
+        partitions={
+            str(one.partition): Stretch(
+                end=one.position, verified_up_to=verified.get(str(one.partition))
+            )
+            for one in getattr(status.progress, side)
+        },
+        events=getattr(status.events, side),
+        unmatched=getattr(status.unmatched, side),
+        accounts=getattr(status.accounts, side),
+    )  # fmt: skip
+
+
+# -- of recorded outputs -----------------------------------------------------------------------------------
+
+
+def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, made_by: str) -> Receipt:
+    """The receipt of an answer of `check`."""
+    ranges = answer.get("ranges")
+    evidence = {
+        "matched": answer["matched"],
+        "matched_required": spec.evidence.matched,
+        "seconds": 0.0,
+        "seconds_required": 0.0,
+        "missing": [],
+    }
+    return Receipt(
+        made_at=made_at,
+        made_by=made_by,
+        comparison=spec.name,
+        spec_digest=answer["spec_digest"],
+        order=spec.order_text,
+        source="check",
+        verdict=answer["verdict"],
+        reason=answer["reason"],
+        range=None if ranges is None else _range(ranges),
+        sides=Sides[Compared](
+            reference=_recorded(answer, spec, "reference"), candidate=_recorded(answer, spec, "candidate")
+        ),
+        matched=answer["matched"],
+        divergences=DivergenceCounts.model_validate(answer["divergences"]),
+        coverage=Coverage.model_validate({**answer["coverage"], **evidence}),
+        exclusions=exclusions(spec),
+    )
+
+
+def _range(ranges: Mapping[str, Any]) -> Range:
+    return Range(
+        begin=ranges["from"],
+        end=ranges["to"],
+        slack_seconds=ranges["slack_seconds"],
+        undecided=ranges["undecided"]["total"],
+    )
+
+
+def _recorded(answer: Mapping[str, Any], spec: Spec, side: Literal["reference", "candidate"]) -> Compared:
+    read = answer.get("ranges", {}).get(side, {})
+    parts = read.get("partitions", {})
+    version = spec.reference if side == "reference" else spec.candidate
+    return Compared(
+        topic=version.topic,
+        version=version.version,
+        partitions={number: Stretch(first=part["from"], end=part["to"]) for number, part in parts.items()},
+        beside=read.get("records_beside", 0),
+        events=answer["events"][side],
+        unmatched=answer["unmatched"][side],
+        accounts=Accounts.model_validate(answer["accounts"][side]),
+    )
+
+
+def schema_text() -> str:
+    """The JSON Schema of a receipt, as it is kept."""
+    schema = Receipt.model_json_schema(mode="serialization")
+    return json.dumps({"$schema": DIALECT, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text())

@@ -1,0 +1,223 @@
+"""A verdict receipt as Markdown: what a ticket shows, and a person reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from twinstream.spec.receipt import Compared, Receipt, Stretch
+from twinstream.status import Accounts, KindCoverage
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+PARTITIONS_SHOWN = 16
+_NOTHING = {
+    "service": "No hole is known, and the comparison was not begun anew.",
+    "check": "What was not checked makes the verdict INCONCLUSIVE, and is named in its reason.",
+}
+
+
+def markdown(receipt: Receipt) -> str:
+    """The receipt as a text in Markdown, with tables as GitHub, GitLab and Jira's importers read them."""
+    blocks = (
+        _head(receipt),
+        _compared(receipt),
+        _differences(receipt),
+        _coverage(receipt),
+        _left_out(receipt),
+        _unchecked(receipt),
+        _unproven(receipt),
+    )
+    return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def _head(receipt: Receipt) -> Iterator[str]:
+    yield f"# Verdict receipt: {_plain(receipt.comparison)}"
+    yield ""
+    yield f"**{receipt.verdict}**: {_sentence(receipt.reason)}"
+    yield ""
+    rows = [
+        ("made", f"{_time(receipt.made_at)} by {receipt.made_by}"),
+        ("comparison file", f"digest `{receipt.spec_digest}`"),
+        ("compared", _plain(receipt.order)),
+    ]
+    if receipt.gate is not None:
+        rows.append(("gate", f"**{receipt.gate.answer}**: {_sentence(receipt.gate.reason)}"))
+    if receipt.health is not None:
+        reasons = "".join(f" {_sentence(reason)}" for reason in receipt.health.reasons)
+        rows.append(("health", f"{receipt.health.status}{reasons}"))
+    if receipt.started_at is not None:
+        rows.append(("running since", _time(receipt.started_at)))
+    if receipt.since is not None:
+        rows.append(("verdict since", _time(receipt.since)))
+    if receipt.verified_through is not None:
+        rows.append(("verified through", f"{_time(receipt.verified_through)}, by Kafka's time"))
+    if receipt.range is not None:
+        told = f"from {receipt.range.begin} to {receipt.range.end}, slack {receipt.range.slack_seconds:g} s"
+        rows.append(("range", told))
+    yield from _table(("", ""), rows)
+
+
+def _compared(receipt: Receipt) -> Iterator[str]:
+    sides = receipt.sides.reference, receipt.sides.candidate
+    yield "## What was compared"
+    yield ""
+    rows = [
+        ("topic", *(_code(side.topic) for side in sides)),
+        ("version", *(_plain(side.version or "not named") for side in sides)),
+    ]
+    if any(side.partitions for side in sides):
+        rows.append(("offsets", *map(_offsets, sides)))
+    if any(side.beside for side in sides):
+        rows.append(("read beside, for partners", *(f"{side.beside:,}" for side in sides)))
+    rows += [
+        (name.replace("_", " "), *(f"{getattr(side.accounts, name):,}" for side in sides))
+        for name in Accounts.model_fields
+    ]
+    yield from _table(("", "reference", "candidate"), rows)
+
+
+def _differences(receipt: Receipt) -> Iterator[str]:
+    yield "## Differences"
+    yield ""
+    found = receipt.divergences
+    named = ", ".join(f"{count:,} {kind}" for kind, count in found.by_kind.items() if count)
+    explained = receipt.sides.reference.accounts.explained + receipt.sides.candidate.accounts.explained
+    yield f"{found.total:,} found{f': {named}' if named else ''}. Known ones explain {explained:,} events."
+    if receipt.suspicions:
+        yield f"{receipt.suspicions:,} events are overdue, and may still come."
+    if receipt.range is not None and receipt.range.undecided:
+        yield f"{receipt.range.undecided:,} more are undecided: their partners may lie beyond the range."
+
+
+def _coverage(receipt: Receipt) -> Iterator[str]:
+    coverage = receipt.coverage
+    yield "## Evidence and coverage"
+    yield ""
+    asked = f" of {coverage.matched_required:,} asked for" if receipt.source == "service" else ""
+    yield f"- {coverage.matched:,} pairs matched{asked}"
+    if receipt.source == "service":
+        yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:g} s asked for"
+    yield from (f"- lacking: {_sentence(text)}" for text in coverage.missing)
+    if coverage.keys is not None:
+        more = "more than " if coverage.more_keys else ""
+        yield f"- keys: {more}{coverage.keys:,}"
+    sampled = sum(kind.sampled for kind in coverage.kinds.values())
+    yield f"- fields and keys were looked at in {sampled:,} of {coverage.events:,} events of both sides"
+    yield from (f"- not put to the test: {_sentence(note)}" for note in coverage.notes)
+    yield ""
+    rows = [_kind(name, kind, coverage.matched_by_kind.get(name, 0)) for name, kind in coverage.kinds.items()]
+    yield from _table(("kind", "matched", "fields that varied", "that never did", "always null"), rows)
+
+
+def _kind(name: str, kind: KindCoverage, matched: int) -> tuple[str, ...]:
+    return (_code(name), f"{matched:,}", *map(_codes, (kind.varied, kind.constant, kind.always_null)))
+
+
+def _left_out(receipt: Receipt) -> Iterator[str]:
+    yield "## What is not compared"
+    yield ""
+    rows = []
+    for one in receipt.exclusions:
+        expires = "" if one.expires is None else f"{one.expires}"
+        until = ", ".join(filter(None, (expires, one.ceiling and f"ceiling {one.ceiling}")))
+        owner = ", ".join(filter(None, (one.owner, one.ticket)))
+        rows.append(
+            (_code(one.key), _plain(one.name), _plain(one.hides), _plain(owner) or "not named", until or "-")
+        )
+    yield from _table(("by", "what", "hides", "owner", "until"), rows)
+
+
+def _unchecked(receipt: Receipt) -> Iterator[str]:
+    yield "## What was not checked"
+    yield ""
+    if not receipt.hole_count and not receipt.reset_count:
+        yield (
+            "No hole is known, and the comparison was not begun anew."
+            if receipt.source == "service"
+            else (
+                "See the reason above: an INCONCLUSIVE names it."
+                if receipt.verdict == "INCONCLUSIVE"
+                else "No hole is known."
+            )
+        )
+    for hole in receipt.holes:
+        at = hole.position
+        where = "" if at is None else f" ({_plain(at.topic)}, partition {at.partition}, offset {at.offset})"
+        yield f"- hole, seen {_time(hole.seen_at)}: {_sentence(hole.reason)}{where}"
+    if receipt.hole_count > len(receipt.holes):
+        yield f"- and {receipt.hole_count - len(receipt.holes):,} holes more"
+    for reset in receipt.resets:
+        yield (
+            f"- begun anew {_time(reset.at)} by {_plain(reset.by)}, when it was {reset.before.verdict}: "
+            f"{_plain(reset.reason)}"
+        )
+    if receipt.reset_count > len(receipt.resets):
+        yield f"- and {receipt.reset_count - len(receipt.resets):,} resets before"
+
+
+def _unproven(receipt: Receipt) -> Iterator[str]:
+    yield "## What this verdict does not prove"
+    yield ""
+    yield from (f"- {_plain(text)}" for text in receipt.unproven)
+
+
+# -- parts -------------------------------------------------------------------------------------------------
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _offsets(side: Compared) -> str:
+    parts = [_stretch(number, part) for number, part in side.partitions.items()]
+    more = len(parts) - PARTITIONS_SHOWN
+    return "; ".join(parts[:PARTITIONS_SHOWN]) + (f"; and {more} partitions more" if more > 0 else "")
+
+
+def _stretch(number: str, part: Stretch) -> str:
+    """The offsets of a partition; the last is the one before `end`."""
+    begin = "" if part.first is None else f"from {part.first:,} "
+    verified = "" if part.verified_up_to is None else f" (verified up to {part.verified_up_to:,})"
+    return f"{number}: {begin}up to {part.end:,}{verified}"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(map(_code, names)) or "-"
+
+
+def _code(text: str) -> str:
+    r"""A name as code. A pipe would end the cell, and a backtick the code, so these are told as text.
+
+    >>> print(_code("meta.host"), _code("a|b"))
+    `meta.host` a\|b
+    """
+    return _plain(text) if set(text) & set("`|\n\r") else f"`{text}`"
+
+
+def _plain(text: str) -> str:
+    r"""A text as it stands, whatever it holds: names come from whoever wrote the file.
+
+    >>> print(_plain("a|b <script> *c*\nd"))
+    a\|b \<script\> \*c\* d
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _sentence(text: str) -> str:
+    r"""A sentence of ours, in which names stand as code, whatever else it holds.
+
+    >>> print(_sentence("`a_b` never varied, *never*"))
+    `a_b` never varied, \*never\*
+    """
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0 or any("|" in part for part in parts[1::2]):
+        return _plain(text)
+    return "`".join(part if place % 2 else _SPECIAL.sub(r"\\\1", part) for place, part in enumerate(parts))
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,193 @@
+"""`twinstream check --brokers` as a CI job runs it, on a real broker."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from deploy.embedded.kafka import Kafka
+from tests.support.stack import MakeTopic
+from tests.support.topics import KafkaTopics
+from twinstream.core.events import Side
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+SPEC = """
+version: 1
+name: t
+reference: {{topic: {}}}
+candidate: {{topic: {}}}
+order: {{per_key: [k]}}
+{}
+"""
+START_MS = 1_700_000_000_000
+Check = Callable[..., tuple[int, dict[str, Any]]]
+
+pytestmark = [pytest.mark.requires_kafka, pytest.mark.timeout(120)]
+
+
+def command(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [COMMAND, "check", "spec.yaml", *arguments], cwd=folder, capture_output=True, timeout=100, check=False
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in out + err
+    return done.returncode, out, err
+
+
+class Topics:
+    """Two topics, and their comparison file in a folder."""
+
+    def __init__(self, kafka: Kafka, make: MakeTopic, folder: Path) -> None:
+        self.kafka, self.folder = kafka, folder
+        self.names = [make(partitions=2), make(partitions=2)]
+        self.describe()
+
+    def describe(self, more: str = "") -> None:
+        (self.folder / "spec.yaml").write_text(SPEC.format(*self.names, more))
+
+    def write(self, side: Side, numbers: Sequence[int], delay_ms: int = 0, **config: Any) -> Producer:
+        """Events a second apart, by their keys to two partitions; a transaction is left open."""
+        producer = Producer({"bootstrap.servers": self.kafka.brokers, "log_level": 0, **config})
+        if "transactional.id" in config:
+            producer.init_transactions()
+            producer.begin_transaction()
+        for n in numbers:
+            value = json.dumps({"k": n % 3, "n": n}).encode()
+            producer.produce(
+                self.names[side], value, partition=n % 3 % 2, timestamp=START_MS + 1000 * n + delay_ms
+            )
+        assert producer.flush(30) == 0
+        return producer
+
+    def check(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        code, out, err = command(self.folder, "--brokers", self.kafka.brokers, "--json", *arguments)
+        assert err == "", err
+        return code, json.loads(out)
+
+    def refused(self, *arguments: str) -> tuple[int, str]:
+        code, out, err = command(self.folder, "--brokers", self.kafka.brokers, *arguments)
+        assert (out, len(err.splitlines())) == ("", 1)
+        return code, err
+
+
+@pytest.fixture
+def topics(kafka: Kafka, topic: MakeTopic, tmp_path: Path) -> Topics:
+    return Topics(kafka, topic, tmp_path)
+
+
+def test_whole_topics_are_compared_and_the_ranges_told(topics: Topics) -> None:
+    topics.write(Side.LEFT, range(60))
+    topics.write(Side.RIGHT, range(60))
+    code, answer = topics.check()
+    assert (code, answer["verdict"], answer["matched"]) == (0, "EQUIVALENT", 60)
+    whole = {"0": {"from": 0, "to": 40, "read_from": 0, "read_to": 40},
+             "1": {"from": 0, "to": 20, "read_from": 0, "read_to": 20}}  # fmt: skip
+    assert answer["ranges"]["candidate"]["partitions"] == whole
+    assert (answer["coverage"]["keys"], answer["coverage"]["kinds"]["event"]["varied"]) == (3, ["k", "n"])
+
+    code, out, err = command(topics.folder, "--brokers", topics.kafka.brokers)
+    assert (code, err) == (0, "")
+    reference, candidate = topics.names
+    assert (
+        f"compared: from earliest to latest; reference {reference} 0:0-40 1:0-20, candidate {candidate} "
+        in out
+    )
+
+
+def test_a_range_of_times_finds_a_loss_and_forgives_what_was_written_later(topics: Topics) -> None:
+    topics.write(Side.LEFT, range(60))
+    topics.write(Side.RIGHT, [n for n in range(60) if n != 33], delay_ms=1500)
+    begin, end = "2023-11-14T22:13:40Z", "2023-11-14T22:14:05Z"  # from event 20 up to event 44
+    code, answer = topics.check("--from", begin, "--to", end, "--slack", "2s")
+    assert (code, answer["divergences"]["by_kind"]["missing"]) == (1, 1)
+    assert answer["examples"][0]["reference"] == {"k": 0, "n": 33}
+    assert answer["ranges"]["reference"]["records"] == 25
+    assert answer["ranges"]["reference"]["records_beside"] == 4
+    code, answer = topics.check("--from", begin, "--to", "2023-11-14T22:13:52Z", "--slack", "2s")
+    assert (code, answer["verdict"]) == (0, "EQUIVALENT")
+    # Too little slack: now and then a partner lies beyond it, which must not become a difference unseen.
+    code, answer = topics.check("--from", begin, "--to", "2023-11-14T22:13:52Z", "--slack", "0s")
+    assert code in {1, 3}
+
+
+def test_offsets_of_each_side_are_compared(topics: Topics) -> None:
+    topics.write(Side.LEFT, range(30))
+    topics.write(Side.RIGHT, range(15, 30))
+    code, answer = topics.check("--from", "reference:0=10,1=5")
+    assert (code, answer["matched"]) == (0, 15)
+    assert topics.refused("--from", "reference:0=10") == (
+        2, "twinstream: --from: partition 1 of the reference is not named\n",
+    )  # fmt: skip
+
+
+def test_markers_of_transactions_are_no_records_and_hold_up_nothing(topics: Topics) -> None:
+    """The end of each partition, and half of the reference, is what a transaction leaves behind."""
+    topics.write(Side.LEFT, range(10))
+    topics.write(Side.LEFT, range(100, 110), **{"transactional.id": "aborted"}).abort_transaction(30)
+    topics.write(Side.RIGHT, range(10), **{"transactional.id": "done"}).commit_transaction(30)
+    code, answer = topics.check()
+    assert (code, answer["matched"]) == (0, 10)
+    assert answer["ranges"]["reference"]["records"] == 10
+
+
+def test_what_retention_took_is_inconclusive_and_named(topics: Topics) -> None:
+    topics.write(Side.LEFT, range(12))
+    topics.write(Side.RIGHT, range(12))
+    KafkaTopics(topics.kafka.brokers, dict(zip(Side, topics.names, strict=True))).retain(Side.RIGHT, 0, 2)
+    code, answer = topics.check()
+    assert (code, answer["verdict"]) == (3, "INCONCLUSIVE")
+    assert "Kafka has nothing below offset 2 of partition 0 of the candidate any more" in answer["reason"]
+
+
+def test_what_cannot_be_compared_is_one_sentence(topics: Topics, topic: MakeTopic) -> None:
+    topics.write(Side.LEFT, range(3))
+    assert topics.check()[0] == 1
+    assert "there is no time" not in topics.refused("--to", "2999-01-01T00:00:00Z")[1]
+    assert "lies in the future" in topics.refused("--to", "2999-01-01T00:00:00Z")[1]
+    topics.describe("start: {at: event_time, field: n, from: 3}")
+    code, err = topics.refused()
+    assert code == 2
+    assert "`start: event_time` is found by `serve`, while events come: say where to begin with --from" in err
+    topics.describe()
+    topics.names[1] = topic(config={"cleanup.policy": "compact"})
+    topics.describe()
+    assert "has cleanup.policy compact" in topics.refused()[1]
+    topics.names[1] = "nobody-has-made-it"
+    topics.describe()
+    assert topics.refused() == (2, "twinstream: topic nobody-has-made-it: there is no such topic\n")
+
+
+def test_an_empty_range_is_inconclusive_unless_that_is_allowed(topics: Topics) -> None:
+    assert topics.check()[0] == 3
+    assert topics.check("--allow-empty")[0] == 0
+
+
+def test_a_broker_that_is_away_exits_with_4(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC.format("a", "b", ""))
+    code, out, err = command(tmp_path, "--brokers", "127.0.0.1:1")
+    assert (code, out) == (4, "")
+    assert re.fullmatch(r"Error: kafka at 127\.0\.0\.1:1 does not answer for topic a: .*\n", err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--brokers", "b:1", "--reference", "x"), "--reference is a file"),
+        (("--from", "earliest", "--reference", "x", "--candidate", "y"), "--from is for topics"),
+        (("--brokers", "b:1", "--slack", "soon"), "--slack 'soon' is not a duration"),
+        (("--brokers", "b:1", "--to", "tomorrow"), "--to tomorrow: give latest, a time with its zone"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC.format("a", "b", ""))
+    code, _, err = command(tmp_path, *arguments)
+    assert code == 2
+    assert told in err

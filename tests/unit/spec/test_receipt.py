@@ -1,0 +1,157 @@
+"""A receipt says what a verdict rests on and leaves out; its schema and its text are kept."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.support.statuses import START, diverged, partition, reset
+from tests.support.streams import LEFT, RIGHT, record
+from twinstream.adapters.memory import ManualClock, MemorySource
+from twinstream.core.events import Side
+from twinstream.ports import Line
+from twinstream.runtime.bounded import BoundedCheck
+from twinstream.runtime.offline import check
+from twinstream.spec.exclusions import exclusions
+from twinstream.spec.load import loads
+from twinstream.spec.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
+from twinstream.spec.receipt_text import markdown
+from twinstream.status import Hole, Position, Sides
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = ROOT / "tests" / "unit" / "golden"
+KEPT = ROOT / "docs" / "receipt.schema.json"
+SCHEMA = Draft202012Validator(json.loads(schema_text()))
+FILE = """
+version: 1
+name: rides
+reference: {topic: rides.v1, version: "1.8.2"}
+candidate: {topic: rides.v2, version: "1.9.0"}
+kinds: {heartbeat: {where: {type: hb}, ignore: true}, refund: {where: {type: refund}}, ride: {}}
+order: {per_key: [taxi]}
+identity: [ride]
+equality:
+  ignore: [processed_at]
+  quantum: {fare: 0.01}
+  unordered: [stops]
+  sets: [tags]
+  absent_is_null: true
+  tolerance: {eta: {abs: 0.5, rel: 0.1}}
+  per_kind: {refund: {compare_only: [taxi, ride, type]}}
+evidence: {may_be_absent: [refund]}
+undecodable: {budget: 3}
+decode: {tombstones: ignore}
+known_differences:
+  - id: PRICE-17
+    when: {divergences: [changed], where: {country: FR}, fields: [fare]}
+    owner: data-platform
+    expires: 2026-12-31
+    ceiling: {count: 1000}
+    ticket: OPS-9
+  - id: LATE
+    when: {divergences: [missing, extra]}
+    owner: night|shift
+    expires: 2026-12-31
+    ceiling: {share: 0.01}
+"""
+SPEC = loads(FILE)
+GATE = Gate(answer="fail", reason="The outputs differ.")
+
+
+def of_service() -> Receipt:
+    """A comparison that has diverged, with a hole and a reset."""
+    place = Position(topic="ads.reference", partition=0, offset=17)
+    of = diverged(
+        holes=[Hole(reason="Kafka has lost | offsets <b>", side="reference", position=place, seen_at=START)],
+        hole_count=3,
+        resets=[reset()],
+        reset_count=1,
+        progress=Sides(reference=[partition(0, 520), partition(1, 480)], candidate=[partition(0, 999)]),
+        verified_up_to=Sides[dict[str, int]](reference={"0": 500, "1": 480}, candidate={"0": 990}),
+    )
+    return receipt_of_status(of, GATE, exclusions(SPEC), START + timedelta(hours=1), "twinstream 9.9.9")
+
+
+def of_check() -> Receipt:
+    """Two topics between two times, compared once."""
+    source = MemorySource()
+    for side, delay in ((LEFT, 0), (RIGHT, 300)):
+        for n in range(60):
+            value = {"taxi": 7, "ride": n, "fare": n / 2, "discount": None, "processed_at": delay}
+            source.append(side, 0, record(value), 1000 * n + delay)
+    times = [datetime.fromtimestamp(second, UTC) for second in (10, 50)]
+    bounded = BoundedCheck(SPEC, source, times[0], times[1], timedelta(seconds=2), ManualClock())
+    answer = bounded.run(iter, open_ended=False, allow_empty=False, evidence=False)
+    return receipt_of_answer(answer, SPEC, START, "twinstream 9.9.9")
+
+
+@pytest.mark.parametrize(("name", "make"), [("service", of_service), ("check", of_check)])
+def test_the_text_of_a_receipt_is_the_one_that_is_kept(name: str, make: Any) -> None:
+    kept = GOLDEN / f"receipt-{name}.md"
+    assert markdown(make()) == kept.read_text(encoding="utf-8")
+
+
+def test_the_schema_that_is_kept_is_the_one_of_the_model() -> None:
+    command = "python -m twinstream.spec.receipt > docs/receipt.schema.json"
+    assert KEPT.read_text(encoding="utf-8") == schema_text(), f"run `{command}`"
+    Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+@pytest.mark.parametrize("make", [of_service, of_check])
+def test_a_receipt_is_valid_and_read_again_as_it_was(make: Any) -> None:
+    receipt: Receipt = make()
+    data = json.loads(receipt.model_dump_json())
+    SCHEMA.validate(data)
+    assert Receipt.model_validate_json(orjson.dumps(data)) == receipt
+    assert not SCHEMA.is_valid({**data, "verdict": "FINE"})
+    assert not SCHEMA.is_valid({name: member for name, member in data.items() if name != "exclusions"})
+
+
+def test_every_way_to_leave_something_out_is_listed() -> None:
+    keys = [one.key.removeprefix("equality.") for one in exclusions(SPEC)]
+    assert keys == [
+        *("order", "kinds", "evidence.may_be_absent"),
+        *(
+            "ignore",
+            "quantum",
+            "tolerance",
+            "unordered",
+            "sets",
+            "absent_is_null",
+            "per_kind.refund.compare_only",
+        ),
+        *("decode", "undecodable.budget", "decode.tombstones", "known_differences", "known_differences"),
+    ]
+    head = FILE.split("kinds:", maxsplit=1)[0]
+    strict = loads(f"{head}order: total\non_divergence: halt\nduplicates: {{policy: replays}}")
+    assert [one.key for one in exclusions(strict)] == ["decode", "duplicates", "on_divergence"]
+
+
+def test_known_differences_name_their_owner_their_end_and_their_ceiling() -> None:
+    rule = next(one for one in exclusions(SPEC) if one.name == "PRICE-17")
+    assert rule.hides == "differences that are changed in fare, where country is FR"
+    assert (rule.owner, str(rule.expires), rule.ceiling, rule.ticket) == (
+        "data-platform", "2026-12-31", "1,000", "OPS-9",
+    )  # fmt: skip
+
+
+def test_no_value_of_an_event_is_in_a_receipt() -> None:
+    values = [(side, record({"taxi": "secret-key", "ride": f"secret-{side}"})) for side in Side]
+    answer = check(SPEC, [Line(side, value, 0, 0, 0, "f", 1, 1) for side, value in values])
+    assert (answer["verdict"], "secret" in json.dumps(answer)) == ("DIVERGED", True)
+    receipt = receipt_of_answer(answer, SPEC, START, "t")
+    assert "secret" not in receipt.model_dump_json() + markdown(receipt)
+
+
+def test_what_a_file_calls_itself_is_no_markup() -> None:
+    text = markdown(of_service())
+    assert "<b>" not in text.replace("\\<b\\>", "")
+    for line in text.splitlines():
+        if line.startswith("| `known_differences`"):
+            assert line.replace("\\|", "").count("|") == 6
