@@ -1,0 +1,103 @@
+"""`twinstream report` and `check --report` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.support.server import Served, served
+from tests.support.statuses import NAME, diverged, expectation, status
+from twinstream.api.board import Board
+from twinstream.spec.exclusions import Exclusion
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+SCHEMA = Draft202012Validator(
+    json.loads((Path(__file__).parents[2] / "docs" / "receipt.schema.json").read_text(encoding="utf-8"))
+)
+IGNORED = Exclusion(key="equality.ignore", name="processed_at", hides="any change of the field")
+SPEC = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder: total\n"
+
+
+def run(folder: Path, *arguments: str, url: str = "http://127.0.0.1:1") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        cwd=folder,
+        env={**os.environ, "TWINSTREAM_SERVICE": url},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in out + err
+    return done.returncode, out, err
+
+
+@pytest.fixture
+def service() -> Iterator[Served]:
+    with served(Board(stale_after_seconds=60)) as service:
+        service.call(lambda: service.board.expect(expectation(exclusions=(IGNORED,))))
+        service.publish(status(at=datetime.now(UTC)))
+        yield service
+
+
+def test_the_receipt_of_a_running_comparison_is_printed_or_written(service: Served, tmp_path: Path) -> None:
+    code, out, err = run(tmp_path, "report", NAME, url=service.url)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"# Verdict receipt: {NAME}\n\n**EQUIVALENT**: ")
+    assert "| gate | **pass**: Equivalent: 5000 events matched" in out
+    assert "| `equality.ignore` | processed\\_at | any change of the field | not named | - |" in out
+
+    service.publish(diverged(at=datetime.now(UTC)))
+    files = ("--output", "r.md", "--output", "r.json")
+    assert run(tmp_path, "report", NAME, *files, url=service.url) == (0, "", "")
+    assert (tmp_path / "r.md").read_text(encoding="utf-8").startswith("# Verdict receipt")
+    written = json.loads((tmp_path / "r.json").read_bytes())
+    SCHEMA.validate(written)
+    assert (written["verdict"], written["gate"]["answer"]) == ("DIVERGED", "fail")
+
+    code, out, _ = run(tmp_path, "report", NAME, "--json", url=service.url)
+    assert {**json.loads(out), "made_at": written["made_at"]} == written
+
+
+def test_the_api_answers_with_the_receipt_and_knows_no_other_comparison(service: Served) -> None:
+    receipt = httpx.get(f"{service.url}/v1/comparisons/{NAME}/receipt").json()
+    SCHEMA.validate(receipt)
+    assert receipt["exclusions"] == [IGNORED.model_dump()]
+    assert httpx.get(f"{service.url}/v1/comparisons/other/receipt").status_code == 404
+
+
+def test_what_goes_wrong_is_one_sentence(service: Served, tmp_path: Path) -> None:
+    code, out, err = run(tmp_path, "report", "other", url=service.url)
+    assert (code, out) == (2, "")
+    assert "other" in err
+    assert run(tmp_path, "report", NAME)[0] == 4
+    code, _, err = run(tmp_path, "report", NAME, "--output", "receipt.pdf")
+    told = "the name ends with .md for Markdown, or with .json"
+    assert (code, err) == (2, f"twinstream: --output receipt.pdf: {told}\n")
+    code, _, err = run(tmp_path, "report", NAME, "--output", "no/r.md")
+    assert (code, err) == (2, "twinstream: --output no/r.md: there is no folder no\n")
+
+
+def test_check_writes_its_receipt_beside_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    (tmp_path / "a.jsonl").write_text('{"v":1}\n{"v":2}\n')
+    (tmp_path / "b.jsonl").write_text('{"v":1}\n{"v":3}\n')
+    files = ("spec.yaml", "--reference", "a.jsonl", "--candidate", "b.jsonl")
+    code, out, _ = run(tmp_path, "check", *files, "--json", "--report", "r.json", "--report", "r.md")
+    receipt = json.loads((tmp_path / "r.json").read_bytes())
+    SCHEMA.validate(receipt)
+    answer = json.loads(out)
+    assert (code, receipt["verdict"], receipt["spec_digest"]) == (1, "DIVERGED", answer["spec_digest"])
+    assert receipt["divergences"] == answer["divergences"]
+    assert "**DIVERGED**: The outputs differ" in (tmp_path / "r.md").read_text(encoding="utf-8")
+    code, out, _ = run(tmp_path, "check", *files, "--report", "r.txt")
+    assert (code, out) == (2, "")
