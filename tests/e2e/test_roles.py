@@ -141,7 +141,8 @@ def exposes_no_series_twice(release: Release) -> None:
     assert not api & matcher
     assert "twinstream_build_info{" in metrics(release.api)
     assert "twinstream_build_info{" in metrics(release.matchers[0])
-    assert httpx.get(f"{release.matchers[0].address}/v1/comparisons", trust_env=False).status_code == 404
+    nothing = httpx.get(f"{release.matchers[0].address}/v1/comparisons", trust_env=False)
+    assert (nothing.status_code, "this process has matchers alone" in nothing.json()["detail"]) == (404, True)
 
 
 def test_without_any_matcher_the_api_is_ready_undecided_and_says_why(release: Release) -> None:

@@ -129,6 +129,7 @@ class _Matcher:
     relayed: bool = False
     age: float = 0.0
     lost: str | None = None
+    unheard: str | None = None
     falls: int = 0
     fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
     fell_last: str = ""
@@ -223,21 +224,22 @@ class Board:
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
         matcher = self._entry(name).matchers[shard]
-        matcher.fell_last = reason
+        matcher.lost = matcher.fell_last = reason
         matcher.falls += 1
         matcher.fell_at.append(self._monotonic())
-        self._forget(name, reason, shard)
+        self._forget(name, shard)
 
     def unheard(self, name: str, reason: str, shard: int = 0) -> None:
         """No matcher of a comparison is heard, for this reason; likewise, but nothing has fallen here."""
-        if self._entry(name).matchers[shard].lost != reason:
-            self._forget(name, reason, shard)
+        matcher = self._entry(name).matchers[shard]
+        if matcher.unheard != reason:
+            matcher.unheard = reason
+            self._forget(name, shard)
 
-    def _forget(self, name: str, reason: str, shard: int) -> None:
+    def _forget(self, name: str, shard: int) -> None:
         """Nothing that a matcher said counts any more."""
         entry = self._entry(name)
         matcher = entry.matchers[shard]
-        matcher.lost = reason
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
         self._tell_state(entry)
@@ -327,7 +329,7 @@ class Board:
         matcher = entry.matchers[shard]
         if matcher.said is not None and _same_writing(matcher.said.status, status):
             return
-        matcher.said, matcher.heard_at, matcher.lost = said, now, None
+        matcher.said, matcher.heard_at, matcher.lost, matcher.unheard = said, now, None, None
         matcher.relayed = relayed is not None
         known_at, age = (
             (status.updated_at, 0.0) if relayed is None else (relayed.relayed_at, relayed.age_seconds)
@@ -382,6 +384,8 @@ class Board:
         since = None if matcher.said is None else matcher.said.status.updated_at
         if matcher.lost is not None:
             return fresh.lost(since, age, matcher.lost)
+        if matcher.unheard is not None:
+            return fresh.unheard(since, age, matcher.unheard)
         if since is None:
             return fresh.awaited(entry.awaited_since, age)
         return fresh.heard(since, age, self._stale_after)

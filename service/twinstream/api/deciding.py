@@ -27,6 +27,7 @@ _OTHER: dict[SideName, SideName] = {"reference": "candidate", "candidate": "refe
 _LIVE = {
     "awaited": "Its matcher has to start. If nothing comes, the log of the service says why.",
     "stale": "Its matcher has to speak again. It hangs, or waits: see the log of the service.",
+    "unheard": "A matcher of another process has to be heard: the reason says what keeps it from that.",
     "lost": "Its matcher has to run again, which the service sees to. If it keeps falling, the log says why.",
 }
 _SERVICES: dict[Dependency, str] = {

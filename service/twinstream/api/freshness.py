@@ -13,8 +13,8 @@ from typing import Literal
 
 from twinstream.status import ComparisonStatus
 
-State = Literal["awaited", "fresh", "stale", "lost"]
-_BY_TRUST: tuple[State, ...] = ("fresh", "stale", "awaited", "lost")
+State = Literal["awaited", "fresh", "stale", "unheard", "lost"]
+_BY_TRUST: tuple[State, ...] = ("fresh", "stale", "awaited", "unheard", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Freshness:
     """Whether a status is from a living matcher.
 
     ``awaited``: none has come yet · ``fresh``: it may be believed · ``stale``: its matcher has fallen silent
-    · ``lost``: its matcher is known to be gone. `since` is when it was last heard of, `reason` a sentence
-    that is empty when all is well.
+    · ``unheard``: it runs elsewhere, and is not heard · ``lost``: its matcher is known to be gone. `since` is
+    when it was last heard of, `reason` a sentence that is empty when all is well.
     """
 
     state: State
@@ -63,6 +63,12 @@ def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
     """Its matcher is gone; `why` is a sentence that says so and how that is known."""
     last = f"It was last heard of at {said(since)}." if since else "It has published no status."
     return Freshness("lost", since, age_seconds, f"{sentence(why)} {last}")
+
+
+def unheard(since: datetime | None, age_seconds: float, why: str) -> Freshness:
+    """None is heard that runs elsewhere; `why` is a sentence that says so."""
+    last = f" The last was heard at {said(since)}." if since else ""
+    return Freshness("unheard", since, age_seconds, f"{sentence(why)}{last}")
 
 
 def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Freshness:

@@ -23,6 +23,7 @@ WHAT_TO_DO = {
     404: "There is nothing at {path!r}; {root}/docs lists what there is.",
     405: "{method} is not possible at {path!r}; the header Allow says what is.",
 }
+NO_API = "There is nothing at {path!r}: this process has matchers alone (--role matcher), and no API."
 
 
 class ProblemResponse(JSONResponse):
@@ -68,7 +69,8 @@ def _http_error(request: Request, error: Exception) -> Response:
     detail = str(error.detail)
     if detail == HTTPStatus(error.status_code).phrase and error.status_code in WHAT_TO_DO:
         told = {"method": request.method, "path": request.url.path, "root": _root(request)}
-        detail = WHAT_TO_DO[error.status_code].format(**told)
+        bare = error.status_code == 404 and request.app.openapi_url is None
+        detail = (NO_API if bare else WHAT_TO_DO[error.status_code]).format(**told)
     return problem(error.status_code, detail, headers=error.headers)
 
 
