@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint types openapi bench clean
+.PHONY: help setup demo test soak lint types openapi screenshots bench clean
 
 PY := .venv/bin/python
 
@@ -25,6 +25,7 @@ help:
 	@echo 'make lint     ruff: rules and formatting'
 	@echo 'make types    mypy, strict'
 	@echo 'make openapi  docs/openapi.json, the description of the HTTP interface'
+	@echo 'make screenshots  docs/images, taken of the demo in Chromium'
 	@echo 'make bench    Kafka to verdict against a bare loop, on the embedded broker'
 	@echo 'make setup    the virtual environment and the jars, which all others set up by themselves'
 	@echo 'make clean    remove everything that make has made, the data of runs included'
@@ -54,6 +55,10 @@ types: .venv/.ready
 
 openapi: .venv/.ready
 	@$(PY) -m twinstream.api.openapi docs/openapi.json
+
+screenshots: .venv/.ready
+	@$(PY) -m deploy.embedded setup --chromium
+	@exec $(PY) -m tests.support.screenshots
 
 bench: .venv/.ready
 	@$(PY) -m deploy.embedded setup

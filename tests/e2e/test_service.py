@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 import redis
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import expect
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
-from tests.support.browser import chromium, watched
 from tests.support.cases import Case, passes_with, serving
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
@@ -58,27 +56,6 @@ def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) 
     eventually(lambda: service.gate() == "fail", what="the gate fails")
     (divergence,) = service.get("/divergences")["items"]
     assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
-
-
-@pytest.mark.requires_chromium
-def test_the_page_of_the_running_service_turns_from_equivalent_to_diverged_without_a_reload(
-    shared: Case,
-) -> None:
-    service, write, _ = shared
-    write.both(range(1000))
-    with chromium() as browser, watched(browser) as watch:
-        page = watch.page
-        page.goto(f"{service.address}/")
-        heading = page.get_by_role("heading", level=1)
-        expect(heading).to_contain_text("Equivalent", ignore_case=True)
-        write.candidate(3, -1)
-        write.both(range(1000, 2000))
-        expect(heading).to_contain_text("Diverged", ignore_case=True)
-        card = page.locator(".card").first
-        expect(card).to_contain_text("extra")
-        expect(card).to_contain_text("-1")
-        assert watch.errors == []
-        assert watch.hosts == {service.address.removeprefix("http://")}
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def test_the_page_asks_for_a_token_once_and_again_when_it_is_withdrawn(
     ):
         page = watch.page
         begin(service)
-        page.goto(f"{service.url}{base}/")
+        page.goto(f"{service.url}{base}/#/{NAME}")
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("alert")).to_have_text("This token is not valid.")

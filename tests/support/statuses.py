@@ -146,6 +146,7 @@ def diverged(name: str = NAME, at: datetime = START, **changes: Any) -> Comparis
         "reference has 'c-7' (ad_id 17).",
         "since": at,
         "divergences": counts(changed=1),
+        "closed_divergences": counts(changed=1),
         "accounts": Sides[Accounts](
             reference=Accounts(consumed=5012, matched=5000, divergent=1, unmatched=11),
             candidate=Accounts(consumed=5004, matched=5000, divergent=1, unmatched=3),

@@ -95,9 +95,10 @@ def _of_suspicions(known: Known) -> Iterator[str]:
     if not count:
         return
     overdue = [event for event in known.waiting if event.overdue]
+    needs = "Its partner has" if count == 1 else "Their partners have"
     yield (
-        f"{_events(count)} overdue{_whose(overdue, count)}. Their partners have to come; if those "
-        "are lost, only a clock that proves can say so (`overdue.proves`, or `overdue.clock: input`)."
+        f"{_events(count)} overdue{_whose(overdue, count)}. {needs} to come; if lost, only a "
+        "clock that proves can say so (`overdue.proves`, or `overdue.clock: input`)."
     )
 
 

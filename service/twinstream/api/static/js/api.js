@@ -6,14 +6,35 @@ let ahead = 0;
 /** Now by the clock of the service, in milliseconds. */
 export const serviceNow = () => Date.now() + ahead;
 
+/** The service answered, and did not do what was asked for. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message || `status ${status}`);
+    this.status = status;
+  }
+}
+
 /** The JSON at `path`. Throws when it cannot be had; the message says what the service said. */
 export async function get(path, read = JSON.parse) {
   const response = await fetch(path, { headers: { Accept: "application/json" }, cache: "no-store" });
   noteTime(response.headers.get("Date"));
   const text = await response.text();
   if (response.status === 401) location.assign("login"); // the token was withdrawn
-  if (!response.ok) throw new Error(detail(text) ?? `${response.status} ${response.statusText}`);
+  if (!response.ok) throw new Refused(response.status, detail(text) ?? response.statusText);
   return read(text);
+}
+
+/** Send JSON to `path`, and hand back the JSON of the answer. Throws as `get` does. */
+export async function post(path, body) {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { Accept: "application/json", "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (response.status === 401) location.assign("login");
+  if (!response.ok) throw new Refused(response.status, detail(text) ?? response.statusText);
+  return JSON.parse(text);
 }
 
 /** The path of a comparison, or of something under it; relative, since a proxy may have put a prefix before. */

@@ -1,111 +1,155 @@
-// The two charts, drawn by uPlot (a global of its script). Both sides in each, told apart by colour and dash.
+// The charts, drawn by uPlot (a global of its script). Lines are told apart by colour and by dash; a pointer over
+// one chart shows the same moment in all of them, and the numbers of it above each.
 
 import { serviceNow } from "./api.js";
-import { count, rate } from "./format.js";
+import { setAttribute, setText, slot } from "./dom.js";
+import { clock, rate, short, span } from "./format.js";
 
 const GAP_SECONDS = 5; // a longer silence is a gap in the line, not a slope
 const LEAST_SPAN_SECONDS = 120;
-const HEIGHT = 190;
+const HEIGHT = 168;
+const DASHES = [[], [5, 4], [1, 4]];
 
-/** A chart of one number per side inside `root`; `read(sample)` gives the pair. */
-export class SidesChart {
-  constructor(root, title, read, format) {
-    this.root = root;
-    this.title = title;
-    this.read = read;
-    this.format = format;
-    this.plot = null;
-    this.key = "";
+const sides = (read) => [
+  { label: "reference", colour: "--reference", read: (sample) => read(sample).reference },
+  { label: "candidate", colour: "--candidate", read: (sample) => read(sample).candidate },
+];
+const wait = (label, colour) => ({ label, colour, read: (sample) => sample.wait_seconds?.[label] ?? null });
+
+/** All charts of a comparison, in the panels that have their names. */
+export const chartsIn = (root) => [
+  new Chart(root.querySelector("#rate"), sides((sample) => sample.events_per_second), rate),
+  new Chart(root.querySelector("#lag"), sides((sample) => sample.lag), short),
+  new Chart(root.querySelector("#unmatched"), sides((sample) => sample.unmatched), short),
+  new Chart(
+    root.querySelector("#waits"),
+    [wait("p50", "--p50"), wait("p95", "--p95"), wait("p99", "--p99")],
+    span,
+    "decades",
+  ),
+];
+
+/** One chart inside a panel, with a legend that shows the numbers of now, or of the moment pointed at. */
+class Chart {
+  constructor(panel, series, format, scale = "linear") {
+    Object.assign(this, { panel, series, format, scale, plot: null, key: "", samples: [] });
+    this.root = panel.querySelector(".chart");
+    this.title = panel.querySelector("h2").textContent;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
-    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
+    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.root);
   }
 
   show(samples) {
     const key = `${samples.length} ${samples.at(0)?.at} ${samples.at(-1)?.at}`;
     if (key === this.key && this.plot) return;
-    this.key = key;
-    this.data = columns(samples, this.read);
+    Object.assign(this, { key, samples, data: columns(samples, this.series) });
     if (this.plot) this.plot.setData(this.data);
     else this.rebuild();
-    this.root.setAttribute("aria-label", this.summary(samples.at(-1)));
+    setAttribute(this.root, "aria-label", this.summary());
+    this.tell(this.plot.cursor.idx);
   }
 
   rebuild() {
     if (!this.data) return;
     this.plot?.destroy();
-    this.plot = new uPlot(options(this.size(), colours(this.root), this.format), this.data, this.root);
+    this.plot = new uPlot(this.options(), this.data, this.root);
   }
 
   size() {
     return { width: Math.max(200, this.root.clientWidth), height: HEIGHT };
   }
 
-  summary(sample) {
-    if (!sample) return `${this.title}: nothing yet.`;
-    const { reference, candidate } = this.read(sample);
-    const now = `${this.format(reference)} in the reference, ${this.format(candidate)} in the candidate`;
-    return `${this.title} over the last minutes; now ${now}.`;
+  /** The numbers of the moment with this index; of the last one where there is no such moment. */
+  tell(index) {
+    const pointed = typeof index === "number";
+    const at = pointed ? index : this.data[0].length - 1;
+    const time = this.data[0][at];
+    setText(slot(this.panel, "moment"), pointed && time ? clock(time * 1000, serviceNow()) : "");
+    this.series.forEach(({ label }, number) =>
+      setText(slot(this.panel, label), this.format(this.data[number + 1][at] ?? null)),
+    );
+  }
+
+  /** What the chart shows, for those who do not see it. */
+  summary() {
+    if (!this.samples.length) return `${this.title}: nothing yet.`;
+    const told = this.series.map(({ label, read }) => {
+      const values = this.samples.map(read).filter((value) => value !== null);
+      if (!values.length) return `${label} not known`;
+      const most = values.reduce((one, other) => Math.max(one, other));
+      return `${label} ${this.format(read(this.samples.at(-1)))}, at most ${this.format(most)}`;
+    });
+    return `${this.title} in the last minutes: now ${told.join("; ")}.`;
+  }
+
+  options() {
+    const style = getComputedStyle(this.root);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour("--muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
+    const values = (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : this.format(tick)));
+    const points = { show: (plot) => plot.data[0].length < 3 };
+    return {
+      ...this.size(),
+      padding: [8, 16, 0, 0],
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { size: 7 }, sync: { key: "twinstream" }, y: false },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      scales: { x: { range: timeRange }, y: SCALES[this.scale] },
+      axes: [
+        { ...axis, size: 26, grid: { show: false }, space: 70, values: clockTicks },
+        {
+          ...axis,
+          size: 58,
+          grid: { stroke: colour("--line"), width: 1 },
+          space: 30,
+          values,
+          ...(this.scale === "decades" && { splits: decades }),
+        },
+      ],
+      series: [
+        {},
+        ...this.series.map(({ colour: name }, number) => ({
+          stroke: colour(name),
+          width: 2,
+          dash: DASHES[number],
+          points,
+          spanGaps: false,
+        })),
+      ],
+      hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)] },
+    };
   }
 }
 
-export const unmatchedChart = (root) =>
-  new SidesChart(root, "Unmatched events", (sample) => sample.unmatched, count);
-export const rateChart = (root) =>
-  new SidesChart(root, "Events per second", (sample) => sample.events_per_second, rate);
+const SCALES = {
+  linear: { range: (_plot, _least, most) => [0, Math.max(4, (most ?? 0) * 1.15)] },
+  // From a decade below the least to one above the most: 1 ms is as far from 10 ms as 1 s from 10 s.
+  decades: {
+    distr: 3,
+    range: (_plot, least, most) => [decade(least ?? 1e-3, Math.floor), decade(most ?? 1, Math.ceil)],
+  },
+};
 
-function columns(samples, read) {
+/** A line for each decade, and none between. */
+const decades = (_plot, _axis, least, most) =>
+  Array.from({ length: Math.round(Math.log10(most / least)) + 1 }, (_, number) => least * 10 ** number);
+
+const decade = (value, round) => 10 ** round(Math.log10(Math.max(value, 1e-6)) + (round === Math.ceil ? 1e-9 : 0));
+
+function columns(samples, series) {
   const times = [];
-  const sides = { reference: [], candidate: [] };
-  const push = (time, pair) => {
-    times.push(time);
-    sides.reference.push(pair.reference);
-    sides.candidate.push(pair.candidate);
-  };
+  const lines = series.map(() => []);
   for (const sample of samples) {
     const time = Date.parse(sample.at) / 1000;
     const last = times.at(-1);
-    if (last !== undefined && time - last > GAP_SECONDS)
-      push(last + 1, { reference: null, candidate: null });
-    push(time, read(sample));
+    if (last !== undefined && time - last > GAP_SECONDS) {
+      times.push(last + 1);
+      lines.forEach((line) => line.push(null));
+    }
+    times.push(time);
+    series.forEach(({ read }, number) => lines[number].push(read(sample)));
   }
-  return [times, sides.reference, sides.candidate];
-}
-
-function colours(root) {
-  const style = getComputedStyle(root);
-  const of = (name) => style.getPropertyValue(name).trim();
-  return {
-    reference: of("--reference"),
-    candidate: of("--candidate"),
-    text: of("--muted"),
-    grid: of("--line"),
-  };
-}
-
-function options(size, { reference, candidate, text, grid }, format) {
-  const axis = { stroke: text, font: "11px system-ui, sans-serif", ticks: { show: false } };
-  const points = { show: (plot) => plot.data[0].length < 3 };
-  const values = (_plot, ticks) => ticks.map((tick) => format(tick));
-  return {
-    ...size,
-    padding: [10, 22, 0, 0],
-    legend: { show: false },
-    cursor: { drag: { x: false, y: false }, points: { size: 7 } },
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-    scales: {
-      x: { range: timeRange },
-      y: { range: (_plot, _least, most) => [0, Math.max(4, (most ?? 0) * 1.15)] },
-    },
-    axes: [
-      { ...axis, size: 26, grid: { show: false }, space: 70, values: clockTicks },
-      { ...axis, size: 56, grid: { stroke: grid, width: 1 }, space: 36, values },
-    ],
-    series: [
-      {},
-      { stroke: reference, width: 2, points, spanGaps: false },
-      { stroke: candidate, width: 2, dash: [5, 4], points, spanGaps: false },
-    ],
-  };
+  return [times, ...lines];
 }
 
 /** From the first sample to the last, but never so narrow that jitter looks like an event. */

@@ -3,7 +3,7 @@
 
 const SILENCE_MILLISECONDS = 12_000; // the service says something at least every five seconds
 const RETRY_MILLISECONDS = 2_000;
-const EVENTS = ["status", "gate", "sample", "verdict", "divergence", "withdrawn", "heartbeat"];
+const EVENTS = ["status", "gate", "sample", "phase", "divergence", "withdrawn", "heartbeat"];
 
 /**
  * Keep a connection to `url`. Calls `on.event(name, text)` for each event, `on.live()` whenever the stream

@@ -8,13 +8,30 @@ const fine = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
 /** A count with thousands apart; a dash when it is not known. */
 export const count = (value) => (value === null || value === undefined ? NOTHING : whole.format(value));
 
+const SIZES = [
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** A number for a glance: in full up to 99,999, then in three digits: 470 k, 1.93 M. */
+export function short(value) {
+  if (value === null || value === undefined) return NOTHING;
+  if (Math.abs(value) < 99_999.5) return whole.format(value);
+  const [size, unit] = SIZES.find(([least]) => Math.abs(value) >= least * 0.9995);
+  return `${(value / size).toPrecision(3)} ${unit}`;
+}
+
+/** "1 record", "2 records", "1.93 M records". */
+export const shortly = (value, one, many = `${one}s`) => `${short(value)} ${value === 1 ? one : many}`;
+
 /** "1 record", "2 records". */
 export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
 /** A rate: whole numbers, but for slow streams. */
 export function rate(value) {
   if (value === null || value === undefined) return NOTHING;
-  return value > 0 && value < 10 ? fine.format(value) : whole.format(value);
+  return value > 0 && value < 10 ? fine.format(value) : short(value);
 }
 
 const STEPS = [
@@ -25,6 +42,7 @@ const STEPS = [
 
 /** A short span in the unit that fits: 10 µs, 1 ms, 100 s. */
 export function span(seconds) {
+  if (seconds === null || seconds === undefined) return NOTHING;
   if (!(seconds > 0)) return "0 s";
   const [size, unit] = STEPS.find(([least]) => seconds >= least * 0.9995) ?? [1e-6, "µs"];
   return `${fine.format(seconds / size)} ${unit}`;
@@ -59,6 +77,9 @@ export function clock(text, now) {
     ? time
     : `${iso.slice(0, 10)} ${time}`;
 }
+
+/** How long ago, for people: "12 s ago". */
+export const ago = (text, now) => `${duration(secondsSince(text, now))} ago`;
 
 /** Seconds from an ISO time to `now` (milliseconds). */
 export const secondsSince = (text, now) => (now - Date.parse(text)) / 1000;

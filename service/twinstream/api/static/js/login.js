@@ -8,7 +8,7 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   problem.hidden = true;
   const told = await send(field.value);
-  if (!told) return location.assign("./");
+  if (!told) return location.assign(`./${location.hash}`); // where the link led to
   problem.textContent = told;
   problem.hidden = false;
   field.select();

@@ -1,147 +1,89 @@
-// Wires the page: events come in, the model keeps them, a frame shows what changed.
+// Wires the page: events come in, the model keeps them, the address says what is shown, the painter when.
 
-import { comparisonPath, get, parseExactly, serviceNow } from "./api.js";
-import { rateChart, unmatchedChart } from "./charts.js";
-import { showDivergences } from "./divergences.js";
+import { get, serviceNow } from "./api.js";
+import { showComparison } from "./comparison.js";
+import { showDivergence } from "./divergence.js";
+import { asked } from "./divergences.js";
 import { setAttribute, setText, slot } from "./dom.js";
-import { showEvidence } from "./evidence.js";
 import { follow } from "./feed.js";
-import { showFigures } from "./figures.js";
 import { clock } from "./format.js";
-import { Comparison, PAGE_SIZE } from "./model.js";
 import { showOverview } from "./overview.js";
+import { Painter } from "./painter.js";
+import { offerReset } from "./reset.js";
+import { changed, href, parse } from "./route.js";
 import { showSession } from "./session.js";
-import { showAccounts, showLatency, showParticulars, showProgress, showUnchecked } from "./tables.js";
-import { glyph, showVerdict, standing } from "./verdict.js";
+import { Store } from "./store.js";
+import { showTrail } from "./trail.js";
+import { glyph, standing } from "./verdict.js";
 
-const LOAD_AGAIN_MILLISECONDS = 3000;
-const SHOW_AFTER_MILLISECONDS = 40;
 const $ = (id) => document.getElementById(id);
-const comparisons = new Map();
-const charts = { unmatched: unmatchedChart($("unmatched-chart")), rate: rateChart($("rate-chart")) };
+const LOOK_MILLISECONDS = 5000;
+const VIEWS = { overview: $("overview"), comparison: $("comparison"), divergence: $("divergence") };
+const search = slot(VIEWS.overview, "q");
+const painter = new Painter(show);
+const store = new Store(() => painter.soon());
+const scrolled = new Map(); // where a person was on each part of the page
+let route = parse(location.hash);
 let connected = false;
 let lostSince = null; // by the service's clock
-let asked = false; // whether the service has said which comparisons there are
 let announced = "";
-let due = false;
-
-const known = () => [...comparisons.values()].filter(({ status, gate }) => status && gate);
-const selected = () => comparisons.get(decodeURIComponent(location.hash.slice(1))) ?? known()[0];
-
-function comparison(name) {
-  if (!comparisons.has(name)) comparisons.set(name, new Comparison(name));
-  return comparisons.get(name);
-}
-
-const take = {
-  status: (data) => comparison(data.name).takeStatus(data),
-  gate: (data) => (comparison(data.comparison).gate = data),
-  sample: (data) => comparison(data.comparison).takeSample(data),
-  divergence: (data) => comparison(data.comparison).takeDivergence(data),
-  withdrawn: (data) => comparison(data.comparison).withdraw(data.id),
-  verdict: () => {},
-  heartbeat: () => {},
-};
 
 follow("v1/events", {
-  event(name, text) {
-    take[name](name === "divergence" ? parseExactly(text) : JSON.parse(text));
-    soon();
-  },
+  event: (name, text) => store.take(name, text),
   live() {
     connected = true;
     lostSince = null;
-    load();
-    soon();
+    store.load(route);
+    painter.soon();
   },
   lost() {
     lostSince = serviceNow();
-    soon();
+    store.live = false;
+    painter.soon();
   },
   again: () => get("v1/me").catch(() => {}), // a stream does not say that it was refused; this does
 });
 
-/** All that the stream does not repeat: after a break, what came meanwhile. */
-async function load() {
-  try {
-    const { items } = await get("v1/comparisons");
-    asked = true;
-    await Promise.all(items.map(({ name }) => loadOne(comparison(name))));
-  } catch {
-    loadAgain();
-  }
-  soon();
+// -- where the page is --------------------------------------------------------------------------------------
+
+addEventListener("hashchange", () => {
+  const before = route;
+  scrolled.set(href(before), scrollY);
+  route = parse(location.hash);
+  search.value = route.filters.q ?? "";
+  store.open(route);
+  painter.now();
+  if (route.name !== before.name || route.id !== before.id) arrive();
+});
+
+/** A person has come to another part: there the heading is read, and the place is the one that was left. */
+function arrive() {
+  scrollTo(0, scrolled.get(href(route)) ?? 0);
+  VIEWS[view()].querySelector("h1")?.focus({ preventScroll: true });
 }
 
-/** After a failure; while the connection is lost it is the stream that loads when it is back. */
-function loadAgain() {
-  if (!lostSince) setTimeout(load, LOAD_AGAIN_MILLISECONDS);
+function view() {
+  if (route.id) return "divergence";
+  return route.name ? "comparison" : "overview";
 }
 
-async function loadOne(one) {
-  const history = get(comparisonPath(one.name, "/history"));
-  await loadDivergences(one);
-  one.takeHistory((await history).items);
-}
-
-async function loadDivergences(one) {
-  one.expectDivergences();
-  const { kind, wanted } = one;
-  const query = new URLSearchParams({ limit: wanted, ...(kind && { kind }) });
-  try {
-    const found = await get(comparisonPath(one.name, `/divergences?${query}`), parseExactly);
-    // An answer that comes after somebody chose otherwise is to a question that nobody asks any more.
-    if (one.kind === kind && one.wanted === wanted) one.takeDivergences(found);
-  } finally {
-    one.catchUp();
-  }
-  soon();
-}
-
-function choose(kind) {
-  const one = selected();
-  Object.assign(one, { kind, wanted: PAGE_SIZE });
-  loadDivergences(one).catch(loadAgain);
-}
-
-function showOlder() {
-  const one = selected();
-  one.wanted = Math.min(500, one.wanted + PAGE_SIZE);
-  loadDivergences(one).catch(loadAgain);
-}
-
-/** Show in a moment, all that came together at once. No frame is waited for: a hidden tab has a title too. */
-function soon() {
-  if (due) return;
-  due = true;
-  setTimeout(() => {
-    due = false;
-    show();
-  }, SHOW_AFTER_MILLISECONDS);
-}
+// -- what it shows ------------------------------------------------------------------------------------------
 
 function show() {
-  const now = serviceNow();
-  const one = selected();
-  showConnection(now);
-  showOverview($("overview"), known(), one, lostSince);
-  $("empty").hidden = !asked || comparisons.size > 0;
-  $("comparison").hidden = !one?.status || !one.gate;
-  if ($("comparison").hidden) return;
-  document.body.classList.toggle("not-live", Boolean(lostSince) || one.gate.stale);
-  showVerdict($("verdict"), one, now, lostSince);
-  showFigures(document.querySelector(".figures"), one, now, !lostSince && !one.gate.stale);
-  showEvidence($("evidence"), one);
-  showDivergences($("divergences"), one, now, choose);
-  showUnchecked($("unchecked"), one, now);
-  charts.unmatched.show(one.samples);
-  charts.rate.show(one.samples);
-  showAccounts($("accounts"), one);
-  showLatency($("latency"), one);
-  showProgress($("progress"), one, now);
-  showParticulars($("particulars"), one, now);
-  setAttribute(slot(document, "json"), "href", comparisonPath(one.name));
-  announce(one);
+  const context = { route, now: serviceNow(), lostSince, connected, asked: store.asked };
+  const comparison = route.name ? store.comparisons.get(route.name) : null;
+  const known = Boolean(comparison?.known);
+  showConnection(context.now);
+  showTrail($("trail"), route, store.report(route));
+  Object.entries(VIEWS).forEach(([name, root]) => {
+    root.hidden = name !== view() || (name === "comparison" && !known);
+  });
+  $("unknown").hidden = !(view() === "comparison" && !known && store.asked);
+  document.body.classList.toggle("not-live", Boolean(lostSince) || Boolean(comparison?.gate?.stale));
+  if (view() === "overview") showOverview(VIEWS.overview, store.known, context);
+  if (view() === "comparison" && known) showComparison(VIEWS.comparison, comparison, context);
+  if (view() === "divergence") showDivergence(VIEWS.divergence, { ...context, ...store.found(route), comparison });
+  announce(known ? comparison : null);
 }
 
 function showConnection(now) {
@@ -156,15 +98,54 @@ function showConnection(now) {
   );
 }
 
-function announce(one) {
-  const { word } = standing(one, lostSince);
-  const title = `${glyph(word)} ${word} · ${one.name}`;
+/** The title of the tab, which is read where the page is not seen; a new verdict is said aloud. */
+function announce(comparison) {
+  const title = comparison ? standingOf(comparison) : overall();
   if (document.title !== title) document.title = title;
-  if (announced !== title) setText($("announce"), `${one.name}: ${word}. ${one.status.reason}`);
+  if (announced !== title && comparison)
+    setText($("announce"), `${comparison.name}: ${standing(comparison, lostSince).word}. ${comparison.status.reason}`);
   announced = title;
 }
 
-slot($("divergences"), "older").addEventListener("click", showOlder);
-showSession($("session"));
-addEventListener("hashchange", soon);
-setInterval(soon, 1000); // ages grow by themselves
+function standingOf(comparison) {
+  const { word } = standing(comparison, lostSince);
+  return `${glyph(word)} ${word} · ${comparison.name}`;
+}
+
+function overall() {
+  const words = store.known.map((comparison) => standing(comparison, lostSince).word);
+  const worst = ["DIVERGED", "INCONCLUSIVE", "NOT LIVE"].find((word) => words.includes(word));
+  if (!worst) return "Twinstream";
+  return `${glyph(worst)} ${words.filter((word) => word === worst).length} ${worst} · Twinstream`;
+}
+
+// -- what a person does -------------------------------------------------------------------------------------
+
+/** The place where a button stands is known to the document; what it asks for, to the store. */
+for (const name of ["settled", "open"]) {
+  const root = $("divergences");
+  slot(root, `${name}-newer`).addEventListener("click", () => store.again(route, name));
+  slot(root, `${name}-older`).addEventListener("click", () => store.more(route, name));
+}
+
+slot($("divergences"), "form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.hash = href({ ...route, filters: asked(event.target, route.filters) });
+  event.target.reset();
+});
+
+search.addEventListener("input", () => {
+  const filters = changed(route.filters, { q: search.value });
+  history.replaceState(null, "", href({ filters })); // a letter is no step back
+  route = parse(location.hash);
+  painter.now();
+});
+search.value = route.filters.q ?? "";
+
+showSession($("session")).then((me) => {
+  const current = () => store.comparisons.get(route.name);
+  if (me) offerReset($("operate"), me, current, () => painter.now());
+});
+store.open(route);
+setInterval(() => painter.soon(), 1000); // ages grow by themselves
+setInterval(() => store.look(), LOOK_MILLISECONDS);

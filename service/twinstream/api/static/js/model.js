@@ -1,9 +1,13 @@
-// What the page knows: for each comparison its newest status and gate answer, its recent samples and
-// divergences. Nothing here touches the document.
+// What the page knows of one comparison: its newest status and gate answer, its recent past, its divergences.
+// Nothing here touches the document.
+
+import { Listing } from "./listing.js";
 
 const SAMPLES_KEPT = 900;
+const PHASES_KEPT = 500;
 const LATENCY_WINDOW_MILLISECONDS = 60_000;
-export const PAGE_SIZE = 20;
+const OPEN_SHOWN = 5; // provisional ones: they come and go
+const NEWEST = 3; // divergences that the overview shows of a comparison
 
 export class Comparison {
   constructor(name) {
@@ -11,13 +15,28 @@ export class Comparison {
     this.status = null;
     this.gate = null;
     this.samples = [];
+    this.phases = [];
     this.timings = [];
-    this.divergences = new Map();
-    this.kind = null; // which kind is shown; null for all
-    this.wanted = PAGE_SIZE;
-    this.older = false; // whether the service has more than is shown
-    this.loaded = false;
-    this.meanwhile = null; // changes that come while the list is being fetched, which may not have them
+    this.waiting = []; // the events without a partner that are oldest
+    this.newest = new Listing({}, { provisional: false, size: NEWEST });
+    this.list({});
+    this.detailed = false; // whether history and lists have been asked for
+  }
+
+  /** Show other divergences: those for good, and apart from them those that may still change. */
+  list(filters) {
+    this.filters = filters;
+    this.settled = new Listing(filters, { provisional: false });
+    this.open = new Listing(filters, { provisional: true, size: OPEN_SHOWN });
+  }
+
+  get listings() {
+    return [this.newest, this.settled, this.open];
+  }
+
+  /** Whether there is enough to show it. */
+  get known() {
+    return this.status !== null && this.gate !== null;
   }
 
   takeStatus(status) {
@@ -41,38 +60,29 @@ export class Comparison {
     this.samples = [...samples, ...newer].slice(-SAMPLES_KEPT);
   }
 
-  /** To be called before the list is fetched, so that no change between is lost. */
-  expectDivergences() {
-    this.meanwhile = [];
+  takePhase(phase) {
+    const last = this.phases.at(-1);
+    if (!last || phase.since > last.since) this.phases = [...this.phases, phase].slice(-PHASES_KEPT);
   }
 
-  /** The newest divergences, as many as are wanted, as the service lists them. */
-  takeDivergences(page) {
-    this.divergences = new Map(page.items.map((report) => [report.id, report]));
-    this.older = page.next !== null;
-    this.loaded = true;
-  }
-
-  /** After the list was fetched, or could not be. */
-  catchUp() {
-    const missed = this.meanwhile ?? [];
-    this.meanwhile = null;
-    missed.forEach((change) => change());
+  takeTimeline(phases) {
+    const last = phases.at(-1);
+    const newer = this.phases.filter((phase) => last && phase.since > last.since);
+    this.phases = [...phases, ...newer].slice(-PHASES_KEPT);
   }
 
   takeDivergence(report) {
-    this.meanwhile?.push(() => this.takeDivergence(report));
-    if (this.kind && report.kind !== this.kind) return;
-    const known = this.divergences.has(report.id);
-    const list = known ? [...this.divergences] : [[report.id, report], ...this.divergences];
-    this.divergences = new Map(list.slice(0, this.wanted));
-    if (known) this.divergences.set(report.id, report);
-    this.older ||= list.length > this.wanted;
+    this.listings.forEach((listing) => listing.take(report));
   }
 
-  withdraw(identifier) {
-    this.meanwhile?.push(() => this.withdraw(identifier));
-    this.divergences.delete(identifier);
+  withdraw(id) {
+    this.listings.forEach((listing) => listing.withdraw(id));
+  }
+
+  /** How many divergences of each kind may still change: all, less those that are closed and saved. */
+  get provisional() {
+    const { divergences, closed_divergences } = this.status;
+    return Math.max(0, divergences.total - closed_divergences.total);
   }
 
   /** What happened to the histograms within the last minute; since the start, while that is all there is. */
@@ -88,17 +98,4 @@ export class Comparison {
       window: fresh ? "in the last minute" : "since the start",
     };
   }
-}
-
-/** The upper edge below which a share of the counted lies: {edge}, or {beyond} the last; null if none. */
-export function quantile({ edges, counts }, share) {
-  const total = counts.reduce((sum, value) => sum + value, 0);
-  if (!total) return null;
-  let seen = 0;
-  for (const [index, value] of counts.entries()) {
-    seen += value;
-    if (seen >= share * total)
-      return index < edges.length ? { edge: edges[index] } : { beyond: edges.at(-1) };
-  }
-  return null;
 }

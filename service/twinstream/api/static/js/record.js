@@ -5,6 +5,7 @@ import { el } from "./dom.js";
 import { place } from "./format.js";
 
 const MANY_EQUAL = 8;
+const LONG_ENOUGH = 8; // characters that two values share before the others are set off
 const ABSENT = Symbol("absent"); // the event has no such field
 const NO_EVENT = Symbol("no event");
 
@@ -21,7 +22,7 @@ export function json(value) {
   return JSON.stringify(value);
 }
 
-/** The table of both records of a divergence. */
+/** The table of both records of a divergence: what differs, and the rest, folded where that is much. */
 export function recordTable(report) {
   const rows = lines(report);
   const differing = rows.filter((row) => row.differs);
@@ -69,20 +70,36 @@ function head(report, side) {
   );
 }
 
-function tableRow({ path, reference, candidate, differs, uncompared }) {
+function tableRow({ path, reference, candidate, differs, hidden, uncompared }) {
+  const note = uncompared ? "differs, and is not compared" : hidden ? "differs, and is not shown" : "";
   return el(
     "tr",
     { class: differs ? "differs" : uncompared ? "uncompared" : null },
-    el("th", { scope: "row" }, path, uncompared && el("small", {}, " differs, and is not compared")),
-    cell(reference, "Reference", differs),
-    cell(candidate, "Candidate", differs),
+    el("th", { scope: "row" }, path, note && el("small", {}, ` ${note}`)),
+    cell(reference, "Reference", differs, candidate),
+    cell(candidate, "Candidate", differs, reference),
   );
 }
 
-function cell(value, side, differs) {
-  if (value === NO_EVENT) return el("td", { class: "nothing" });
+function cell(value, side, differs, other) {
+  if (value === NO_EVENT) return el("td", { class: "nothing" }, el("span", { class: "hidden" }, "no such event"));
   if (value === ABSENT) return el("td", { "data-side": side, class: "absent" }, "absent");
-  return el("td", { "data-side": side }, differs ? el("mark", {}, json(value)) : json(value));
+  const text = json(value);
+  if (!differs) return el("td", { "data-side": side }, text);
+  return el("td", { "data-side": side }, el("mark", {}, ...emphasised(text, other)));
+}
+
+/** A text of which the part is set off that is not the same in the other one, where that is the smaller part. */
+function emphasised(text, other) {
+  if (typeof other === "symbol") return [text];
+  const [from, to] = [text, json(other)];
+  const most = Math.min(from.length, to.length);
+  let start = 0;
+  while (start < most && from[start] === to[start]) start += 1;
+  let end = 0;
+  while (end < most - start && from.at(-1 - end) === to.at(-1 - end)) end += 1;
+  if (start + end < from.length / 2 || start + end < LONG_ENOUGH) return [text];
+  return [from.slice(0, start), el("b", {}, from.slice(start, from.length - end)), from.slice(from.length - end)];
 }
 
 function lines(report) {
@@ -98,16 +115,16 @@ function lines(report) {
   }
   return [...paths].map((path) => {
     const pair = { reference: valueAt(reference, path), candidate: valueAt(candidate, path) };
-    const differs = named.some((name) => within(path, name) || within(name, path)) && !same(pair);
-    return {
-      path,
-      ...pair,
-      differs,
-      uncompared: Boolean(reference && candidate) && !differs && !same(pair),
-    };
+    const told = named.some((name) => within(path, name) || within(name, path));
+    const hidden = told && same(pair) && masked(pair.reference);
+    const differs = told && (hidden || !same(pair));
+    const uncompared = Boolean(reference && candidate) && !differs && !same(pair);
+    return { path, ...pair, differs, hidden, uncompared };
   });
 }
 
+/** Whether a value only says what is not shown; two that differ may look the same then. */
+const masked = (value) => typeof value === "string" && value.startsWith("‹") && value.endsWith("›");
 const valueAt = (record, path) => (!record ? NO_EVENT : record.has(path) ? record.get(path) : ABSENT);
 const within = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
 const covers = (paths, name) => paths.some((path) => within(path, name) || within(name, path));

@@ -3,15 +3,16 @@
 import { get } from "./api.js";
 import { setText, slot } from "./dom.js";
 
-/** Show who is signed in; nothing where nobody has to be. */
+/** Show who is signed in, nothing where nobody has to be; hands back who it is, null where that is not known. */
 export async function showSession(root) {
   slot(root, "leave").addEventListener("click", leave);
   try {
-    const { name, role, tokens } = await get("v1/me");
-    setText(slot(root, "who"), role === "operate" ? name : `${name}, who may only look`);
-    root.hidden = !tokens;
+    const me = await get("v1/me");
+    setText(slot(root, "who"), me.role === "operate" ? me.name : `${me.name}, who may only look`);
+    root.hidden = !me.tokens;
+    return me;
   } catch {
-    // The page shows that the connection is lost; who looks at it does not matter then.
+    return null; // the page shows that the connection is lost; who looks at it does not matter then
   }
 }
 

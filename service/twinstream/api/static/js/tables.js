@@ -85,7 +85,8 @@ const percent = (share) =>
   share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`;
 
 export function showProgress(root, { status }, now) {
-  const { progress, verified_up_to, reference, candidate } = status;
+  const { progress, verified_up_to, reference, candidate, frontier } = status;
+  render(slot(root, "frontiers"), frontier, () => ["reference", "candidate"].map((side) => front(side, frontier[side])));
   render(slot(root, "table"), { progress, verified_up_to }, () => [
     el(
       "table",
@@ -100,6 +101,17 @@ export function showProgress(root, { status }, now) {
     ),
   ]);
 }
+
+/** How far a side has come on the clock that makes events of the other one overdue, and what holds it back. */
+const front = (side, { at, held_back_by: why }) =>
+  (at || why) &&
+  el(
+    "li",
+    {},
+    el("span", { class: side }, side),
+    at ? ` has come to ${at}` : " has come nowhere yet",
+    why && `; ${why}`,
+  );
 
 function partitionRows(side, topic, partitions, verified, now) {
   if (!partitions.length) {
@@ -152,6 +164,22 @@ const undecodableList = (records) => [
     ),
   ),
 ];
+
+/** Each time that it was begun anew: when, by whom, why, and what that ended. */
+export function showResets(root, { status }, now) {
+  root.hidden = !status.resets.length;
+  render(slot(root, "list"), status.resets, () =>
+    status.resets.toReversed().map(({ at, by, reason, before }) =>
+      el(
+        "li",
+        {},
+        el("time", { datetime: at }, clock(at, now)),
+        ` by ${by}: ${reason} `,
+        el("small", {}, `It was ${before.verdict} with ${count(before.matched)} pairs and ${count(before.divergences)} divergences.`),
+      ),
+    ),
+  );
+}
 
 const sizeAndCost = ({ size_bytes, duration_seconds }) =>
   `${bytes(size_bytes ?? 0)} in ${span(duration_seconds ?? 0)}`;

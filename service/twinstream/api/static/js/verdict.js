@@ -1,6 +1,5 @@
-// The verdict, the gate, the health, and what to do: the part that is read first, so it must never overstate.
+// The verdict, the gate, the health: the part that is read first, so it must never overstate.
 
-import { advice } from "./advice.js";
 import { setAttribute, setText, slot } from "./dom.js";
 import { clock, duration, secondsSince } from "./format.js";
 
@@ -31,6 +30,13 @@ export function showVerdict(root, comparison, now, lostSince) {
   const what = advice(status, gate, lostSince);
   root.querySelector("#advice").hidden = !what;
   setText(slot(root, "advice"), what ?? "");
+}
+
+/** What to do where something is decided; what an undecided gate needs, the service says. */
+function advice(status, gate, lostSince) {
+  if (lostSince) return "See whether the service runs and can be reached. The page reconnects by itself.";
+  if (gate.answer !== "fail") return null;
+  return "Hold the candidate back, and look at the records of a divergence below.";
 }
 
 const side = ({ topic, version }) => (version ? `${topic} ${version}` : topic);

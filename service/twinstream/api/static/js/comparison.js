@@ -1,0 +1,34 @@
+// One comparison: everything about it on one page, in the order in which a person on call asks.
+
+import { comparisonPath } from "./api.js";
+import { chartsIn } from "./charts.js";
+import { showDeciding } from "./deciding.js";
+import { showDivergences } from "./divergences.js";
+import { setAttribute, slot } from "./dom.js";
+import { showFigures } from "./figures.js";
+import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
+import { showTimeline } from "./timeline.js";
+import { showVerdict } from "./verdict.js";
+import { showWaiting } from "./waiting.js";
+
+let charts = null; // made when they are first seen: before that they have no size
+
+export function showComparison(root, comparison, { route, now, lostSince }) {
+  const part = (name) => root.querySelector(`#${name}`);
+  showVerdict(part("verdict"), comparison, now, lostSince);
+  showDeciding(part("deciding"), comparison, lostSince);
+  showDivergences(part("divergences"), comparison, { now, route });
+  showFigures(root.querySelector(".figures"), comparison, now, !lostSince && !comparison.gate.stale);
+  showTimeline(part("timeline"), comparison, now);
+  charts ??= chartsIn(root);
+  charts.forEach((chart) => chart.show(comparison.samples));
+  showWaiting(part("waiting"), comparison, now);
+  showUnchecked(part("unchecked"), comparison, now);
+  showResets(part("resets"), comparison, now);
+  showAccounts(part("accounts"), comparison);
+  showLatency(part("latency"), comparison);
+  showProgress(part("progress"), comparison, now);
+  showParticulars(part("particulars"), comparison, now);
+  setAttribute(slot(root, "json"), "href", comparisonPath(comparison.name));
+  setAttribute(slot(root, "export"), "href", comparisonPath(comparison.name, "/divergences.ndjson"));
+}

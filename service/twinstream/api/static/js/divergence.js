@@ -1,0 +1,77 @@
+// One divergence: what it is in words and as a picture, both records side by side, the events that prove it, and
+// how to read them oneself.
+
+import { el, fill, render, setAttribute, slot } from "./dom.js";
+import { flags } from "./divergences.js";
+import { clock, place } from "./format.js";
+import { picture } from "./picture.js";
+import { json, recordTable } from "./record.js";
+import { href } from "./route.js";
+import { MEANING, scopeText, title } from "./words.js";
+
+/** `found`: the report; null while it is fetched, or once it no longer stands, which `gone` says. */
+export function showDivergence(root, { comparison, report, gone, route, now }) {
+  slot(root, "gone").hidden = !gone;
+  slot(root, "body").hidden = !report;
+  fill(root, { kind: report ? title(report) : "Divergence", gone: gone ?? "" });
+  setAttribute(root, "data-provisional", report?.provisional ? "true" : "false");
+  showNeighbours(slot(root, "neighbours"), comparison, route);
+  if (!report) return fill(root, { meaning: "", scope: "", seen: "" });
+  fill(root, {
+    meaning: MEANING[report.kind],
+    scope: scopeText(report.scope),
+    seen: `first seen ${clock(report.first_seen, now)}`,
+    text: report.text,
+    id: report.id,
+  });
+  render(slot(root, "flags"), report, () => [flags(report)]);
+  render(slot(root, "picture"), report, () => [picture(report)]);
+  render(slot(root, "records"), report, () => [recordTable(report)]);
+  render(slot(root, "witness"), report, () => witness(report));
+  render(slot(root, "commands"), report, () => [commands(report)]);
+}
+
+function showNeighbours(root, comparison, { name, id, filters }) {
+  const settled = comparison?.settled.around(id) ?? {};
+  const around = "before" in settled ? settled : (comparison?.open.around(id) ?? {});
+  render(root, { around, name, filters }, () =>
+    [
+      ["before", "prev", "← Newer"],
+      ["after", "next", "Older →"],
+    ].map(
+      ([which, rel, text]) =>
+        around[which] && el("a", { rel, class: "chip", href: href({ name, id: around[which], filters }) }, text),
+    ),
+  );
+}
+
+function witness(report) {
+  if (!report.witness.length) return [];
+  const one = report.witness.length === 1;
+  const items = report.witness.map(({ side, position, value }) =>
+    el(
+      "li",
+      {},
+      el("span", { class: side }, side),
+      " ",
+      el("span", { class: "place" }, place(position)),
+      el("code", {}, json(value)),
+    ),
+  );
+  return [
+    el("h2", {}, one ? "The event that proves it" : `The ${report.witness.length} events that prove it`),
+    el("ol", { class: "witness" }, ...items),
+  ];
+}
+
+/** Commands that show the same elsewhere; they are only text, to be copied. */
+function commands(report) {
+  const reading = Object.values(report.positions)
+    .filter(Boolean)
+    .map(
+      ({ topic, partition, offset }) =>
+        `kafka-console-consumer.sh --bootstrap-server … --topic ${topic} --partition ${partition} ` +
+        `--offset ${offset} --max-messages 1`,
+    );
+  return el("pre", { tabindex: "0" }, [`twinstream explain ${report.id}`, ...reading].join("\n"));
+}

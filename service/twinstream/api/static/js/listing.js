@@ -1,0 +1,76 @@
+// A list of divergences as the page holds it: the newest that are asked for, and what has come since. Nothing here
+// touches the document.
+//
+// It stays calm under a flood: once a page is full, what is new is only counted, until somebody asks for it. So
+// nothing moves away from under a pointer.
+
+import { wanted } from "./filters.js";
+
+export const PAGE_SIZE = 20;
+
+export class Listing {
+  /** `provisional`: only those that may still change (true), only the others (false), or both (null). */
+  constructor(filters, { provisional = null, size = PAGE_SIZE } = {}) {
+    this.filters = filters;
+    this.provisional = provisional;
+    this.size = size;
+    this.reports = new Map();
+    this.newer = new Set(); // what came when the page was full
+    this.older = false; // whether the service has more than is shown
+    this.loaded = false;
+    this.meanwhile = null; // what comes while the list is fetched, which may not have it
+  }
+
+  /** The list, newest first. */
+  get items() {
+    return [...this.reports.values()];
+  }
+
+  /** To be called before the list is fetched, so that no change between is lost. */
+  expect() {
+    this.meanwhile = [];
+  }
+
+  /** The page that was asked for, as the service lists it. */
+  fill({ items, next }) {
+    this.reports = new Map(items.map((report) => [report.id, report]));
+    this.newer.clear();
+    this.older = next !== null;
+    this.loaded = true;
+  }
+
+  /** After the list was fetched, or could not be. */
+  catchUp() {
+    const missed = this.meanwhile ?? [];
+    this.meanwhile = null;
+    missed.forEach((change) => change());
+  }
+
+  /** A divergence is new, or more is known of it. */
+  take(report) {
+    this.meanwhile?.push(() => this.take(report));
+    if (!wanted(report, this.filters, this.provisional)) return this.drop(report.id);
+    if (this.reports.has(report.id)) this.reports.set(report.id, report);
+    else if (this.reports.size < this.size) this.reports = new Map([[report.id, report], ...this.reports]);
+    else if (report.first_seen < this.items.at(-1).first_seen) this.older = true;
+    else this.newer.add(report.id);
+  }
+
+  /** A provisional divergence no longer stands. */
+  withdraw(id) {
+    this.meanwhile?.push(() => this.withdraw(id));
+    this.drop(id);
+  }
+
+  drop(id) {
+    this.reports.delete(id);
+    this.newer.delete(id);
+  }
+
+  /** The divergences before and after one of them, each undefined where there is none. */
+  around(id) {
+    const keys = [...this.reports.keys()];
+    const at = keys.indexOf(id);
+    return at < 0 ? {} : { before: keys[at - 1], after: keys[at + 1] };
+  }
+}

@@ -1,0 +1,199 @@
+// All that the page knows, and where it has it from: the stream tells what changes; what was before is fetched,
+// and only of what is shown. Nothing here touches the document.
+
+import { comparisonPath, get, parseExactly } from "./api.js";
+import { ofDivergences } from "./filters.js";
+import { PAGE_SIZE } from "./listing.js";
+import { Comparison } from "./model.js";
+import { asQuery } from "./route.js";
+
+const LOAD_AGAIN_MILLISECONDS = 3000;
+const MOST = 500; // divergences of a list: as many as one answer has
+
+export class Store {
+  /** `changed()` is called whenever there is something new to show. */
+  constructor(changed) {
+    this.changed = changed;
+    this.comparisons = new Map();
+    this.asked = false; // whether the service has said which comparisons there are
+    this.live = false;
+    this.single = null; // the divergence that is shown: { name, id, report, gone }
+    this.route = null;
+  }
+
+  /** The comparisons of which there is enough to show. */
+  get known() {
+    return [...this.comparisons.values()].filter((comparison) => comparison.known);
+  }
+
+  comparison(name) {
+    if (!this.comparisons.has(name)) this.comparisons.set(name, new Comparison(name));
+    return this.comparisons.get(name);
+  }
+
+  // -- what the stream tells ----------------------------------------------------------------------------------
+
+  take(name, text) {
+    TAKE[name]?.(this, name === "divergence" ? parseExactly(text) : JSON.parse(text));
+    const shown = this.comparisons.get(this.route?.name);
+    if (this.asked && shown?.known && !shown.detailed) this.fetch(this.route).catch(() => this.later());
+    this.changed();
+  }
+
+  takeDivergence(report) {
+    this.comparison(report.comparison).takeDivergence(report);
+    if (this.single?.id === report.id) Object.assign(this.single, { report, gone: null });
+  }
+
+  withdraw({ comparison, id }) {
+    this.comparison(comparison).withdraw(id);
+    if (this.single?.id === id) this.single.gone = WITHDRAWN;
+  }
+
+  // -- what is fetched ----------------------------------------------------------------------------------------
+
+  /** After each beginning of the stream: what it does not repeat. */
+  async load(route) {
+    this.live = true;
+    this.route = route;
+    try {
+      const { items } = await get("v1/comparisons");
+      this.asked = true;
+      items.forEach(({ name }) => this.comparison(name));
+      this.comparisons.forEach((comparison) => (comparison.detailed = false));
+      await this.fetch(this.route); // where a person has gone meanwhile
+    } catch {
+      this.later();
+    }
+    this.changed();
+  }
+
+  /** A person goes to another part of the page. */
+  open(route) {
+    this.route = route;
+    const { name, id } = route;
+    this.single = id && { name, id, report: this.listed(name, id), gone: null };
+    this.fetch(route).catch(() => this.later());
+  }
+
+  /** After a failure; while the connection is lost it is the stream that loads when it is back. */
+  later() {
+    setTimeout(() => this.live && this.load(this.route), LOAD_AGAIN_MILLISECONDS);
+  }
+
+  async fetch({ name, id, filters }) {
+    if (!name) return Promise.all([...this.comparisons.values()].map((one) => this.fetchNewest(one)));
+    const comparison = this.comparisons.get(name);
+    if (!comparison && this.asked && this.single) this.single.gone = `There is no comparison ${name}.`;
+    if (!comparison) return undefined;
+    const wanted = ofDivergences(filters);
+    const same = asQuery(comparison.filters) === asQuery(wanted);
+    if (!same) comparison.list(wanted);
+    if (same && comparison.detailed) return id && this.fetchSingle();
+    const jobs = [this.fetchListing(comparison, comparison.settled), this.fetchListing(comparison, comparison.open)];
+    if (!comparison.detailed) jobs.push(this.fetchPast(comparison));
+    comparison.detailed = true;
+    jobs.push(id ? this.fetchSingle() : this.look());
+    return Promise.all(jobs);
+  }
+
+  async fetchPast(comparison) {
+    const [history, timeline] = await Promise.all(
+      ["/history", "/timeline"].map((rest) => get(comparisonPath(comparison.name, rest))),
+    );
+    comparison.takeHistory(history.items);
+    comparison.takeTimeline(timeline.items);
+    this.changed();
+  }
+
+  fetchNewest(comparison) {
+    return this.fetchListing(comparison, comparison.newest);
+  }
+
+  async fetchListing(comparison, listing) {
+    listing.expect();
+    const { filters, provisional, size } = listing;
+    const more = { limit: size, ...(provisional !== null && { provisional }) };
+    const query = asQuery({ ...filters, ...more });
+    try {
+      const page = await get(comparisonPath(comparison.name, `/divergences?${query}`), parseExactly);
+      if (listing.size === size) listing.fill(page); // else more was asked for meanwhile
+    } finally {
+      listing.catchUp();
+    }
+    this.changed();
+  }
+
+  async fetchSingle() {
+    const single = this.single;
+    if (!single) return;
+    try {
+      single.report = await get(comparisonPath(single.name, `/divergences/${encodeURIComponent(single.id)}`), parseExactly);
+      single.gone = null;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      single.gone = single.report ? WITHDRAWN : UNKNOWN;
+    }
+    this.changed();
+  }
+
+  /** What no stream tells: the events that wait in the comparison that is shown; to be asked for now and then. */
+  async look() {
+    const comparison = this.comparisons.get(this.route?.name);
+    if (!this.live || !comparison?.known || this.route.id) return;
+    try {
+      comparison.waiting = (await get(comparisonPath(comparison.name, "/unmatched?limit=50"), parseExactly)).items;
+    } catch {
+      return; // the next look is soon
+    }
+    this.changed();
+  }
+
+  // -- what a person asks for ---------------------------------------------------------------------------------
+
+  /** The list from its newest on. */
+  again({ name }, which) {
+    const comparison = this.comparisons.get(name);
+    this.fetchListing(comparison, comparison[which]).catch(() => this.later());
+  }
+
+  /** More of the list. */
+  more({ name }, which) {
+    const comparison = this.comparisons.get(name);
+    const listing = comparison[which];
+    listing.size = Math.min(MOST, listing.size + PAGE_SIZE);
+    this.fetchListing(comparison, listing).catch(() => this.later());
+  }
+
+  /** A divergence that is in some list. */
+  listed(name, id) {
+    const listings = this.comparisons.get(name)?.listings ?? [];
+    return listings.map(({ reports }) => reports.get(id)).find(Boolean) ?? null;
+  }
+
+  /** The divergence that a route names, if it is known. */
+  report({ id }) {
+    return this.single && this.single.id === id ? this.single.report : null;
+  }
+
+  /** The same with what became of it. */
+  found({ id }) {
+    return this.single?.id === id ? this.single : { report: null, gone: null };
+  }
+}
+
+const TAKE = {
+  status: (store, data) => store.comparison(data.name).takeStatus(data),
+  gate: (store, data) => (store.comparison(data.comparison).gate = data),
+  sample: (store, data) => store.comparison(data.comparison).takeSample(data),
+  phase: (store, data) => store.comparison(data.comparison).takePhase(data),
+  divergence: (store, data) => store.takeDivergence(data),
+  withdrawn: (store, data) => store.withdraw(data),
+};
+
+const WITHDRAWN =
+  "This divergence no longer stands: it was provisional, and its scope has been explained otherwise since, or the " +
+  "comparison was begun anew.";
+const UNKNOWN =
+  "There is no such divergence any more: it was provisional and has been replaced, the comparison was begun anew, or " +
+  "it is older than the newest 1,000, of which the records are kept.";

@@ -1,0 +1,23 @@
+// The way back: all comparisons › one of them › one divergence of it.
+
+import { el, render } from "./dom.js";
+import { href } from "./route.js";
+import { title } from "./words.js";
+
+export function showTrail(root, { name, id, filters }, report) {
+  const steps = [
+    ["Comparisons", href({})],
+    name && [name, href({ name, filters: id ? filters : {} })],
+    id && [report ? title(report) : "divergence", href({ name, id, filters })],
+  ].filter(Boolean);
+  root.hidden = steps.length < 2;
+  render(root, steps, () => [
+    el(
+      "ol",
+      {},
+      ...steps.map(([text, to], index) =>
+        el("li", {}, el("a", { href: to, "aria-current": index === steps.length - 1 ? "page" : null }, text)),
+      ),
+    ),
+  ]);
+}

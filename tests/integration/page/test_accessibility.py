@@ -1,0 +1,128 @@
+"""The page for everybody: by keyboard alone, for a screen reader, light and dark, on a phone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import Watched, watched
+from tests.support.server import Served
+from tests.support.statuses import NAME, coverage, diverged, divergence, status, unmatched
+from tests.support.webpage import at, later, now, part, reordered, verdict, violations
+from twinstream.status import UnmatchedSample
+
+pytestmark = pytest.mark.requires_chromium
+
+WIDTHS = {"phone": 360, "desk": 1280}
+
+
+@pytest.fixture(params=WIDTHS)
+def width(request: pytest.FixtureRequest) -> int:
+    return WIDTHS[request.param]
+
+
+@pytest.fixture(params=["light", "dark"])
+def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, width: int) -> Any:
+    """The page in a theme and a width, with all that it can show."""
+    lacking = coverage(210, ("210 of 1,000 pairs",))
+    service.publish(
+        divergence("c"),
+        reordered("r"),
+        divergence("p", provisional=True),
+        diverged(at=later(1)),
+        status("b-pending", at=now(), verdict="PENDING", reason="Not enough.", coverage=lacking),
+        status("c-unsure", at=now(), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1),
+        UnmatchedSample(comparison="c-unsure", events=(unmatched(8, overdue=True),)),
+    )
+    size = {"width": width, "height": 800}
+    with watched(browser, viewport=size, color_scheme=request.param, reduced_motion="reduce") as watch:
+        yield watch
+        assert watch.errors == []
+
+
+def sound(watch: Watched) -> None:
+    """Nothing that axe finds wrong, and nothing wider than the window."""
+    assert violations(watch.page) == []
+    assert watch.overflow() <= 0
+
+
+def test_the_overview_is_for_everybody(seen: Watched, service: Served) -> None:
+    seen.page.goto(at(service, ""))
+    expect(seen.page.locator(".comparison")).to_have_count(3)
+    sound(seen)
+
+
+@pytest.mark.parametrize("name", [NAME, "b-pending", "c-unsure"])
+def test_a_comparison_is_for_everybody(seen: Watched, service: Served, name: str) -> None:
+    seen.page.goto(at(service, name))
+    expect(seen.page.locator("#waits canvas")).to_be_visible()
+    for summary in seen.page.locator("summary").all():
+        summary.click()
+    sound(seen)
+
+
+@pytest.mark.parametrize("identifier", ["c", "r", "p"])
+def test_a_divergence_is_for_everybody(seen: Watched, service: Served, identifier: str) -> None:
+    seen.page.goto(at(service, f"{NAME}/{identifier}"))
+    expect(seen.page.locator(".picture path").first).to_be_attached()
+    sound(seen)
+
+
+def test_the_form_that_begins_anew_is_for_everybody(seen: Watched, service: Served) -> None:
+    seen.page.goto(at(service))
+    seen.page.get_by_role("button", name="Begin anew …").click()
+    expect(seen.page.get_by_role("dialog")).to_be_visible()
+    sound(seen)
+
+
+def test_a_lost_connection_is_told_to_everybody(browser: Browser, service: Served) -> None:
+    with watched(browser) as watch:
+        watch.page.goto(at(service))
+        expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+        service.stop()
+        expect(watch.page.get_by_role("alert")).to_contain_text("Connection lost")
+        assert violations(watch.page) == []
+
+
+def test_the_keyboard_alone_leads_to_the_records_and_back(service: Served, page: Page) -> None:
+    service.publish(divergence("c"), diverged(at=later(1)))
+    page.goto(at(service, ""))
+    expect(page.locator(".comparison")).to_have_count(1)
+    press_until(page, NAME)
+    expect(verdict(page)).to_have_text("≠DIVERGED")
+    press_until(page, "changed")
+    expect(verdict(page)).to_have_text("changed same thing, other content")
+    expect(verdict(page)).to_be_focused()
+    press_until(page, NAME)
+    expect(verdict(page)).to_have_text("≠DIVERGED")
+
+
+def press_until(page: Page, text: str, presses: int = 40) -> None:
+    """Tab until the link with this text has the focus, then Enter."""
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == text:
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"{text!r} is not reached within {presses} presses of Tab")
+
+
+def test_the_skip_link_comes_first(page: Page) -> None:
+    page.reload()
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [320, 820, 1600])
+def test_the_page_fits_every_width(browser: Browser, service: Served, width: int) -> None:
+    service.publish(divergence("d"), diverged(at=later(1)))
+    with watched(browser, viewport={"width": width, "height": 800}) as watch:
+        for rest in ("", NAME, f"{NAME}/d"):
+            watch.page.goto(at(service, rest))
+            expect(verdict(watch.page)).to_be_visible()
+            expect(part(watch.page, "text").last).to_be_attached()
+            assert watch.overflow() <= 0
+        assert watch.errors == []

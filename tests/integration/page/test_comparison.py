@@ -1,0 +1,230 @@
+"""One comparison on the page: what a person sees of it, and that it is never an old green."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import Watched, watched
+from tests.support.server import Served, served
+from tests.support.statuses import (
+    NAME,
+    START,
+    coverage,
+    diverged,
+    divergence,
+    expectation,
+    histogram,
+    partition,
+    reset,
+    status,
+    unmatched,
+)
+from tests.support.webpage import at, later, now, part, row, verdict
+from twinstream.api.board import Board
+from twinstream.status import Frontier, Hole, Position, Sides, Undecodable, UnmatchedSample
+
+pytestmark = pytest.mark.requires_chromium
+
+
+def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> None:
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    expect(part(page, "answer")).to_have_text("pass")
+    expect(part(page, "health")).to_have_text("ok")
+    expect(part(page, "matched")).to_have_text("5,000")
+    expect(part(page, "reference-note")).to_have_text("lag 7 records · 12 unmatched")
+    expect(page.get_by_role("region", name="Divergences")).to_contain_text("No difference has been found.")
+    expect(page.locator("#unmatched canvas")).to_be_visible()
+    expect(page.get_by_role("region", name="What would decide it")).to_be_hidden()
+    expect(page).to_have_title(f"✓ EQUIVALENT · {NAME}")
+
+
+def test_large_numbers_are_short_at_a_glance_and_exact_where_they_are_counted(
+    service: Served, page: Page
+) -> None:
+    accounts = status().accounts.reference.model_copy(update={"consumed": 1_934_567, "matched": 1_934_555})
+    both = Sides(reference=accounts, candidate=status().accounts.candidate)
+    service.publish(status(at=later(1), matched=1_934_555, accounts=both))
+    expect(part(page, "matched")).to_have_text("1.93 M")
+    expect(page.get_by_role("region", name="Where every event went")).to_contain_text("1,934,555")
+
+
+def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None:
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    page.evaluate("window.sameDocument = true")
+    service.publish(divergence("5d1f0c"), diverged(at=later(1)))
+    expect(verdict(page)).to_have_text("≠DIVERGED")
+    expect(part(page, "answer")).to_have_text("fail")
+    expect(row(page, "5d1f0c")).to_contain_text("campaign_id is 'c-7' in the reference")
+    expect(page.locator("#announce")).to_contain_text(f"{NAME}: DIVERGED.")
+    assert page.evaluate("window.sameDocument") is True
+
+
+def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:
+    lacking = coverage(210, ("210 of 1,000 pairs",))
+    service.publish(
+        status(at=later(1), verdict="PENDING", reason="Evidence is incomplete.", coverage=lacking)
+    )
+    expect(verdict(page)).to_have_text("…PENDING")
+    needs = page.get_by_role("region", name="What a verdict still needs")
+    expect(needs).to_contain_text("210 of 1,000")
+    expect(needs.get_by_role("listitem")).to_contain_text("790 more pairs have to match (210 of 1,000)")
+
+
+def test_an_inconclusive_comparison_shows_what_would_decide_it(service: Served, page: Page) -> None:
+    overdue = UnmatchedSample(comparison=NAME, events=(unmatched(8, overdue=True),))
+    service.publish(overdue, status(at=later(1), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1))
+    steps = page.get_by_role("region", name="What would decide it").get_by_role("listitem")
+    expect(steps).to_have_count(1)
+    expect(steps).to_contain_text("One event is overdue (1 of the reference; the oldest is ads.reference 0:8")
+    expect(steps.locator("code").first).to_have_text("overdue.proves")
+    service.publish(status(at=later(2)))
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    expect(steps).to_have_count(0)
+
+
+def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
+    service: Served, page: Page
+) -> None:
+    old, overdue, young = unmatched(8), unmatched(9, overdue=True), unmatched(10, seconds=300)
+    newest = [partition(0, 5004, at=START + timedelta(seconds=305))]
+    service.publish(UnmatchedSample(comparison=NAME, events=(old, overdue, young)))
+    service.publish(status(at=later(1), progress=Sides(reference=newest, candidate=newest)))
+    page.reload()
+    waiting = page.get_by_role("region", name="Without a partner for long").get_by_role("row")
+    expect(waiting).to_have_count(3)
+    expect(waiting.nth(1)).to_contain_text("ads.reference 0 : 8")
+    expect(waiting.nth(2)).to_contain_text("5 min, overdue")
+    service.publish(UnmatchedSample(comparison=NAME, events=(young,)))
+    expect(waiting).to_have_count(0, timeout=15_000)
+
+
+def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Served, page: Page) -> None:
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    service.publish(diverged(at=later(1)))
+    timeline = page.get_by_role("region", name="Verdict, gate and health")
+    described = re.compile("Verdict DIVERGED for .*, before that EQUIVALENT; Gate fail for .*; Health ok for")
+    expect(timeline.get_by_role("img", name=described)).to_be_visible()
+    timeline.get_by_text("As a list, with reasons").click()
+    newest = timeline.get_by_role("row").nth(1)
+    expect(newest).to_contain_text("DIVERGED")
+    expect(newest).to_contain_text("has campaign_id 'c-8'")
+    page.reload()
+    expect(timeline.get_by_role("img", name=described)).to_be_visible()
+    lanes = timeline.locator(".lane")
+    expect(lanes.nth(0).locator(".stretches span").last).to_have_text("DIVERGED")
+    expect(lanes.nth(1).locator(".stretches span").last).to_have_text("fail")
+    expect(lanes.nth(2).locator(".stretches span").last).to_have_text("ok")
+
+
+def test_what_was_not_checked_is_named(service: Served, page: Page) -> None:
+    where = Position(topic="ads.candidate", partition=0, offset=77)
+    hole = Hole(
+        reason="Records were deleted before they were read.", side="candidate", position=where, seen_at=now()
+    )
+    bad = Undecodable(side="candidate", position=where, reason="Not JSON.")
+    service.publish(
+        status(at=later(1), verdict="INCONCLUSIVE", reason="A hole.", holes=[hole], undecodable=[bad])
+    )
+    unchecked = page.get_by_role("region", name="Not checked")
+    expect(unchecked).to_contain_text(
+        "Records were deleted before they were read. candidate · ads.candidate 0 : 77"
+    )
+    expect(unchecked).to_contain_text("Not JSON.")
+    expect(page.get_by_role("region", name="What would decide it")).to_contain_text(
+        f"begin anew: twinstream reset {NAME} --reason …."
+    )
+
+
+def test_what_holds_a_side_back_and_who_began_anew_are_shown(service: Served, page: Page) -> None:
+    slow = Frontier(at="2026-03-01T12:00:00Z", held_back_by="partition 3 is not read to its end")
+    service.publish(
+        status(at=later(1), frontier=Sides(reference=slow, candidate=Frontier()), resets=[reset()])
+    )
+    expect(page.get_by_role("region", name="Verified up to")).to_contain_text(
+        "reference has come to 2026-03-01T12:00:00Z; partition 3 is not read to its end"
+    )
+    expect(page.get_by_role("region", name="Begun anew")).to_contain_text(
+        "by ann: 1.9.1 deployed It was DIVERGED with 5,000 pairs and 3 divergences."
+    )
+
+
+def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served, page: Page) -> None:
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    service.call(lambda: service.board.lost(NAME, "its matcher exited with code 1"))
+    expect(verdict(page)).to_have_text("‖NOT LIVE")
+    expect(part(page, "since")).to_contain_text(["The last verdict, EQUIVALENT, is from"])
+    expect(part(page, "answer")).to_have_text("undecided")
+    expect(part(page, "gate-reason")).to_contain_text("Its matcher exited with code 1")
+    expect(page.get_by_role("region", name="What would decide it")).to_contain_text(
+        "Its matcher has to run again"
+    )
+
+
+def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser) -> None:
+    with watched(browser) as watch:
+        page = watch.page
+        with served(Board(stale_after_seconds=60)) as service:
+            service.publish(status(at=now()))
+            page.goto(at(service))
+            expect(verdict(page)).to_have_text("✓EQUIVALENT")
+        expect(page.get_by_role("alert")).to_contain_text("Connection lost at")
+        expect(verdict(page)).to_have_text("‖NOT LIVE")
+        expect(part(page, "answer")).to_have_text("unknown")
+        with served(Board(stale_after_seconds=60), port=service.port) as again:
+            again.publish(diverged(at=now()), divergence("while-away"))
+            expect(verdict(page)).to_have_text("≠DIVERGED")
+            expect(page.get_by_role("alert")).to_be_hidden()
+            expect(row(page, "while-away")).to_be_visible()
+
+
+def test_the_charts_are_described_for_those_who_do_not_see_them(service: Served, page: Page) -> None:
+    service.publish(
+        status(
+            at=later(1),
+            unmatched=Sides[int](reference=31, candidate=2),
+            match_latency=histogram(0, 120, 3800, 1900, 160, 20),
+        )
+    )
+    described = "Unmatched events in the last minutes: now reference 31, at most 31; candidate 2, at most 4."
+    expect(page.get_by_role("img", name=described)).to_be_visible()
+    lag = "Lag in records in the last minutes: now reference 7, at most 7; candidate 1, at most 1."
+    expect(page.get_by_role("img", name=lag)).to_be_visible()
+    expect(page.locator('#waits [data-slot="p99"]')).to_have_text("9.8 ms")
+
+
+def test_the_charts_have_the_past_from_before_the_page_was_opened(service: Served, page: Page) -> None:
+    many = Sides[int](reference=512, candidate=2)
+    service.publish(status(at=later(1), unmatched=many), status(at=later(2)))
+    page.reload()
+    described = "Unmatched events in the last minutes: now reference 12, at most 512;"
+    expect(page.get_by_role("img", name=described)).to_be_visible()
+
+
+def test_a_comparison_that_is_not_there_is_said_to_be_missing_until_it_comes(
+    service: Served, watch: Watched
+) -> None:
+    watch.page.goto(at(service, "windows-canary"))
+    expect(watch.page.get_by_text("There is no such comparison.")).to_be_visible()
+    service.publish(status("windows-canary", at=now() - timedelta(seconds=1)))
+    expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+
+
+def test_the_documentation_works_without_another_host(service: Served, watch: Watched) -> None:
+    watch.page.goto(f"{service.url}/docs")
+    expect(watch.page.get_by_text("/v1/comparisons/{name}/reset")).to_be_visible()
+
+
+def test_the_service_is_asked_for_the_past_of_what_is_shown_alone(browser: Browser) -> None:
+    with served(Board(stale_after_seconds=60)) as service, watched(browser) as watch:
+        for number in range(30):
+            service.call(lambda name=f"c-{number}": service.board.expect(expectation(name)))  # type: ignore[misc]
+        asked: list[str] = []
+        watch.page.on("request", lambda request: asked.append(request.url))
+        with watch.page.expect_response("**/timeline"):
+            watch.page.goto(at(service, "c-7"))
+        past = [url.removeprefix(service.url) for url in asked if url.endswith("/history")]
+        assert past == ["/v1/comparisons/c-7/history"]

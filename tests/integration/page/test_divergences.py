@@ -1,0 +1,307 @@
+"""Divergences on the page: lists that stay where they are, filters in the address, and the records of one."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support.server import Served
+from tests.support.statuses import NAME, START, counts, diverged, divergence
+from tests.support.webpage import at, later, part, reordered, row, verdict
+from twinstream.status import Position, Sides, Withdrawn
+
+pytestmark = pytest.mark.requires_chromium
+
+
+def rows(page: Page) -> Locator:
+    return page.locator(".row")
+
+
+def see(page: Page, service: Served, identifier: str) -> None:
+    """One divergence."""
+    page.goto(at(service, f"{NAME}/{identifier}"))
+    expect(part(page, "body").first).to_be_visible()
+
+
+# -- lists --------------------------------------------------------------------------------------------------
+
+
+def test_provisional_divergences_stand_apart_until_they_are_for_good(service: Served, page: Page) -> None:
+    service.publish(divergence("d", kind="reordered", provisional=True), diverged(at=later(1)))
+    apart = page.get_by_role("list", name="Provisional divergences, newest first")
+    good = page.get_by_role("list", name="Divergences for good, newest first")
+    expect(apart.get_by_role("heading")).to_contain_text("reordered, provisional")
+    expect(page.get_by_text("the kind of these may change")).to_be_visible()
+    expect(page.get_by_text("None of them is for good yet.")).to_be_visible()
+    service.publish(divergence("d", kind="missing"))
+    expect(good.get_by_role("heading")).to_have_text("missing the candidate did not put it out")
+    expect(apart).to_be_hidden()
+
+
+def test_a_provisional_divergence_that_no_longer_stands_goes(service: Served, page: Page) -> None:
+    service.publish(divergence("d", provisional=True), divergence("e"))
+    expect(rows(page)).to_have_count(2)
+    service.publish(Withdrawn(id="d", comparison=NAME))
+    expect(rows(page)).to_have_count(1)
+
+
+def test_a_flood_moves_nothing_until_it_is_asked_for(service: Served, page: Page) -> None:
+    service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    expect(rows(page)).to_have_count(20)
+    before = rows(page).evaluate_all("rows => rows.map(row => row.dataset.id)")
+    service.publish(*[divergence(f"flood-{number}") for number in range(150)])
+    newer = page.get_by_role("button", name="Show 150 newer")
+    expect(newer).to_be_visible()
+    assert rows(page).evaluate_all("rows => rows.map(row => row.dataset.id)") == before
+    newer.click()
+    expect(rows(page).first).to_contain_text("changed")
+    expect(row(page, "flood-149")).to_be_visible()
+    expect(newer).to_be_hidden()
+
+
+def test_more_divergences_than_fit_are_shown_on_demand(service: Served, page: Page) -> None:
+    service.publish(*[divergence(f"d-{number}") for number in range(25)])
+    page.reload()
+    expect(rows(page)).to_have_count(20)
+    page.get_by_role("button", name="Show older ones").click()
+    expect(rows(page)).to_have_count(25)
+    expect(page.get_by_role("button", name="Show older ones")).to_be_hidden()
+
+
+# -- filters ------------------------------------------------------------------------------------------------
+
+
+def test_one_kind_can_be_chosen_and_stays_after_a_reload(service: Served, page: Page) -> None:
+    service.publish(divergence("c"), divergence("m", kind="missing"))
+    both = counts(changed=1, missing=3)
+    service.publish(diverged(at=later(1), divergences=both, closed_divergences=counts(changed=1, missing=1)))
+    page.get_by_role("link", name="missing 1 and 2 provisional").click()
+    expect(rows(page)).to_have_count(1)
+    expect(page).to_have_url(re.compile(rf"#/{NAME}\?kind=missing$"))
+    page.reload()
+    expect(rows(page).get_by_role("heading")).to_contain_text(["missing"])
+    service.publish(divergence("c2"), divergence("m2", kind="missing"))
+    expect(row(page, "m2")).to_be_visible()
+    expect(rows(page)).to_have_count(2)
+    page.get_by_role("link", name="missing 1 and 2 provisional").click()
+    expect(rows(page)).to_have_count(4)
+
+
+def test_the_scope_of_a_divergence_leads_to_all_that_differs_in_it(service: Served, page: Page) -> None:
+    service.publish(divergence("a"), divergence("b", scope={"ad_id": 18}))
+    service.publish(divergence("c", scope={"ad_id": "x=1"}))
+    row(page, "b").get_by_role("link", name="ad_id 18").click()
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "b")).to_be_visible()
+    service.publish(divergence("later", scope={"ad_id": 18}))
+    expect(rows(page)).to_have_count(2)
+    page.get_by_role("link", name="Remove the filter ad_id = 18").click()
+    expect(rows(page)).to_have_count(4)
+    row(page, "c").get_by_role("link", name="ad_id").click()
+    expect(rows(page)).to_have_count(1)
+
+
+def test_filters_are_given_in_a_form_and_taken_away_one_by_one(service: Served, page: Page) -> None:
+    service.publish(
+        divergence("a", first_seen=START),
+        divergence("b", first_seen=START + timedelta(minutes=5), late=3.0),
+        divergence("c", first_seen=START + timedelta(minutes=6), fields={}),
+    )
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_label("Differs in field").fill("campaign_id")
+    page.get_by_label("First seen from (UTC)").fill("2026-03-01T12:04:00")
+    page.get_by_role("button", name="Apply").click()
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "b")).to_contain_text("Late: its partner came after all, 3 s later.")
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    page.get_by_role("link", name="Remove the filter campaign_id differs").click()
+    expect(rows(page)).to_have_count(2)
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_role("link", name="late", exact=True).click()
+    expect(rows(page)).to_have_count(1)
+    page.get_by_role("link", name="Show all").click()
+    expect(rows(page)).to_have_count(3)
+
+
+def test_a_filter_that_fits_nothing_says_so(service: Served, page: Page) -> None:
+    service.publish(divergence("a"), diverged(at=later(1)))
+    page.goto(at(service, f"{NAME}?scope=ad_id%3D99"))
+    expect(page.get_by_text("No divergence is as asked for.")).to_be_visible()
+
+
+def test_who_filters_before_the_page_knows_everything_gets_what_was_asked_for(
+    service: Served, page: Page
+) -> None:
+    service.publish(divergence("a"), divergence("b", kind="missing"))
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/v1/comparisons", hold)
+    page.goto("about:blank")
+    page.goto(at(service))
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    page.evaluate("location.hash += '?kind=missing'")
+    held[0].continue_()
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "b")).to_be_visible()
+
+
+# -- one of them --------------------------------------------------------------------------------------------
+
+
+def test_a_link_to_a_divergence_shows_its_records(service: Served, page: Page) -> None:
+    service.publish(divergence("5d1f0c"))
+    see(page, service, "5d1f0c")
+    expect(verdict(page)).to_have_text("changed same thing, other content")
+    expect(page.locator("mark")).to_have_text(['"c-7"', '"c-8"'])
+    records = page.get_by_role("region", name="The records side by side")
+    expect(records).to_contain_text("ads.candidate 0 : 5003")
+    terminal = page.get_by_role("region", name="The same in a terminal")
+    expect(terminal).to_contain_text("twinstream explain 5d1f0c")
+    expect(terminal).to_contain_text("--topic ads.reference --partition 1 --offset 2504 --max-messages 1")
+
+
+def test_events_that_changed_places_are_drawn_with_lines_that_cross(service: Served, page: Page) -> None:
+    service.publish(reordered("r"))
+    see(page, service, "r")
+    picture = page.locator(".picture")
+    told = picture.get_by_role("listitem")
+    expect(told).to_have_text(
+        [
+            'offset 11ad_id 17ride "a"',
+            'offset 12ad_id 17ride "b"',
+            'offset 31ad_id 17ride "b"',
+            'offset 32ad_id 17ride "a"',
+        ]
+    )
+    lines = picture.locator("path").evaluate_all(ENDS)
+    (moved,) = (line for line in lines if line["kind"] == "reordered")
+    (witness,) = (line for line in lines if line["kind"] == "witness")
+    assert moved["from"] < witness["from"]
+    assert moved["to"] > witness["to"]
+
+
+ENDS = """paths => paths.map(path => {
+  const [start, end] = [path.getPointAtLength(0), path.getPointAtLength(path.getTotalLength())];
+  return { kind: path.getAttribute("class"), from: start.y, to: end.y };
+})"""
+
+
+def test_the_lines_follow_when_the_window_changes(service: Served, page: Page) -> None:
+    service.publish(reordered("r"))
+    see(page, service, "r")
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator(".picture svg")).to_be_visible()
+        page.wait_for_function(
+            """() => {
+              const svg = document.querySelector(".picture svg");
+              return svg.getAttribute("viewBox").endsWith(`${svg.getBoundingClientRect().height}`);
+            }"""
+        )
+
+
+def test_a_missing_event_says_that_the_other_side_has_none(service: Served, page: Page) -> None:
+    positions = Sides[Position | None](
+        reference=Position(topic="ads.reference", partition=0, offset=8), candidate=None
+    )
+    service.publish(
+        divergence("m", kind="missing", candidate=None, fields={}, positions=positions, witness=[])
+    )
+    see(page, service, "m")
+    head = page.locator(".record thead").first
+    expect(head).to_contain_text("Candidate no such event")
+    expect(head).to_contain_text("ads.reference 0 : 8")
+    picture = page.locator(".picture")
+    expect(picture).to_contain_text("No such event in the candidate")
+    expect(picture.locator("path.cross")).to_have_count(1)
+
+
+def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: Page) -> None:
+    reference = {"id": 9007199254740993, "name": "<img src=x onerror=alert(1)>", "price": 1.0}
+    candidate = {**reference, "id": 9007199254740992}
+    fields = {"id": Sides[Any](reference=reference["id"], candidate=candidate["id"])}
+    service.publish(
+        divergence("v", reference=reference, candidate=candidate, fields=fields, scope={"id": "<b>"})
+    )
+    see(page, service, "v")
+    expect(page.locator("mark")).to_have_text(["9007199254740993", "9007199254740992"])
+    expect(page.locator("mark b")).to_have_text(["3", "2"])
+    body = page.locator(".record tbody").first
+    expect(body).to_contain_text('"<img src=x onerror=alert(1)>"')
+    expect(body).to_contain_text("1.0")
+    assert page.locator("#divergence img, .scope b").count() == 0
+
+
+def test_a_field_that_differs_but_is_not_compared_is_told_apart(service: Served, page: Page) -> None:
+    report = divergence("u")
+    reference = {**report.reference, "processed_at": 1}
+    candidate = {**report.candidate, "processed_at": 2}
+    service.publish(divergence("u", reference=reference, candidate=candidate))
+    see(page, service, "u")
+    expect(page.locator(".uncompared")).to_contain_text("processed_at differs, and is not compared")
+    expect(page.locator("mark")).to_have_count(2)
+
+
+def test_values_that_are_not_shown_differ_although_they_look_the_same(service: Served, page: Page) -> None:
+    hidden = "‹text, 3 characters›"
+    both = {"ad_id": 17, "campaign_id": hidden}
+    fields = {"campaign_id": Sides[Any](reference=hidden, candidate=hidden)}
+    service.publish(divergence("h", reference=both, candidate=both, fields=fields))
+    see(page, service, "h")
+    expect(page.locator(".differs")).to_contain_text("campaign_id differs, and is not shown")
+
+
+def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page: Page) -> None:
+    service.publish(divergence("d", kind="reordered", provisional=True))
+    see(page, service, "d")
+    expect(verdict(page)).to_contain_text("reordered, provisional")
+    service.publish(divergence("d", kind="missing"))
+    expect(verdict(page)).to_have_text("missing the candidate did not put it out")
+
+
+def test_one_that_no_longer_stands_says_so_and_keeps_its_records(service: Served, page: Page) -> None:
+    service.publish(divergence("d", provisional=True))
+    see(page, service, "d")
+    service.publish(Withdrawn(id="d", comparison=NAME))
+    expect(page.get_by_text("This divergence no longer stands")).to_be_visible()
+    expect(page.locator("mark").first).to_be_visible()
+
+
+def test_one_that_is_not_there_says_why(service: Served, page: Page, watch: Any) -> None:
+    page.goto(at(service, f"{NAME}/nothing"))
+    expect(page.get_by_text("There is no such divergence any more")).to_be_visible()
+    watch.errors.clear()  # Chromium reports each 404
+
+
+def test_the_next_of_the_same_list_is_one_click_away(service: Served, page: Page) -> None:
+    service.publish(divergence("a"), divergence("b", kind="missing"), divergence("c"))
+    expect(rows(page)).to_have_count(3)
+    page.goto(at(service, f"{NAME}/c?kind=changed"))
+    page.get_by_role("link", name="Older").click()
+    expect(page).to_have_url(re.compile(r"/a\?kind=changed$"))
+    expect(page.get_by_role("link", name="Older")).to_be_hidden()
+    page.get_by_role("link", name="Newer").click()
+    expect(page).to_have_url(re.compile(r"/c\?kind=changed$"))
+    page.get_by_role("navigation", name="Where you are").get_by_role("link", name=NAME).click()
+    expect(rows(page)).to_have_count(2)
+
+
+def test_back_leads_to_where_a_person_was_in_the_list(service: Served, page: Page) -> None:
+    service.publish(*[divergence(f"d-{number}") for number in range(20)])
+    expect(rows(page)).to_have_count(20)
+    row(page, "d-2").scroll_into_view_if_needed()
+    there = page.evaluate("scrollY")
+    assert there > 0
+    row(page, "d-2").get_by_role("link", name="changed").click()
+    expect(verdict(page)).to_have_text("changed same thing, other content")
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    expect(row(page, "d-2")).to_be_in_viewport()

@@ -1,0 +1,149 @@
+"""To begin a comparison anew from the page: for those who may, with a reason, and never by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import Watched, watched
+from tests.support.server import Served, served
+from tests.support.statuses import NAME, diverged, reset
+from tests.support.webpage import at, now, verdict
+from twinstream.adapters.token_file import TokenFile
+from twinstream.api.board import Board
+from twinstream.status import Reset, ResetRefused, ResetRequest
+
+pytestmark = pytest.mark.requires_chromium
+
+READER, OPERATOR = "reader-token-of-a-good-length", "operator-token-of-a-good-length"
+
+
+class Matcher:
+    """Does what it is asked for, or refuses."""
+
+    def __init__(self) -> None:
+        self.asked: list[ResetRequest] = []
+        self.refuses = ""
+
+    async def __call__(self, _name: str, request: ResetRequest) -> Reset | ResetRefused:
+        self.asked.append(request)
+        if self.refuses:
+            return ResetRefused(id=request.id, reason=self.refuses)
+        return reset(by=request.by, reason=request.reason)
+
+
+@pytest.fixture
+def matcher() -> Matcher:
+    return Matcher()
+
+
+@pytest.fixture
+def local(matcher: Matcher) -> Iterator[Served]:
+    """A service without tokens."""
+    with served(Board(stale_after_seconds=60), reset=matcher) as service:
+        service.publish(diverged(at=now()))
+        yield service
+
+
+@pytest.fixture
+def dialog(browser: Browser, local: Served) -> Iterator[Page]:
+    with watched(browser) as watch:
+        watch.page.goto(at(local))
+        watch.page.get_by_role("button", name="Begin anew …").click()
+        expect(watch.page.get_by_role("dialog", name=f"Begin {NAME} anew?")).to_be_visible()
+        yield watch.page
+        assert [error for error in watch.errors if "409" not in error] == []
+
+
+def fill(page: Page, confirmation: str = NAME) -> None:
+    page.get_by_label("Why").fill("1.9.1 deployed")
+    page.get_by_label("Who you are").fill("ann")
+    page.get_by_label("Begin", exact=True).select_option("now")
+    page.get_by_label("To confirm, write").fill(confirmation)
+    page.get_by_role("button", name="Begin anew", exact=True).click()
+
+
+def test_it_says_what_is_forgotten_and_asks_the_matcher(dialog: Page, matcher: Matcher) -> None:
+    expect(dialog.get_by_role("dialog")).to_contain_text("It is DIVERGED, with 5,000 matched pairs and 1 div")
+    fill(dialog)
+    expect(dialog.get_by_role("dialog")).to_be_hidden()
+    (asked,) = matcher.asked
+    assert (asked.by, asked.reason, asked.start) == ("ann", "1.9.1 deployed", "now")
+
+
+def test_without_the_right_name_nothing_happens(dialog: Page, matcher: Matcher) -> None:
+    fill(dialog, "ads")
+    expect(dialog.get_by_role("alert").last).to_have_text(
+        f"Nothing has changed: to confirm, write the name of the comparison, {NAME}."
+    )
+    expect(dialog.get_by_label("To confirm, write")).to_be_focused()
+    assert matcher.asked == []
+
+
+def test_without_a_reason_nothing_happens(dialog: Page, matcher: Matcher) -> None:
+    dialog.get_by_role("button", name="Begin anew", exact=True).click()
+    expect(dialog.get_by_label("Why")).to_be_focused()
+    assert matcher.asked == []
+
+
+def test_a_refusal_is_shown_and_what_was_written_stays(dialog: Page, matcher: Matcher) -> None:
+    matcher.refuses = "Redis cannot be reached"
+    fill(dialog)
+    expect(dialog.get_by_role("alert").last).to_contain_text("nothing has changed: Redis cannot be reached.")
+    expect(dialog.get_by_label("Why")).to_have_value("1.9.1 deployed")
+
+
+def test_escape_leaves_it_as_it_is(dialog: Page, matcher: Matcher) -> None:
+    dialog.keyboard.press("Escape")
+    expect(dialog.get_by_role("dialog")).to_be_hidden()
+    assert matcher.asked == []
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, matcher: Matcher) -> Iterator[Served]:
+    """A service with tokens."""
+    file = tmp_path / "tokens"
+    file.write_text(f"read viewer {READER}\noperate anna {OPERATOR}\n")
+    with served(Board(stale_after_seconds=60), reset=matcher, keys=TokenFile(str(file))) as service:
+        service.publish(diverged(at=now()))
+        yield service
+
+
+@pytest.fixture
+def signing(browser: Browser, guarded: Served) -> Iterator[Watched]:
+    """The page on which a token is given, reached by a link to a comparison."""
+    with watched(browser) as watch:
+        watch.page.goto(at(guarded))
+        yield watch
+        assert watch.errors == []
+
+
+def sign_in(page: Page, token: str) -> None:
+    page.get_by_label("Token").fill(token)
+    page.keyboard.press("Enter")
+    expect(verdict(page)).to_have_text("≠DIVERGED")
+    expect(page.locator("#session")).to_be_visible()
+
+
+def test_who_may_only_look_has_no_button_at_all(signing: Watched) -> None:
+    sign_in(signing.page, READER)
+    expect(signing.page.locator("#session")).to_contain_text("viewer, who may only look")
+    assert signing.page.locator("dialog, .danger").count() == 0
+
+
+def test_who_may_operate_is_not_asked_for_a_name_which_the_token_has(
+    signing: Watched, matcher: Matcher
+) -> None:
+    page = signing.page
+    sign_in(page, OPERATOR)
+    page.get_by_role("button", name="Begin anew …").click()
+    assert page.get_by_label("Who you are").count() == 0
+    page.get_by_label("Why").fill("gap")
+    page.get_by_label("To confirm, write").fill(NAME)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    (asked,) = matcher.asked
+    assert (asked.by, asked.start) == ("anna", None)

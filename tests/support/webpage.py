@@ -1,0 +1,119 @@
+"""The page over the real server and a board that the test feeds, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.support.browser import Watched, chromium, watched
+from tests.support.server import Served, served
+from tests.support.statuses import NAME, START, divergence, expectation, status
+from twinstream.api.board import Board
+from twinstream.status import DivergenceReport, Position, Sides, Witness
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Of one module: while it is open no other event loop can run in this thread."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def service() -> Iterator[Served]:
+    """One comparison, which is EQUIVALENT."""
+    with served(Board(stale_after_seconds=60)) as service:
+        service.call(lambda: service.board.expect(expectation()))
+        service.publish(status(at=now()))
+        yield service
+
+
+@pytest.fixture
+def watch(browser: Browser, service: Served) -> Iterator[Watched]:
+    """The page of this comparison; fails afterwards if it had an error or asked a host but the service."""
+    with watched(browser, viewport={"width": 1280, "height": 900}) as watch:
+        watch.page.goto(at(service))
+        yield watch
+        assert watch.errors == []
+        assert watch.hosts == {f"127.0.0.1:{service.port}"}
+
+
+@pytest.fixture
+def page(watch: Watched) -> Page:
+    """The same without what it notices."""
+    return watch.page
+
+
+def at(service: Served, rest: str = NAME) -> str:
+    """The address of a part of the page."""
+    return f"{service.url}/#/{rest}"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def later(seconds: float) -> datetime:
+    return now() + timedelta(seconds=seconds)
+
+
+def verdict(page: Page) -> Locator:
+    return page.get_by_role("heading", level=1)
+
+
+def part(page: Page | Locator, name: str) -> Locator:
+    return page.locator(f'[data-slot="{name}"]')
+
+
+def row(page: Page, identifier: str) -> Locator:
+    """A divergence in a list."""
+    return page.locator(f'.row[data-id="{identifier}"]')
+
+
+def reordered(identifier: str = "r", **changes: Any) -> DivergenceReport:
+    """Two events that changed places: the first of the reference is the last of the candidate."""
+    one, other = {"ad_id": 17, "ride": "a"}, {"ad_id": 17, "ride": "b"}
+
+    def at_offset(side: str, offset: int) -> Position:
+        return Position(topic=f"ads.{side}", partition=0, offset=offset)
+
+    witness = [
+        Witness(side="reference", position=at_offset("reference", 12), value=other),
+        Witness(side="candidate", position=at_offset("candidate", 31), value=other),
+    ]
+    values: dict[str, Any] = {
+        "kind": "reordered",
+        "reference": one,
+        "candidate": one,
+        "fields": {},
+        "positions": Sides[Position | None](
+            reference=at_offset("reference", 11), candidate=at_offset("candidate", 32)
+        ),
+        "witness": witness,
+        "text": "Both sides put out the ride a, but not in the same order.",
+        "first_seen": START,
+    }
+    return divergence(identifier, **{**values, **changes})
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds wrong with the page as it is now: rule, place and why, a line each."""
+    page.evaluate(_axe())
+    found = page.evaluate("axe.run({resultTypes: ['violations']}).then((answer) => answer.violations)")
+    return [
+        f"{rule['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+@cache
+def _axe() -> str:
+    """By evaluation, which the content policy of the page does not concern, as it would a script."""
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text()
