@@ -36,7 +36,7 @@ Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
 def divergences(name: str, kind: str | None, limit: int, service: Service, as_json: bool) -> int:
     """Print the divergences of one comparison."""
-    found = _listing(service, name, kind, limit)
+    found = listing(service, name, kind, limit)
     if as_json:
         print_json(found)
         return 0
@@ -47,7 +47,7 @@ def divergences(name: str, kind: str | None, limit: int, service: Service, as_js
     return 0
 
 
-def _listing(service: Service, name: str, kind: str | None, limit: int) -> dict[str, Any]:
+def listing(service: Service, name: str, kind: str | None, limit: int) -> dict[str, Any]:
     """At most `limit` of them, asked for page by page; `next` is the cursor of what is left."""
     query: dict[str, Any] = {} if kind is None else {"kind": kind}
     items: list[dict[str, Any]] = []

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Show what a comparison file amounts to, and what is doubtful in it.",
+    "replay": "Tell which divergences a changed comparison file would have hidden.",
     "report": "Write the receipt of a verdict, for a change ticket.",
     "reset": "Begin a comparison anew.",
     "serve": "Run the service: matchers, HTTP API and page.",

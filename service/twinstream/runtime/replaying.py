@@ -1,0 +1,358 @@
+"""Replay: what a changed comparison file would make of divergences that were found and kept.
+
+The events of each divergence, and those that prove it, are compared once more, alone and with the new rules.
+Alone, that is the whole comparison; in the streams from which they were taken it is a part. So an answer is
+given where it holds there, too, and else it is `unknown`, with the reason:
+
+- Left out by the new rules, or equal now and dependent on nothing: `hidden`, wherever they stand.
+- Covered by a known difference within its ceiling: `explained`.
+- Equal now, and dependent on others: `equal`. The difference that was found is gone; whether both stand at
+  the same place among those others only the streams tell.
+- Still a difference: `reported`.
+- Events whose order was another, may change places now, and depend on others: `unknown`, since of the events
+  that would prove it one pair is kept.
+- An event without a partner for which another divergence has an equal one by now: both are `hidden` where
+  both are without one and depend on nothing, else `unknown`.
+
+Values that are masked, cut, or not exact are no values: where the new rules read one, nothing is told. What
+clocks make of waiting events is no matter of replay, nor what the new rules find beside what is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, get_args
+
+import orjson
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Form, Side
+from twinstream.core.findings import Finding
+from twinstream.core.known import Known, KnownDifference
+from twinstream.core.orders import Epochs, ordered_class
+from twinstream.core.rules import Rules
+from twinstream.core.run import Run
+from twinstream.errors import InputError
+from twinstream.spec.codec import IGNORED, Codec
+from twinstream.spec.compile import rules_of
+from twinstream.spec.explain import NAMES
+from twinstream.spec.known import known_differences
+from twinstream.spec.model import Spec
+from twinstream.spec.paths import ABSENT, read
+
+Outcome = Literal["hidden", "explained", "equal", "reported", "unknown"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Place = tuple[Side, int, int]
+"""Side, partition and offset of an event."""
+
+MASKED = "its values are masked or cut, and the new rules read them; --brokers reads the records"
+NO_VALUES = "only its place is kept; --brokers reads the record"
+ALONE = 1 << 62
+"""A ceiling that one divergence alone does not reach."""
+_SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
+_INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
+"""A number that a report can only hold as a text."""
+
+
+class Record(NamedTuple):
+    """A record as Kafka has it, and its time."""
+
+    record: bytes | None
+    timestamp_ms: int
+
+
+class Seat(NamedTuple):
+    """An event of a divergence: where it stands, and its value where that is kept."""
+
+    place: Place
+    topic: str
+    value: Any = ABSENT
+
+
+class Case(NamedTuple):
+    """A divergence that is kept: its own events, and those that prove it."""
+
+    id: str
+    kind: str
+    own: tuple[Seat, ...]
+    witness: tuple[Seat, ...]
+    seen_at: datetime | None
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """All of them, in the order of their places."""
+        return tuple(sorted((*self.own, *self.witness), key=lambda seat: seat.place))
+
+
+class Answer(NamedTuple):
+    """What the new rules make of one divergence; `rule` explains it, `why` says more."""
+
+    id: str
+    kind: str
+    outcome: Outcome
+    why: str = ""
+    rule: str | None = None
+
+
+def case_of(report: Mapping[str, Any]) -> Case:
+    """The divergence of a report, or of a line of an export. Raises KeyError, TypeError, ValueError."""
+    own = tuple(
+        _seat(side, position, report.get(side, ABSENT))
+        for side, position in report["positions"].items()
+        if position is not None
+    )
+    witness = tuple(_seat(one["side"], one["position"], one["value"]) for one in report.get("witness", ()))
+    seen = report.get("first_seen")
+    return Case(
+        str(report["id"]),
+        str(report["kind"]),
+        own,
+        witness,
+        None if seen is None else datetime.fromisoformat(seen),
+    )
+
+
+def _seat(side: str, position: Mapping[str, Any], value: Any) -> Seat:
+    place = (_SIDES[side], int(position["partition"]), int(position["offset"]))
+    return Seat(place, str(position["topic"]), value)
+
+
+class Unknown(Exception):  # noqa: N818 - an answer, not an error
+    """Nothing can be told; the text says why."""
+
+
+class _Noting(Known):
+    """Known differences that note which rule has explained an event."""
+
+    def __init__(self, rules: Sequence[KnownDifference]) -> None:
+        super().__init__([replace(rule, count=ALONE, share=None) for rule in rules])
+        self.rule_at: dict[Place, str] = {}
+
+    def explain(self, finding: Finding, matched: int) -> str | None:
+        """As `Known.explain`, and noted."""
+        rule = super().explain(finding, matched)
+        if rule is not None:
+            self.rule_at.update(dict.fromkeys(_places(finding), rule))
+        return rule
+
+
+class _Alone(NamedTuple):
+    """A divergence compared alone: its own events, what was found of them again, and what explains it."""
+
+    case: Case
+    forms: dict[Place, Form]
+    found: list[Finding]
+    rule: str | None
+
+
+class Replay:
+    """Compares divergences with the rules of `spec`. `records` are those that were read again, by place.
+
+    Where there is none of an event, its value is taken from the report.
+    """
+
+    def __init__(self, spec: Spec, records: Mapping[Place, Record | None] | None = None) -> None:
+        self._spec, self._codec, self._records = spec, Codec(spec), records
+        now = datetime.now(UTC)
+        rules = rules_of(spec, self._codec, running_at=now)
+        self._declared = known_differences(spec, self._codec)
+        self._rules: Rules = replace(rules, halt=False, replay_horizon=None, known=self._declared)
+        self._now = now
+        self._hits: dict[str, int] = defaultdict(int)
+
+    def answers(self, cases: Iterable[Case]) -> list[Answer]:
+        """What the rules make of each, in the order in which they were seen first."""
+        ordered = sorted(cases, key=lambda case: case.seen_at or self._now)
+        told: dict[str, Answer] = {}
+        left: list[_Alone] = []
+        for case in ordered:
+            try:
+                alone = self._compared(case)
+                told[case.id] = self._answer(alone)
+            except Unknown as reason:
+                told[case.id] = Answer(case.id, case.kind, "unknown", str(reason))
+                continue
+            if case.kind != "reordered" and told[case.id].outcome == "reported":
+                left.append(alone)
+        told.update({answer.id: answer for answer in self._paired(left)})
+        return [told[case.id] for case in ordered]
+
+    # -- one divergence ------------------------------------------------------------------------------------
+
+    def _compared(self, case: Case) -> _Alone:
+        """Compare the events of a divergence. Raises Unknown."""
+        comparison = Comparison(self._rules)
+        known = comparison.ledger.known = _Noting(self._declared)
+        for side in Side:
+            partitions = {seat.place[1] for seat in case.seats if seat.place[0] is side}
+            comparison.expect_partitions(side, partitions)
+        forms: dict[Place, Form] = {}
+        for seat in case.seats:
+            form, at_ms = self._form(case, seat)
+            forms[seat.place] = form
+            if form is IGNORED:
+                continue
+            if case.kind == "duplicate":
+                comparison.ledger.recent.note([form[1]])
+            side, partition, offset = seat.place
+            comparison.feed(side, Run([form], partition, [offset], [at_ms], 0.0))
+        for side in Side:
+            comparison.end(side)
+        comparison.review()
+        own = {seat.place for seat in case.own}
+        found = [one.finding for one in comparison.take_closed()]
+        rule = next((rule for place, rule in known.rule_at.items() if place in own), None)
+        own_forms = {place: form for place, form in forms.items() if place in own}
+        return _Alone(case, own_forms, [one for one in found if own & _places(one)], rule)
+
+    def _form(self, case: Case, seat: Seat) -> tuple[Form, int]:
+        """The form of an event under the new rules, `IGNORED` where they leave it out, and its time."""
+        record, at_ms = self._record(case, seat)
+        (form,), refused = self._codec.forms([record], seat.place[0])
+        if refused and refused[0].reason is not None:
+            raise Unknown(f"{_where(seat)} is no event under the new rules: {refused[0].reason}")
+        return form, at_ms
+
+    def _record(self, case: Case, seat: Seat) -> tuple[bytes | None, int]:
+        if self._records is not None:
+            found = self._records.get(seat.place)
+            if found is None:
+                raise Unknown(f"Kafka does not have {_where(seat)} any more")
+            return found
+        if seat.value is ABSENT:
+            raise Unknown(NO_VALUES)
+        return self._written(seat), self._moment_ms(case)
+
+    def _written(self, seat: Seat) -> bytes:
+        """The record that a value was read from, as far as the new rules can tell it from that one."""
+        spec = self._spec
+        if spec.whole or spec.decode_of(seat.place[0]).format != "json":
+            raise Unknown("its record is more than its value, or no JSON; --brokers reads the record")
+        record = orjson.dumps(seat.value)
+        deciding = [spec.path_of(field) for kind in spec.kinds.values() for field in kind.where]
+        deciding += [spec.path_of(field) for rule in spec.known_differences for field in rule.when.where]
+        if any(map(_unknown, (read(seat.value, path) for path in deciding))):
+            raise Unknown(MASKED)
+        (form,), _ = self._codec.forms([record], seat.place[0])
+        if form is not IGNORED and _unknown(self._codec.compared(record)):
+            raise Unknown(MASKED)
+        return record
+
+    def _moment_ms(self, case: Case) -> int:
+        """When a record was written, at the latest: a divergence was seen behind it."""
+        if case.seen_at is None:
+            return int(self._now.timestamp() * 1000)
+        seen_ms = int(case.seen_at.timestamp() * 1000)
+        if any(rule.expires <= case.seen_at.date() for rule in self._spec.known_differences):
+            raise Unknown("a known difference expires by the time of the record; --brokers reads the record")
+        return seen_ms
+
+    def _answer(self, alone: _Alone) -> Answer:
+        case = alone.case
+
+        def say(outcome: Outcome, why: str) -> Answer:
+            return Answer(case.id, case.kind, outcome, why)
+
+        if alone.found:
+            kinds = " and ".join(dict.fromkeys(one.kind for one in alone.found))
+            return say("reported", "" if kinds == case.kind else f"as {kinds}")
+        if alone.rule is not None:
+            return self._within_ceiling(case, alone.rule)
+        compared = [form for form in alone.forms.values() if form is not IGNORED]
+        if not compared:
+            return say("hidden", "its kind is left out")
+        if not any(map(self._depends, compared)):
+            return say("hidden", "the events are equal" if case.kind == "changed" else "their order is free")
+        if case.kind == "reordered":
+            return say("unknown", "the events that prove it may change places, and others are not kept")
+        return say("equal", "")
+
+    def _within_ceiling(self, case: Case, rule: str) -> Answer:
+        declared = next(one for one in self._declared if one.id == rule)
+        hits = self._hits[rule]
+        if declared.share is not None and hits > 0:
+            why = f"{rule} covers it, and its ceiling is a share of the pairs, which are not kept"
+            return Answer(case.id, case.kind, "unknown", why)
+        if declared.share is None and hits >= declared.count:
+            return Answer(case.id, case.kind, "reported", f"{rule} covers it, beyond its ceiling")
+        self._hits[rule] += 1
+        return Answer(case.id, case.kind, "explained", f"by {rule}", rule)
+
+    def _depends(self, form: Form) -> bool:
+        """Whether an event depends on any other under the new rules."""
+        order = self._rules.order
+        return isinstance(order, Epochs) or ordered_class(order, form[0]) is not None
+
+    # -- several divergences -------------------------------------------------------------------------------
+
+    def _paired(self, left: Sequence[_Alone]) -> Iterator[Answer]:
+        """The answers for those that have an event that is equal to one of another divergence by now."""
+        singles = [alone for alone in left if len(alone.forms) == 1]
+        waiting: dict[tuple[Side, bytes], deque[_Alone]] = defaultdict(deque)
+        for alone in singles:
+            ((side, letter),) = self._letters(alone)
+            if others := waiting[side.other, letter]:
+                other = others.popleft()
+                yield from (self._with_partner(one, two) for one, two in ((alone, other), (other, alone)))
+            else:
+                waiting[side, letter].append(alone)
+        rest = [alone for queue in waiting.values() for alone in queue]
+        yield from self._entangled([*rest, *(alone for alone in left if len(alone.forms) > 1)])
+
+    def _letters(self, alone: _Alone) -> list[tuple[Side, bytes]]:
+        forms = alone.forms.items()
+        return [(place[0], self._rules.canonical(form[1])) for place, form in forms if form is not IGNORED]
+
+    def _with_partner(self, alone: _Alone, other: _Alone) -> Answer:
+        case, equal = alone.case, f"it is equal to the event of {other.case.id}"
+        if any(map(self._depends, alone.forms.values())):
+            why = f"{equal}; their places among others are not compared"
+            return Answer(case.id, case.kind, "unknown", why)
+        return Answer(case.id, case.kind, "hidden", equal)
+
+    def _entangled(self, left: Sequence[_Alone]) -> Iterator[Answer]:
+        """Those of which one event could be paired with one of another: how, depends on the streams."""
+        at: dict[tuple[Side, bytes], list[_Alone]] = defaultdict(list)
+        for alone in left:
+            for key in self._letters(alone):
+                at[key].append(alone)
+        for alone in left:
+            equal = (other for side, letter in self._letters(alone) for other in at[side.other, letter])
+            other = next((one for one in equal if one is not alone), None)
+            if other is not None:
+                why = f"an event of it is equal to one of {other.case.id}, and may be paired with it"
+                yield Answer(alone.case.id, alone.case.kind, "unknown", why)
+
+
+def _places(finding: Finding) -> set[Place]:
+    return {(side, event[1], event[2]) for side, event in finding.events if event is not None}
+
+
+def _where(seat: Seat) -> str:
+    _, partition, offset = seat.place
+    return f"offset {offset} of partition {partition} of {seat.topic}"
+
+
+def _unknown(value: Any) -> bool:
+    """Whether a value has a part that a report does not tell: masked, cut, or a number as a text."""
+    if isinstance(value, str):
+        return "‹" in value or _INEXACT.fullmatch(value) is not None
+    if isinstance(value, dict):
+        return any(map(_unknown, value)) or any(map(_unknown, value.values()))
+    return isinstance(value, list) and any(map(_unknown, value))
+
+
+def cases_of(name: str, reports: Iterable[Any]) -> list[Case]:
+    """The divergences of a file. Raises InputError where one is none."""
+    cases = {}
+    for number, report in enumerate(reports, 1):
+        try:
+            case = case_of(report)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError(name, number, "is no divergence of Twinstream's") from None
+        cases[case.id] = case
+    return list(cases.values())

@@ -1,0 +1,121 @@
+"""`twinstream replay` as a user runs it: on an answer of `check`, and on a running service."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import served
+from tests.support.statuses import NAME, divergence, expectation, status
+from twinstream.api.board import Board
+from twinstream.testing import check
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+OLD = {
+    "version": 1,
+    "name": "rides",
+    "reference": {"topic": "rides.v1"},
+    "candidate": {"topic": "rides.v2"},
+    "order": "unordered",
+    "identity": ["ride"],
+}
+REFERENCE = [{"ride": "a", "fare": 1, "at": 1}, {"ride": "b", "fare": 1, "at": 1}, {"ride": "c", "fare": 1}]
+CANDIDATE = [{"ride": "a", "fare": 1, "at": 2}, {"ride": "b", "fare": 2, "at": 2}]
+
+
+def run(*arguments: str | Path, stdin: bytes = b"") -> tuple[int, str, str]:
+    command = [COMMAND, "replay", *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in out + err
+    return done.returncode, out, err
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(check(OLD, REFERENCE, CANDIDATE).to_dict()))
+    return path
+
+
+@pytest.fixture
+def looser(tmp_path: Path) -> Path:
+    path = tmp_path / "looser.yaml"
+    path.write_text(json.dumps({**OLD, "equality": {"ignore": ["at"]}}))
+    return path
+
+
+def test_what_the_new_rules_would_have_hidden_is_told_with_examples(answer: Path, looser: Path) -> None:
+    code, out, err = run("--spec", looser, "--divergences", answer)
+    assert (code, err) == (1, "")
+    lines = out.splitlines()
+    assert lines[0] == "3 divergences with the new rules:"
+    assert lines[1].split() == ["1", *["hidden:", "no", "difference", "any", "more"]]
+    assert lines[2].strip().startswith("changed ")
+    assert lines[2].endswith(": the events are equal")
+    assert lines[3].split()[:2] == ["2", "reported:"]
+
+
+def test_an_answer_a_line_and_standard_input_are_taken_alike(answer: Path, looser: Path) -> None:
+    examples = json.loads(answer.read_text())["examples"]
+    lines = "\n".join(map(json.dumps, examples)).encode()
+    code, out, _ = run("--spec", looser, "--divergences", "-", "--json", stdin=lines)
+    assert (code, out) == run("--spec", looser, "--divergences", answer, "--json")[:2]
+    found = json.loads(out)
+    assert found["outcomes"] == {"hidden": 1, "explained": 0, "equal": 0, "reported": 2, "unknown": 0}
+    assert {item["id"] for item in found["items"]} == {example["id"] for example in examples}
+
+
+def test_rules_that_hide_nothing_end_with_0(answer: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.yaml"
+    same.write_text(json.dumps(OLD))
+    assert run("--spec", same, "--divergences", answer)[0] == 0
+
+
+def test_masked_values_of_a_service_are_unknown_and_read_from_kafka_if_asked(tmp_path: Path) -> None:
+    file = tmp_path / "new.yaml"
+    topics = {"reference": {"topic": "ads.reference"}, "candidate": {"topic": "ads.candidate"}}
+    file.write_text(json.dumps({**OLD, **topics, "name": NAME, "identity": ["ad_id"]}))
+    with served(Board(stale_after_seconds=60)) as service:
+        service.call(lambda: service.board.expect(expectation()))
+        masked = {"ad_id": 17, "campaign_id": "‹text, 3 characters›"}
+        one = divergence("d-1", kind="changed", reference=masked, candidate=masked)
+        service.publish(status(at=datetime.now(UTC)), one)
+        given = ("--spec", file, "--name", NAME, "--service", service.url)
+        code, out, _ = run(*given)
+        assert (code, "--brokers reads the records" in out) == (3, True)
+        code, _, err = run(*given, "--brokers", "127.0.0.1:9")
+        assert (code, err) == (
+            4,
+            "Error: kafka at 127.0.0.1:9 does not answer: is it there, and is ads.candidate?\n",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "give either --divergences FILE or --name COMPARISON"),
+        (("--divergences", "nope.json"), "nope.json: cannot be read: No such file or directory"),
+        (("--divergences", "looser.yaml"), "looser.yaml:1: is no divergence of Twinstream's"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(
+    looser: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(looser.parent)
+    code, out, err = run("--spec", looser, *options)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_divergences_of_other_topics_are_refused(answer: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(json.dumps({**OLD, "candidate": {"topic": "rides.v3"}}))
+    code, _, err = run("--spec", other, "--divergences", answer)
+    assert code == 2
+    assert "and other.yaml compares rides.v" in err.replace(f"{other}", "other.yaml")
