@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version as installed_version
@@ -37,12 +38,14 @@ from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
 from twinstream.listening import Access, bound
 from twinstream.observing import Observers
+from twinstream.runtime.fuse import alarm
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.resets import SHARED
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
+from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
 from twinstream.spec.evidence import wanted
@@ -87,7 +90,7 @@ def configure_logging() -> None:
 # -- the matcher process -----------------------------------------------------------------------------------
 
 
-def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) -> None:
+def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connection, brief: Brief) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
     _die_with_parent()
     ignore_terminal()
@@ -99,7 +102,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
     requests = RemoteRequests(publisher, RedisRequests(settings.redis, spec.name), brief.token, SystemClock())
     asked = requests.asked if brief.shard.whole else publisher.asked
     try:
-        while make_worker(settings, spec, requests, brief).run(publisher.stopping, asked):
+        while make_worker(settings, spec, requests, brief, trial).run(publisher.stopping, asked):
             gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
@@ -113,12 +116,17 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
             publisher.publish(Failure(reason=f"its matcher failed with {type(error).__name__}: {error}"))
 
 
-def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
-    """A worker on real Kafka and Redis."""
+def make_worker(
+    settings: Settings, spec: Spec, publisher: Any, brief: Brief, tried: Spec | None = None
+) -> Worker:
+    """A worker on real Kafka and Redis, with a file that is tried beside the comparison."""
     source, store = _make_source(settings, spec, brief.shard), _make_store(settings, spec, brief)
-    caution = Caution(Trail(brief.trail), brief.suspicion, settings.memory_limit)
+    trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
+    caution = Caution(trail, brief.suspicion, limit)
     part = Part(brief.shard, settings.shard_by)
-    return Worker(spec, source, store, publisher, SystemClock(), caution, part, store.exchange, store)
+    terms = Terms(trail, alarm, brief.trial_over, limit)
+    trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
+    return Worker(spec, source, store, publisher, clock, caution, part, store.exchange, store, trial)
 
 
 def _make_store(settings: Settings, spec: Spec, brief: Brief) -> ShardStore:
@@ -167,8 +175,11 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 # -- the service -------------------------------------------------------------------------------------------
 
 
-def serve(settings: Settings, specs: list[Spec]) -> None:
-    """Run the service until SIGTERM or SIGINT. Raises SettingsError where it cannot start."""
+def serve(settings: Settings, specs: list[Spec], trials: Mapping[str, Spec] | None = None) -> None:
+    """Run the service until SIGTERM or SIGINT; `trials` are tried beside the comparisons of these names.
+
+    Raises SettingsError where it cannot start.
+    """
     configure_logging()
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
@@ -191,7 +202,7 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
     at = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/"
     sys.stdout.write(f"{at}readyz\n" if settings.role == "matcher" else f"{at}\n")
     sys.stdout.flush()
-    asyncio.run(_serve(settings, specs, listening, access))
+    asyncio.run(_serve(settings, specs, trials or {}, listening, access))
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
@@ -204,11 +215,21 @@ def _try_settings(settings: Settings, spec: Spec) -> None:
         raise SettingsError(str(error)) from None
 
 
-async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
+async def _serve(
+    settings: Settings,
+    specs: list[Spec],
+    trials: Mapping[str, Spec],
+    listening: socket.socket,
+    access: Access,
+) -> None:
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards))
-    staff: Staff = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
+    staff: Staff
+    if settings.role == "api":
+        staff = Observers(settings, specs, board)
+    else:
+        staff = Matchers(settings, specs, trials, board)
     server = access.server(_app(settings, board, staff, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -266,12 +287,14 @@ class Staff(Protocol):
 class Matchers:
     """The matcher processes of this host."""
 
-    def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
+    def __init__(
+        self, settings: Settings, specs: list[Spec], trials: Mapping[str, Spec], board: Board
+    ) -> None:
         self._of = {
             spec.name: [
                 MatcherProcess(
                     spec.name,
-                    partial(run_matcher, settings, spec),
+                    partial(run_matcher, settings, spec, trials.get(spec.name)),
                     board,
                     partial(_release, settings, spec.name, shard),
                     shard,

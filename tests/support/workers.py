@@ -8,9 +8,13 @@ import orjson
 
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
+from twinstream.runtime.fuse import Fuse, endless
+from twinstream.runtime.poison import Trail
+from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import loads
-from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
+from twinstream.spec.model import Spec
+from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, TrialStatus, Withdrawn
 
 SPEC = """
 version: 1
@@ -25,9 +29,12 @@ evidence: {matched: 1, seconds: 0}
 
 @dataclass
 class Bench:
-    """Two topics, a store and a clock; workers may come and go."""
+    """Two topics, a store and a clock; workers may come and go, with the rules of `trial` beside."""
 
     spec: str = SPEC
+    trial: str | None = None
+    fuse: Fuse = endless
+    memory_limit_bytes: int | None = None
     source: MemorySource = field(default_factory=MemorySource)
     storage: MemoryStorage = field(default_factory=MemoryStorage)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -38,7 +45,19 @@ class Bench:
         """A new worker, as after a start of the process."""
         self.workers += 1
         store = MemoryStore(self.storage, f"worker-{self.workers}")
-        return Worker(loads(self.spec), self.source, store, self.publisher, self.clock)
+        spec = loads(self.spec)
+        return Worker(
+            spec,
+            self.source,
+            store,
+            self.publisher,
+            self.clock,
+            trial=self._beside(spec) if self.trial else None,
+        )
+
+    def _beside(self, live: Spec, over: str | None = None) -> Trial:
+        terms = Terms(Trail(), self.fuse, over, self.memory_limit_bytes)
+        return Trial(loads(self.trial or ""), live, self.source, self.publisher, self.clock, terms)
 
     def started(self) -> Worker:
         """A worker that owns the comparison."""
@@ -84,4 +103,24 @@ class Bench:
                 found[publication.id] = publication
             elif isinstance(publication, Withdrawn):
                 found.pop(publication.id, None)
+        return found
+
+    def on_trial(self) -> TrialStatus:
+        """What the last status says of the trial."""
+        found = self.status().trial
+        assert found is not None
+        return found
+
+    def trial_reports(self) -> dict[str, DivergenceReport]:
+        """The last report of each divergence of the trial that was not withdrawn."""
+        found: dict[str, DivergenceReport] = {}
+        for publication in self.publisher.published:
+            if not isinstance(publication, OnTrial):
+                continue
+            if isinstance(publication.said, DivergenceReport):
+                found[publication.said.id] = publication.said
+            elif isinstance(publication.said, Withdrawn):
+                found.pop(publication.said.id, None)
+            else:
+                found = {key: found[key] for key in publication.said.divergences if key in found}
         return found

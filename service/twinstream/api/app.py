@@ -32,6 +32,7 @@ from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
 from twinstream.api.sessions import sessions_router
 from twinstream.api.traffic import Counted, Traffic, announce
+from twinstream.api.trials import trials_router
 
 TICK_SECONDS = 1.0
 
@@ -91,6 +92,7 @@ def create_app(
     describe_problems(app)
     app.include_router(comparisons_router(board, version))
     app.include_router(listings_router(board))
+    app.include_router(trials_router(board))
     app.include_router(resets_router(board, reset))
     app.include_router(events_router(board))
     app.include_router(operations_router(board, metrics, version, obstacles))

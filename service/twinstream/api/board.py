@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from twinstream.api import freshness as fresh
 from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
-from twinstream.api.divergences import DivergenceLog
+from twinstream.api.divergences import DivergenceLog, TrialLog
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
 from twinstream.api.gate import Answer, GateAnswer, gate
@@ -48,6 +48,7 @@ from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
+    OnTrial,
     Publication,
     Relayed,
     Reset,
@@ -149,6 +150,7 @@ class _Entry:
     samples: Samples = field(default_factory=Samples)
     timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
+    on_trial: TrialLog = field(default_factory=TrialLog)
     shown: _Shown | None = None
     body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
     progress: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](_progress))
@@ -213,6 +215,8 @@ class Board:
             case Resumed():
                 entry, standing = self._entry(publication.comparison), set(publication.divergences)
                 self._withdraw(entry, shard, entry.matchers[shard].shown.keys() - standing)
+            case OnTrial(said=said):
+                self._entry(publication.comparison).on_trial.accept(said)
             case UnmatchedSample():
                 self._entry(publication.comparison).matchers[shard].waiting = publication.events
             case Reset():
@@ -242,6 +246,7 @@ class Board:
         matcher = entry.matchers[shard]
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
+        entry.on_trial.lost()
         self._tell_state(entry)
 
     def tick(self) -> None:
@@ -285,6 +290,14 @@ class Board:
     def timeline(self, name: str) -> list[Phase]:
         """How a comparison stood since the service started, oldest first. Raises UnknownComparisonError."""
         return self._entry(name).timeline.items()
+
+    def trial_divergences(self, name: str) -> DivergenceLog | None:
+        """The divergences of rules on trial; None where they are with another process.
+
+        Raises UnknownComparisonError.
+        """
+        entry = self._entry(name)
+        return None if any(matcher.relayed for matcher in entry.matchers) else entry.on_trial.divergences
 
     def samples(self, name: str) -> list[Sample]:
         """The recent past of a comparison, oldest first. Raises UnknownComparisonError."""

@@ -116,9 +116,7 @@ def listings_router(board: Board) -> APIRouter:
         log = board.divergences(name)
         if NDJSON in request.headers.get("accept", ""):
             return exported(log, query)
-        page = log.page(query.limit, query.cursor, query.wants)
-        cursor = None if page.next is None else str(page.next)
-        return of_model(Listing[DivergenceReport](items=page.items, next=cursor)).answer(request)
+        return of_model(paged(log, query)).answer(request)
 
     @router.get(
         "/{name}/divergences.ndjson",
@@ -149,6 +147,12 @@ def listings_router(board: Board) -> APIRouter:
         return of_model(page).answer(request)
 
     return router
+
+
+def paged(log: DivergenceLog, query: DivergenceQuery) -> Listing[DivergenceReport]:
+    """One page of the divergences that are asked for, newest first."""
+    page = log.page(query.limit, query.cursor, query.wants)
+    return Listing[DivergenceReport](items=page.items, next=None if page.next is None else str(page.next))
 
 
 def exported(log: DivergenceLog, query: DivergenceFilter) -> StreamingResponse:

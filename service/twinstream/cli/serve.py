@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
+from twinstream.errors import SettingsError
 from twinstream.settings import DEFAULT_BIND, load
 from twinstream.spec.load import load as load_spec
+from twinstream.spec.model import Spec
+from twinstream.spec.trial import refusal
 
 
 @click.command(
@@ -17,6 +20,7 @@ from twinstream.spec.load import load as load_spec
   twinstream serve ads.yaml --brokers localhost:9092 --redis redis://localhost
   twinstream serve ads.yaml counts.yaml --bind 127.0.0.1:9000
   twinstream serve ads.yaml --role matcher --bind 127.0.0.1:8081    and    --role api
+  twinstream serve ads.yaml --trial ads-looser.yaml
   twinstream serve ads.yaml --bind 0.0.0.0:8080 --token-file tokens --tls-cert tls.crt --tls-key tls.key
 
 Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND), those over the file.
@@ -51,12 +55,44 @@ role read or operate; it is read again when it changes.
     help="What this process does: matchers and API; the API and the page alone, of what matchers elsewhere "
     "say through Redis; or matchers alone.",
 )
+@click.option(
+    "--trial",
+    "trials",
+    multiple=True,
+    type=click.Path(),
+    help="A changed comparison file, tried beside the comparison of its name; no say in the gate.",
+)
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
-def serve(specs: tuple[str, ...], config: str | None, **flags: Any) -> int:
+def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, **flags: Any) -> int:
     """Check settings and comparison files, then serve until told to stop."""
     settings = load(flags, config)
     comparisons = [load_spec(spec) for spec in specs]
+    if trials and settings.role == "api":
+        raise SettingsError(
+            "--trial is for a process with matchers, and `--role api` has none: give it there"
+        )
+    tried = tried_beside(comparisons, {file: load_spec(file) for file in trials}, settings.shards)
     from twinstream import bootstrap
 
-    bootstrap.serve(settings, comparisons)
+    bootstrap.serve(settings, comparisons, tried)
     return 0
+
+
+def tried_beside(specs: list[Spec], trials: dict[str, Spec], shards: int) -> dict[str, Spec]:
+    """The files on trial by the names of their comparisons. Raises SettingsError for one that cannot be."""
+    found: dict[str, Spec] = {}
+    for file, trial in trials.items():
+        live = next((spec for spec in specs if spec.name == trial.name), None)
+        if live is None:
+            names = " and ".join(spec.name for spec in specs)
+            reason = f"it is of comparison {trial.name!r}, and served is {names}: give it that name"
+        elif trial.name in found:
+            reason = f"another file is tried beside {trial.name} already: one at a time"
+        elif shards > 1:
+            reason = f"{shards} matchers share the comparison, and a trial needs one that reads all of it"
+        else:
+            reason = refusal(live, trial) or ""
+        if reason:
+            raise SettingsError(f"--trial {file}: {reason}")
+        found[trial.name] = trial
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -44,6 +45,63 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
     return max((EXIT_OF_VERDICT[item["verdict"]] for item in items), key=_severity, default=0)
 
 
+def on_trial(item: dict[str, Any]) -> Iterator[str]:
+    """What is said of rules on trial beside a comparison, as sentences."""
+    trial = item["trial"]
+    if trial is None:
+        return
+    changes = ", ".join(trial["changes"])
+    yield f"on trial ({changes}), {trial['state']}: {_verdict_of(trial)}{trial['reason']}"
+    if trial["contrast"] is not None:
+        yield f"on trial: {_compared(item, trial)}"
+        yield f"on trial: {_contrasted(trial['contrast'])}"
+
+
+def _verdict_of(trial: dict[str, Any]) -> str:
+    return "" if trial["verdict"] is None else f"{trial['verdict']}. "
+
+
+def _compared(item: dict[str, Any], trial: dict[str, Any]) -> str:
+    """The counts of a trial, each with the difference to the comparison's."""
+    return ", ".join(
+        [
+            f"matched {_with_change(trial['matched'], item['matched'])}",
+            *(
+                f"{state} {_with_change(_sum(trial, state), _sum(item, state))}"
+                for state in ("ignored", "explained")
+            ),
+            f"divergences {_with_change(trial['divergences']['total'], item['divergences']['total'])}",
+            f"{trial['time_share']:.0%} of the matcher's time",
+        ]
+    )
+
+
+def _sum(status: dict[str, Any], state: str) -> int:
+    """The events of both sides that became this."""
+    return int(sum(status["accounts"][side][state] for side in ("reference", "candidate")))
+
+
+def _with_change(count: int, live: int) -> str:
+    return f"{count:,}" if count == live else f"{count:,} ({count - live:+,})"
+
+
+def _contrasted(contrast: dict[str, Any]) -> str:
+    """Which divergences the trial hides, and which it alone reports."""
+    of_live, of_trial = contrast["of_live"], contrast["of_trial"]
+    gone = of_live["hidden"] + of_live["explained"]
+    rules = "".join(f", {count:,} by {rule}" for rule, count in contrast["hidden_by_rule"].items())
+    hidden = f"{_kinds(contrast['hidden_by_kind'])}{rules}"
+    new = _kinds(contrast["new_by_kind"])
+    text = f"of {sum(of_live.values()):,} divergences it hides {gone:,}{hidden and f' ({hidden})'}"
+    text += f", and it alone reports {of_trial['hidden'] + of_trial['explained']:,}{new and f' ({new})'}"
+    untold = of_live["open"] + of_live["unknown"] + of_trial["open"] + of_trial["unknown"]
+    return text + (f"; of {untold:,} nobody can tell yet" if untold else "")
+
+
+def _kinds(by_kind: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in by_kind.items())
+
+
 def _severity(code: int) -> int:
     return (0, 3, 1).index(code)
 
@@ -79,6 +137,6 @@ def _print(items: list[dict[str, Any]]) -> None:
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
-        for reason in (item["reason"], *item["health"]["reasons"])
+        for reason in (item["reason"], *item["health"]["reasons"], *on_trial(item))
     )
     print_rich(console, table, *reasons)

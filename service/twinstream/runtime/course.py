@@ -43,7 +43,7 @@ from twinstream.spec.coverage import Seen
 from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part, dealer, unfit, way_of
+from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
 from twinstream.status import Ended
 
 log = structlog.get_logger()
@@ -224,6 +224,22 @@ class Course:
         if self.intake.cut is not None and self.intake.cut.refused is not None:
             self.refusal = self.intake.cut.refused
         return self.refusal
+
+    def beside(self, spec: Spec, codec: Codec) -> Course:
+        """A course of another file on the records that are read for this one, from where this one begins.
+
+        It asks nobody: it is told what this one is told.
+        """
+        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets)
+        other.intake.begin(self._starts)
+        other.situation.started_at = self.situation.started_at
+        if self._opening is not None:
+            other._hand_over(self._opening)
+        for hole in self.comparison.holes:
+            other.comparison.hole(hole)
+        other.comparison.moment = self.comparison.moment
+        other.comparison.vouch(self.comparison.ledger.vouched_at)
+        return other
 
     # -- on the way ----------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from twinstream.ports import Checkpoint, Clock, Store
 from twinstream.runtime import checkpoint
 from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.reports import Reports
+from twinstream.runtime.trial import Trial
 from twinstream.status import CheckpointInfo
 
 LONGEST_UNTRIED_SECONDS = 60.0
@@ -27,11 +28,15 @@ log = structlog.get_logger()
 class Keeper:
     """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
 
-    `waited_seconds` is for how long the last call waited that the store did not answer.
+    A `trial` is saved in the same step. `waited_seconds` is for how long the last call waited that the store
+    did not answer.
     """
 
-    def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
+    def __init__(
+        self, name: str, store: Store, reports: Reports, clock: Clock, trial: Trial | None = None
+    ) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
+        self._trial = trial
         self._journal = Journal()
         self._attempt = 0
         self.sequence = 0
@@ -83,6 +88,8 @@ class Keeper:
         self._note_back()
         self.sequence = self._attempt
         self._reports.saved(comparison.ledger.doubted)
+        if self._trial is not None:
+            self._trial.saved()
         return CheckpointInfo(
             sequence=self.sequence,
             written_at=self._clock.now(),
@@ -125,12 +132,19 @@ class Keeper:
     def _write_delta(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
         sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
         state = snapshot.delta(comparison, sweep)
-        swept = plan.sweeping and not snapshot.sweeping(comparison)
+        if self._trial is not None:
+            state |= self._trial.delta(sweep)
+        swept = plan.sweeping and not self._sweeping(comparison)
         size = self._put(plan.after, head, state, self._journal.dropping(swept=swept))
         if self._journal.grown():
             snapshot.begin_sweep(comparison)
+            if self._trial is not None:
+                self._trial.begin_sweep()
             self._journal.begin_sweep()
         return size
+
+    def _sweeping(self, comparison: Comparison) -> bool:
+        return snapshot.sweeping(comparison) or (self._trial is not None and self._trial.sweeping)
 
     def _write_base(self, head: bytes, comparison: Comparison) -> int:
         lost = self.sequence > 0 and not self._store.renew(self.sequence)
@@ -138,7 +152,10 @@ class Keeper:
             lost
         ):  # An older state of the store lacks the newest of them, and may have those from before a reset.
             self._reports.lost()
-        return self._put(None, head, snapshot.snapshot(comparison), anew=lost)
+        state = snapshot.snapshot(comparison)
+        if self._trial is not None:
+            state |= self._trial.base()
+        return self._put(None, head, state, anew=lost)
 
     def _put(
         self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0, *, anew: bool = False

@@ -26,6 +26,7 @@ from twinstream.ports import Batch
 PIECES = 10
 TRAIL_LENGTH = 5
 """Numbers that a trail takes: whether a stretch is being taken, and the stretch."""
+_TAKING, _ON_TRIAL = 1, 2
 
 
 class Stretch(NamedTuple):
@@ -65,16 +66,28 @@ class Trail:
     def enter(self, batch: Batch) -> None:
         """Note that a batch is being taken. Complexity: O(1), about 1 µs."""
         self._memory[1:] = [batch.side, batch.partition, batch.offsets[0], batch.offsets[-1]]
-        self._memory[0] = 1
+        self._memory[0] = _TAKING
+
+    def enter_trial(self, batch: Batch) -> None:
+        """Note that a batch, which the comparison has taken, is being taken into a trial beside it."""
+        self.enter(batch)
+        self._memory[0] = _ON_TRIAL
 
     def leave(self) -> None:
         """Note that nothing is being taken."""
         self._memory[0] = 0
 
     def stretch(self) -> Stretch | None:
-        """What is, or was at the end, being taken."""
-        taking, side, *place = self._memory
-        return Stretch(Side(side), *place) if taking else None
+        """What the comparison is, or was at the end, taking."""
+        return self._place() if self._memory[0] == _TAKING else None
+
+    def trial_stretch(self) -> Stretch | None:
+        """What a trial beside it is, or was at the end, taking."""
+        return self._place() if self._memory[0] == _ON_TRIAL else None
+
+    def _place(self) -> Stretch:
+        _, side, *place = self._memory
+        return Stretch(Side(side), *place)
 
 
 class Caution(NamedTuple):

@@ -14,16 +14,23 @@ from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.poison import Caution, Poison, carefully
+from twinstream.runtime.trial import Trial
 
 RETRY_SECONDS = 1.0
 """What could not be taken is tried again so often."""
 
 
 class Reader:
-    """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
+    """Reads the sides of one course, and hands what was taken in to a `trial`.
 
-    def __init__(self, course: Course, source: Source, clock: Clock, caution: Caution) -> None:
+    `lacking` says, by side, what is awaited for what was read of it.
+    """
+
+    def __init__(
+        self, course: Course, source: Source, clock: Clock, caution: Caution, trial: Trial | None = None
+    ) -> None:
         self._course, self._source, self._clock, self._caution = course, source, clock, caution
+        self._trial = trial
         self._unread: dict[Side, deque[Batch | Gap | Poison]] = {}
         self._retry_at = dict.fromkeys(Side, 0.0)
         self.lacking: dict[Side, str] = {}
@@ -77,4 +84,6 @@ class Reader:
             return False
         self._caution.trail.leave()
         self.lacking.pop(side, None)
+        if self._trial is not None:
+            self._trial.take(item)
         return True

@@ -54,6 +54,11 @@ class Reports:
         self._first_seen: dict[str, datetime] = {}
         self.unsaved: dict[str, bytes] = {}
 
+    @property
+    def closed(self) -> Mapping[str, bytes]:
+        """All that closed scopes found, as JSON by id; another value stands for what is known of it now."""
+        return self._closed
+
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
         """Take what closed scopes found, and which of it turned out to decide nothing.
 

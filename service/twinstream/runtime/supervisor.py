@@ -23,10 +23,12 @@ import structlog
 
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
+from twinstream.spec.explain import NAMES
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
     Frozen,
+    OnTrial,
     Publication,
     Relayed,
     Reset,
@@ -42,6 +44,8 @@ BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """A matcher that has run so long has overcome its trouble: the next restart is quick again."""
+FALLS_OF_A_TRIAL = 2
+"""A matcher that fell so often in a row is started without what is tried in it, whatever it fell over."""
 STOP_SECONDS = 15.0
 STOP_WORD = b"stop"
 ANSWER_SECONDS = 30.0
@@ -62,7 +66,7 @@ _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
     for message in (
         *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
-        *(UnmatchedSample, Failure),
+        *(UnmatchedSample, OnTrial, Failure),
     )
 }
 
@@ -70,14 +74,15 @@ _MESSAGES: dict[str, type[Message]] = {
 class Brief(NamedTuple):
     """What a matcher process is told at its start.
 
-    The token under which it owns the comparison, the memory of its trail, what to be careful with, and which
-    part of the work is its own.
+    The token under which it owns the comparison, the memory of its trail, what to be careful with, which part
+    of the work is its own, and why no rules are tried beside the comparison any more.
     """
 
     token: str
     trail: MutableSequence[int]
     suspicion: Suspicion = NO_SUSPICION
     shard: Shard = WHOLE
+    trial_over: str | None = None
 
 
 Matcher = Callable[[Connection, Brief], None]
@@ -94,6 +99,16 @@ class Listener(Protocol):
     def lost(self, name: str, reason: str, shard: int) -> None:
         """A matcher is gone, not because it was told to."""
         ...
+
+
+def trial_over(trail: Trail, falls: int) -> str | None:
+    """Why nothing is tried beside a comparison any more, after so many falls of its matcher in a row."""
+    if (stretch := trail.trial_stretch()) is not None:
+        where = f"offsets {stretch.first} to {stretch.last} of partition {stretch.partition}"
+        return f"the matcher fell while the trial took {where} of the {NAMES[stretch.side]}"
+    if falls >= FALLS_OF_A_TRIAL:
+        return f"the matcher fell {falls} times in a row, and the trial may be the reason"
+    return None
 
 
 class MatcherProcess:
@@ -121,6 +136,8 @@ class MatcherProcess:
         self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
         self._isolation = Isolation()
         self._suspicion = NO_SUSPICION
+        self._falls = 0
+        self._trial_over: str | None = None
 
     @property
     def name(self) -> str:
@@ -135,7 +152,7 @@ class MatcherProcess:
         self._pipe, theirs = _spawn.Pipe()
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
-        brief = Brief(self._token, memory, self._suspicion, self._shard)
+        brief = Brief(self._token, memory, self._suspicion, self._shard, self._trial_over)
         name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
         self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()
@@ -187,10 +204,12 @@ class MatcherProcess:
             )
         if self._stopping:
             return
-        stretch = self._trail.stretch()
-        if time.monotonic() - self._started > STEADY_SECONDS or self._isolation.narrows(stretch):
+        stretch, steady = self._trail.stretch(), time.monotonic() - self._started > STEADY_SECONDS
+        if steady or self._isolation.narrows(stretch):
             self._backoff = BACKOFF_SECONDS
+        self._falls = 1 if steady else self._falls + 1
         self._suspicion = self._isolation.fell_in(stretch)
+        self._trial_over = self._trial_over or trial_over(self._trail, self._falls)
         reason = self._failure or "its matcher process ended unexpectedly"
         self._log.error(
             "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff

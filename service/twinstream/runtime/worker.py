@@ -42,6 +42,7 @@ from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets
 from twinstream.runtime.surveys import Surveys
+from twinstream.runtime.trial import Trial
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import Account, past_of
@@ -84,8 +85,9 @@ class Worker:
         part: Part = ALL,
         exchange: Exchange | None = None,
         bulletins: Bulletins | None = None,
+        trial: Trial | None = None,
     ) -> None:
-        self._part, self._exchange = part, exchange
+        self._part, self._exchange, self._trial = part, exchange, trial
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
@@ -98,7 +100,7 @@ class Worker:
         explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
-        self._keeper = Keeper(spec.name, store, self._reports, clock)
+        self._keeper = Keeper(spec.name, store, self._reports, clock, trial)
         self._dirty = True
         self._owns = False
         self._saved_diverged = False
@@ -116,7 +118,7 @@ class Worker:
             self._opening,
             self._resets,
         )
-        self._reader = Reader(course, self._source, self._clock, self._caution)
+        self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
         self._surveys = Surveys(course, self._source, self._clock)
         return course
 
@@ -190,6 +192,8 @@ class Worker:
         if self._course.refusal is None:
             self._read()
         self.comparison.review()
+        if self._trial is not None:
+            self._trial.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
             self._course.looks.ask()
             self._look_at_topics()
@@ -307,15 +311,20 @@ class Worker:
 
     def _look_at_topics(self) -> None:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
-        for change in self._course.looks.take(self.intake.positions):
+        changes = self._course.looks.take(self.intake.positions)
+        for change in changes:
             self._note_change(change)
             self._read_added(change)
         self._surveys.vouch()
+        if self._trial is not None:
+            self._trial.note_topics(changes)
 
     def _hear(self) -> None:
         """Hear what the versions say of themselves."""
         while said := self._source.said() if self._spec.followed is not None else ():
             self._course.control.take(said)
+            if self._trial is not None:
+                self._trial.hear(said)
             self._dirty = True
 
     def _confer(self) -> None:
@@ -348,6 +357,8 @@ class Worker:
         """Look at everything and save it, if anything changed; large states less often than small ones."""
         started = self._clock.monotonic()
         if self._course.refusal is None:  # Else some of what was read was left out, and proves nothing.
+            if self._trial is not None:  # Before the memory is looked at: what it holds goes first.
+                self._trial.survey(self.intake.positions)
             self._watch_memory()
             self._surveys.take()
             self._waiting.show(self.comparison, self._surveys.at_end)
@@ -366,6 +377,7 @@ class Worker:
     def _keep(self) -> None:
         """Save what changed, or prolong the lease."""
         due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
+        due = due or (self._trial is not None and self._trial.is_unsaved)
         if not self._course.begun():
             self._keeper.renewed()
         elif due or self._newly_diverged() or not self._keeper.renewed():
@@ -414,6 +426,8 @@ class Worker:
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
         said = tell(situation, self._clock.now())
+        if self._trial is not None and isinstance(said, ComparisonStatus):
+            said = said.model_copy(update={"trial": self._trial.glance(self._reports.closed)})
         self._publisher.publish(said)
         return said
 
@@ -433,14 +447,20 @@ class Worker:
             course.recall(topics, past)
             course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
+            if self._trial is not None:
+                self._trial.begin(course)
             return
-        base, *deltas = map(checkpoint.decode, stored.bodies)
+        base, *deltas = bodies = [*map(checkpoint.decode, stored.bodies)]
         course.restore(head, snapshot.merged(base, deltas))
         self._saved_diverged = self.comparison.diverged_for_sure
         course.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
-        for change in course.looks.begin(topics, self.intake.positions):
+        changes = course.looks.begin(topics, self.intake.positions)
+        for change in changes:
             self._note_change(change)
+        if self._trial is not None:
+            self._trial.resume(course, head.get("trial"), bodies)
+            self._trial.note_topics(changes)
 
     def _begin_at(self, resets: Resets) -> None:
         """The comparison begins where the last reset says, else where its file does."""
@@ -451,7 +471,8 @@ class Worker:
 
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""
-        return {**self._course.state(), **self._reports.state(self.comparison.ledger.doubted)}
+        trial = {} if self._trial is None else {"trial": self._trial.head()}
+        return {**self._course.state(), **self._reports.state(self.comparison.ledger.doubted), **trial}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of what was saved; None where there is nothing that can be used."""

@@ -1,0 +1,114 @@
+"""Rules on trial beside a running comparison, on real Kafka and Redis; and what is kept, replayed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.poisonous import POISON
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+COMMAND = Path(sys.executable).with_name("twinstream")
+LOOSER = "identity: [k]\nequality: {ignore: [n]}\n"
+
+
+def command(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    reference, candidate = topic(), topic()
+    name = f"trial-{uuid.uuid4().hex[:8]}"
+    (tmp_path / "trial").mkdir()
+    live = spec_file(tmp_path, name, reference, candidate, "identity: [k]\n")
+    tried = spec_file(tmp_path / "trial", name, reference, candidate, LOOSER)
+    service = ServiceProcess(live, kafka.brokers, redis_url, "--trial", str(tried))
+    writer = Writer(kafka.brokers, reference, candidate)
+    service.start()
+    try:
+        writer.both(range(200))
+        writer.reference(3, 1000)
+        writer.candidate(3, 2000)
+        writer.both(range(200, 400))
+        trial = eventually(lambda: _settled(service, 400), seconds=60, what="both have settled")
+        assert (trial["verdict"], trial["contrast"]["hidden_by_kind"]) == ("EQUIVALENT", {"changed": 1})
+        assert service.gate() == "fail"
+        assert service.get("/trial/divergences")["items"] == []
+        os.kill(service.matchers()[0], signal.SIGKILL)
+        writer.both(range(400, 500))
+        again = eventually(lambda: _settled(service, 500), seconds=60, what="the trial goes on")
+        assert (again["state"], again["since"]) == ("running", trial["since"])
+        assert again["matched"] == 501
+        assert again["contrast"]["hidden"] == trial["contrast"]["hidden"]
+        code, told = command("status", name, "--service", service.address)
+        assert (code, "it hides 1 (1 changed)" in told) == (1, True)
+        given = ("--spec", str(tried), "--name", name, "--service", service.address, "--json")
+        code, told = command("replay", *given, "--brokers", kafka.brokers)
+        (item,) = json.loads(told)["items"]
+        assert (code, item["outcome"]) == (1, "equal")
+    finally:
+        service.stop()
+
+
+def _settled(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
+    """The trial, once it has as many pairs and both have settled what differs."""
+    status = service.get("")
+    trial: dict[str, Any] | None = status["trial"]
+    if trial is None or trial["contrast"] is None:
+        return None
+    complete = status["matched"] >= pairs and trial["matched"] > pairs
+    return trial if complete and trial["contrast"]["of_live"]["hidden"] == 1 else None
+
+
+def test_a_trial_that_kills_the_matcher_is_ended_and_nothing_is_held_against_the_record(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    reference, candidate = topic(), topic()
+    name = f"trial-{uuid.uuid4().hex[:8]}"
+    (tmp_path / "trial").mkdir()
+    live = spec_file(tmp_path, name, reference, candidate)
+    order = '{callable: "tests.support.poisonous:related"}'
+    tried = spec_file(tmp_path / "trial", name, reference, candidate, order=order)
+    service = ServiceProcess(live, kafka.brokers, redis_url, "--trial", str(tried))
+    writer = Writer(kafka.brokers, reference, candidate)
+    service.start()
+    try:
+        writer.both(range(POISON - 3, POISON + 30))
+        ended = eventually(lambda: _ended(service, 33), seconds=60, what="the trial is over")
+        assert ended["reason"].startswith("the matcher fell while the trial took offsets ")
+        eventually(lambda: service.gate() == "pass", what="nothing stands against a pass")
+        status = service.get("")
+        assert (status["holes"], status["undecodable"]) == ([], [])
+    finally:
+        service.stop()
+
+
+def _ended(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
+    """The trial, once it has ended and the comparison has all pairs."""
+    status = service.get("")
+    trial: dict[str, Any] | None = status["trial"]
+    if trial is None or trial["state"] != "ended" or status["matched"] < pairs:
+        return None
+    return trial

@@ -1,0 +1,103 @@
+"""Rules on trial come to what they would come to alone, and the comparison to what it comes to anyway."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.workers import Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.runtime.worker import BEAT_SECONDS
+from twinstream.status import ComparisonStatus, DivergenceReport, TrialStatus
+
+LENGTH = 60
+Fault = tuple[str, int]
+
+faults = st.lists(
+    st.tuples(st.sampled_from(["drop", "duplicate", "field", "swap", "garbage"]), st.integers(0, LENGTH - 2)),
+    max_size=3,
+    unique_by=lambda fault: fault[1] // 2,
+)
+crashes = st.lists(st.integers(0, 25), max_size=4)
+
+KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
+MORE = "identity: [k]\nundecodable: {budget: 5}\nevidence: {matched: 1, seconds: 0}\n"
+BASE = "version: 1\nname: test\nreference: {topic: a}\ncandidate: {topic: b}\n" + MORE
+RULES = (
+    KINDS + "order: {per_key: [k]}\n",
+    KINDS + "order: unordered\n",
+    KINDS + "order: {per_key: [k]}\nequality: {ignore: [n]}\n",
+    KINDS + "order: {barrier: day, inner: {per_key: [k]}}\n",
+    KINDS + "order: {by_key: [k], inner: {dependent: [[day, ride]]}}\n",
+    "kinds: {day: {where: {k: day}, ignore: true}, ride: {}}\norder: {per_key: [k]}\n",
+    KINDS + "order: {per_key: [k]}\nknown_differences: [{id: N, when: {divergences: [missing, changed]}, "
+    "owner: me, expires: 2099-01-01, ceiling: {count: 2}}]\n",
+)
+
+
+class Told(NamedTuple):
+    """What there is to be told of a comparison in the end."""
+
+    verdict: str | None
+    accounts: object
+    divergences: object
+    reports: dict[str, str]
+
+
+def _told(status: ComparisonStatus | TrialStatus, reports: dict[str, DivergenceReport]) -> Told:
+    kinds = {report.id: report.kind for report in reports.values()}
+    return Told(status.verdict, status.accounts, status.divergences, kinds)
+
+
+def _fill(bench: Bench, planted: list[Fault]) -> None:
+    at = {number: kind for kind, number in planted}
+    events = [("day" if number % 20 == 19 else number % 3, number) for number in range(LENGTH)]
+    candidate = list(events)
+    for number, kind in at.items():
+        if kind == "swap":
+            candidate[number : number + 2] = reversed(candidate[number : number + 2])
+    for number, event in enumerate(events):
+        bench.write(Side.LEFT, event, at_ms=number)
+        kind, other = at.get(number), candidate[number]
+        if kind == "garbage":
+            bench.source.append(Side.RIGHT, 0, b"garbage", number)
+        elif kind == "field":
+            bench.write(Side.RIGHT, (other[0], -number), at_ms=number)
+        elif kind != "drop":
+            bench.write(Side.RIGHT, *[other] * (2 if kind == "duplicate" else 1), at_ms=number)
+
+
+def _run(bench: Bench, planted: list[Fault], crash_at: list[int], beat_every: int) -> Bench:
+    _fill(bench, planted)
+    worker = bench.started()
+    for step in range(30):
+        if step in crash_at:
+            worker = bench.restarted()
+        if step % beat_every == 0:
+            bench.clock.advance(BEAT_SECONDS)
+        worker.step()
+    worker.stop()
+    return bench
+
+
+def _bench(rules: str, trial: str | None = None) -> Bench:
+    beside = None if trial is None else BASE + trial
+    return Bench(spec=BASE + rules, trial=beside, source=MemorySource(batch=7))
+
+
+@settings(max_examples=60)
+@given(st.permutations(RULES), faults, crashes, st.integers(1, 7))
+def test_a_trial_comes_to_what_its_rules_come_to_alone_and_changes_nothing_for_the_comparison(
+    rules: list[str], planted: list[Fault], crash_at: list[int], beat_every: int
+) -> None:
+    live, tried = rules[:2]
+    both = _run(_bench(live, tried), planted, crash_at, beat_every)
+    alone = _run(_bench(tried), planted, [], beat_every)
+    untried = _run(_bench(live), planted, crash_at, beat_every)
+    assert both.on_trial().state == "running"
+    assert _told(both.on_trial(), both.trial_reports()) == _told(alone.status(), alone.reports())
+    assert _told(both.status(), both.reports()) == _told(untried.status(), untried.reports())
+    assert both.status().verified_up_to == untried.status().verified_up_to

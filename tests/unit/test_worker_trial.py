@@ -1,0 +1,200 @@
+"""Rules on trial beside a comparison: what they would change, and that they are in nobody's way."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.runtime.fuse import Blown, alarm
+from twinstream.runtime.trial import MIDWAY, Burden
+
+LOOSER = SPEC + "equality: {ignore: [n]}\n"
+STRICTER = SPEC.replace("{per_key: [k]}", "total")
+UNORDERED = SPEC.replace("{per_key: [k]}", "unordered")
+KNOWN = (
+    SPEC + "identity: [k]\nknown_differences: [{id: N-1, when: {divergences: [changed], fields: [n]}, "
+    "owner: me, expires: 2099-01-01, ceiling: {count: 100}}]\n"
+)
+STRANGE = SPEC.replace("{per_key: [k]}", '{callable: "tests.support.strange:related"}')
+
+
+def after(bench: Bench) -> Bench:
+    """Behind what differs, all keys meet again, and all of it is saved."""
+    worker = bench.started()
+    bench.write_both(*((key, number) for number in range(100, 120) for key in "abcd"))
+    bench.run(worker)
+    bench.run(worker)
+    return bench
+
+
+def test_a_trial_tells_which_divergences_its_rules_would_hide_and_has_no_say_in_the_verdict() -> None:
+    bench = Bench(spec=SPEC, trial=LOOSER)
+    bench.write(Side.LEFT, ("a", 1), ("b", 1), ("b", 2))
+    bench.write(Side.RIGHT, ("a", 2), ("b", 1), ("b", 2))
+    status, trial = after(bench).status(), bench.on_trial()
+    assert (status.verdict, trial.verdict, trial.state) == ("DIVERGED", "EQUIVALENT", "running")
+    assert (status.matched, trial.matched, trial.changes) == (82, 83, ["equality"])
+    assert trial.contrast is not None
+    assert trial.contrast.hidden_by_kind == {"missing": 1, "extra": 1}
+    assert {one.id for one in trial.contrast.hidden} == bench.reports().keys()
+    assert trial.contrast.of_live["hidden"] == 2
+    assert (trial.contrast.new, bench.trial_reports()) == ([], {})
+
+
+def test_a_trial_tells_what_its_rules_alone_would_report() -> None:
+    bench = Bench(spec=SPEC, trial=STRICTER)
+    bench.write(Side.LEFT, ("a", 1), ("b", 1), ("c", 1))
+    bench.write(Side.RIGHT, ("b", 1), ("a", 1))
+    status, trial = after(bench).status(), bench.on_trial()
+    assert (status.verdict, trial.verdict) == ("DIVERGED", "DIVERGED")
+    assert trial.contrast is not None
+    assert trial.contrast.of_live["reported"] == trial.contrast.of_trial["reported"] == 1
+    assert trial.contrast.new_by_kind == {"reordered": 1}
+    (new,) = trial.contrast.new
+    assert bench.trial_reports()[new.id].kind == "reordered"
+    assert new.id not in bench.reports()
+
+
+def test_a_known_difference_on_trial_is_named_with_what_it_would_explain() -> None:
+    bench = Bench(spec=SPEC + "identity: [k]\n", trial=KNOWN)
+    bench.write(Side.LEFT, ("a", 1), ("b", 1))
+    bench.write(Side.RIGHT, ("a", 2))
+    status, trial = after(bench).status(), bench.on_trial()
+    assert status.divergences.by_kind["changed"] == status.divergences.by_kind["missing"] == 1
+    assert (trial.explained_by_rule, trial.accounts.reference.explained) == ({"N-1": 1}, 1)
+    assert trial.contrast is not None
+    assert (trial.contrast.of_live["explained"], trial.contrast.of_live["reported"]) == (1, 1)
+    assert trial.contrast.hidden_by_rule == {"N-1": 1}
+
+
+def test_what_a_trial_has_not_settled_is_open() -> None:
+    bench = Bench(spec=SPEC, trial=UNORDERED)
+    bench.write(Side.LEFT, ("a", 1))
+    trial = after(bench).on_trial()
+    assert bench.status().verdict == "DIVERGED"
+    assert trial.contrast is not None
+    assert (trial.unmatched.reference, trial.contrast.of_live["open"]) == (1, 1)
+
+
+def test_a_trial_goes_on_after_a_crash_with_its_divergences_and_what_they_compare_to() -> None:
+    bench = Bench(spec=SPEC + "identity: [k]\n", trial=KNOWN)
+    bench.write(Side.LEFT, ("a", 1), ("b", 1))
+    bench.write(Side.RIGHT, ("a", 2))
+    before = after(bench).on_trial()
+    reports = bench.trial_reports()
+    worker = bench.restarted()
+    bench.write_both(("a", 200))
+    bench.run(worker)
+    trial = bench.on_trial()
+    assert (trial.state, trial.matched, trial.since) == ("running", before.matched + 1, before.since)
+    assert trial.contrast == before.contrast
+    assert bench.trial_reports() == reports
+
+
+@pytest.mark.parametrize("earlier", [None, STRICTER], ids=["none", "another"])
+def test_a_trial_that_was_not_there_from_the_beginning_waits_for_the_next_one(earlier: str | None) -> None:
+    bench = Bench(spec=SPEC, trial=earlier)
+    bench.write_both(("a", 1))
+    after(bench)
+    bench.trial = LOOSER
+    worker = bench.restarted()
+    bench.run(worker)
+    assert (bench.status().verdict, bench.on_trial().state) == ("EQUIVALENT", "waiting")
+    assert (bench.on_trial().reason, bench.on_trial().contrast) == (MIDWAY, None)
+
+
+def test_a_comparison_goes_on_without_the_trial_that_it_had() -> None:
+    bench = Bench(spec=SPEC, trial=LOOSER)
+    matched = after(bench).status().matched
+    bench.trial = None
+    worker = bench.restarted()
+    bench.write_both(("a", 1))
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.trial) == ("EQUIVALENT", matched + 1, None)
+
+
+def test_a_trial_that_fails_ends_with_its_reason_and_the_comparison_goes_on() -> None:
+    bench = Bench(spec=SPEC, trial=STRANGE)
+    worker = bench.started()
+    bench.write_both(("a", 1), ("boom", 1), ("c", 1))
+    status = bench.run(worker)
+    trial = bench.on_trial()
+    assert (status.verdict, status.matched, trial.state) == ("EQUIVALENT", 3, "ended")
+    assert "tests.support.strange:related" in trial.reason
+    worker = bench.restarted()
+    bench.run(worker)
+    assert (bench.on_trial().state, bench.on_trial().reason) == ("ended", trial.reason)
+
+
+def test_a_trial_that_hangs_is_interrupted() -> None:
+    bench = Bench(spec=SPEC, trial=STRANGE, fuse=lambda _seconds: alarm(0.05))
+    worker = bench.started()
+    bench.write_both(("a", 1), ("hang", 1), ("c", 1))
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, bench.on_trial().state) == ("EQUIVALENT", 3, "ended")
+    assert bench.on_trial().reason == "it took longer than 0.05 s"
+
+
+def test_a_trial_that_reaches_a_limit_ends_and_keeps_its_last_counts() -> None:
+    bench = Bench(spec=SPEC, trial=UNORDERED + "limits: {unmatched_events: 5}\n")
+    worker = bench.started()
+    bench.write_both(("a", 1))
+    bench.run(worker)
+    bench.write(Side.LEFT, *(("b", number) for number in range(10)))
+    status = bench.run(worker)
+    trial = bench.on_trial()
+    assert (status.unmatched.reference, trial.state, trial.matched) == (10, "ended", 1)
+    assert trial.reason.startswith("limits.unmatched_events (5) was reached")
+
+
+def test_a_trial_gives_way_before_the_memory_limit_of_the_matcher() -> None:
+    bench = Bench(spec=SPEC, trial=LOOSER, memory_limit_bytes=1)
+    worker = bench.started()
+    bench.write_both(("a", 1))
+    status = bench.run(worker)
+    assert (status.verdict, bench.on_trial().state) == ("EQUIVALENT", "ended")
+    assert "of its memory limit of 1" in bench.on_trial().reason
+
+
+def test_a_trial_begins_again_when_the_comparison_begins_anew() -> None:
+    bench = Bench(spec=SPEC, trial=STRANGE)
+    worker = bench.started()
+    bench.write_both(("boom", 1))
+    bench.run(worker)
+    assert bench.on_trial().state == "ended"
+    bench.storage.stored = type(bench.storage.stored)(None, b"", (), {})
+    bench.source = MemorySource()
+    bench.trial = LOOSER
+    worker = bench.restarted()
+    bench.write_both(("a", 1))
+    bench.run(worker)
+    assert (bench.on_trial().state, bench.on_trial().matched) == ("running", 1)
+
+
+def test_a_trial_burdens_a_matcher_only_while_that_falls_back() -> None:
+    busy = Burden()
+    assert [busy.too_much(at, 1000 + at, at * 0.5) for at in range(0, 40, 10)] == [False, False, False, True]
+    idle = Burden()
+    assert not any(idle.too_much(at, 1000 + at, at * 0.05) for at in range(0, 100, 10))
+    catching_up = Burden()
+    assert not any(catching_up.too_much(at, 1000 - at, at * 0.5) for at in range(0, 100, 10))
+    reached = Burden()
+    assert not any(reached.too_much(at, at % 20, at * 0.5) for at in range(0, 100, 10))
+
+
+def test_a_fuse_blows_within_the_work_and_not_behind_it() -> None:
+    def spin() -> None:
+        with alarm(0.01):
+            while True:
+                time.monotonic()
+
+    with pytest.raises(Blown, match=r"longer than 0\.01 s"):
+        spin()
+    with alarm(60):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
