@@ -80,7 +80,7 @@ class PacedClock(SystemClock):
 class Written:
     """Writes what is published as for the pipe, and drops it."""
 
-    def publish(self, publication: Publication) -> None:
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:  # noqa: ARG002
         """Write one publication."""
         publication.model_dump_json()
 

@@ -114,6 +114,7 @@ def _status(name: str, partitions: int, number: int) -> ComparisonStatus:
         "progress": Sides(reference=progress, candidate=progress),
         "verified_up_to": Sides(reference=offsets, candidate=offsets),
         "verified_through": now,
+        "verified_age_seconds": 0.0,
     }
     return placeholder(_expectation(name), now).model_copy(update=update)
 

@@ -82,10 +82,10 @@ class Observers:
     async def _show(self, name: str, shard: Shard, heard: Heard) -> None:
         if heard.silence is not None:
             self._board.unheard(name, heard.silence, shard.number)
-        for number, publication in enumerate(heard.publications):
+        for number, (publication, made_at) in enumerate(heard.publications):
             if number % AT_A_TIME == AT_A_TIME - 1:
                 await asyncio.sleep(0)
-            self._board.accept(publication, shard.number)
+            self._board.accept(publication, shard.number, made_at)
 
     async def _aside(self, call: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)

@@ -239,7 +239,7 @@ EMPTY = Stored(None, b"", (), {})
 
 
 class Store(Protocol):
-    """The checkpoints of one comparison, under a lease. Every method but `close` raises StoreError.
+    """The checkpoints of one comparison, under a lease. Methods but `time` and `close` raise StoreError.
 
     Only the owner may save. Who takes ownership gets a higher epoch, and every write of an earlier owner is
     refused inside the store, so a process that was paused and wakes up can do no harm. One that ends in the
@@ -285,6 +285,10 @@ class Store(Protocol):
 
     def memory_bytes(self) -> int:
         """About how much memory the store needs for this comparison; at most a minute old."""
+        ...
+
+    def time(self) -> float | None:
+        """Seconds since 1970 by the store's own clock; None where it does not say."""
         ...
 
     def asked(self) -> bytes:
@@ -354,8 +358,11 @@ class Shelf(Protocol):
 class Publisher(Protocol):
     """Where a matcher sends what the API shows."""
 
-    def publish(self, publication: Publication) -> None:
-        """Hand over one publication; it is complete when this returns."""
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:
+        """Hand over one publication; it is complete when this returns.
+
+        `made_at` says when what it tells was so, on the monotonic clock of this machine; without it, now.
+        """
         ...
 
 

@@ -281,6 +281,8 @@ class ComparisonStatus(Frozen):
 
     `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
     needs to decide.
+    `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
+    are known; no jump of a clock moves it.
     """
 
     name: str
@@ -308,6 +310,7 @@ class ComparisonStatus(Frozen):
     coverage: Coverage
     verified_up_to: Sides[dict[str, int]]
     verified_through: datetime | None
+    verified_age_seconds: float | None = None
     progress: Sides[list[PartitionProgress]]
     frontier: Sides[Frontier] = Sides[Frontier](reference=Frontier(), candidate=Frontier())
     match_latency: Histogram
@@ -340,13 +343,10 @@ class ShardStatus(Frozen):
 class Relayed(Frozen):
     """What the owner of a comparison, or of a shard, says: passed on by a matcher that stands by.
 
-    The owner wrote its status at most `age_seconds` before `relayed_at`, a time of the host that stands by.
     Times in the status are of the owner's host.
     """
 
     said: ShardStatus
-    age_seconds: float
-    relayed_at: datetime
 
 
 class Witness(Frozen):

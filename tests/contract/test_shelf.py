@@ -25,7 +25,7 @@ Open = Callable[[str], Shelf]
 @pytest.fixture(params=["memory", "simulated", *REAL])
 def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"shelf-{uuid.uuid4().hex[:8]}"
-    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic)
+    memory, server = MemoryShelf(), SimulatedRedis(time.monotonic, time.time)
     opened: list[Shelf] = []
 
     def from_redis(token: str) -> Shelf:

@@ -33,7 +33,8 @@ def delta(sequence: int, after: int, body: bytes = b"delta", **divergences: byte
 @pytest.fixture(params=["memory", "simulated", *REAL])
 def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
     name = f"contract-{uuid.uuid4().hex[:8]}"
-    storage, server = MemoryStorage(), SimulatedRedis(time.monotonic)
+    storage, server = MemoryStorage(), SimulatedRedis(time.monotonic, time.time)
+    storage.clock = time.time
     opened: list[Store] = []
 
     def from_memory(token: str) -> Store:
@@ -57,6 +58,14 @@ def test_a_new_store_holds_nothing(open_store: Open) -> None:
     store = open_store("a")
     assert store.acquire()
     assert store.load() == NOTHING
+
+
+def test_a_store_tells_the_time_of_day_also_who_does_not_own_it(open_store: Open) -> None:
+    for store in (open_store("a"), open_store("b")):
+        before, then = store.time(), store.time()
+        assert before is not None
+        assert then is not None
+        assert 1_700_000_000 < before <= then
 
 
 def test_what_was_saved_is_loaded_by_the_next_owner(open_store: Open) -> None:

@@ -102,11 +102,12 @@ class World:
 
     def poll(self) -> None:
         shown = self.standby.pass_on()
-        for publication in self.publisher.published:
-            self.board.accept(publication)
+        for publication, made_at in zip(self.publisher.published, self.publisher.made_at, strict=True):
+            self.board.accept(publication, made_at=made_at)
             if isinstance(publication, Relayed):
                 assert publication.said.status.reason == self.storage.lease == self.storage.owner
         self.publisher.published.clear()
+        self.publisher.made_at.clear()
         if not shown:
             at = self.clock.now()
             self.board.accept(status(verdict="PENDING", at=at))

@@ -17,7 +17,9 @@ _SHARES = {
 """Some calls are disturbed more often than others; what is many is disturbed less."""
 _READS = 0.2
 """The share of a command that only reads."""
-_PLAIN = frozenset({"get", "hgetall", "smembers", "exists", "info", "memory", "script", "unknown script"})
+_PLAIN = frozenset(
+    {"get", "time", "hgetall", "smembers", "exists", "info", "memory", "script", "unknown script"}
+)
 
 
 def drawn(scheduler: Scheduler, weather: Weather, port: str, method: str) -> str | None:

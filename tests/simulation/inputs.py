@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.simulation.saying import RETRIES, SAYS, Spoken, spoken, written
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.scheduler import START_MS, Scheduler
 from tests.support.oracle import PlainMatcher
 from tests.support.orders import KINDS, Event, Order, dependent, spec_of
 from twinstream.core.events import Side
@@ -26,7 +26,6 @@ from twinstream.spec.marks import Headers
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, ShardBy, refusal, way_of
 
-START_MS = 1_700_000_000_000
 APART = 60
 """Events between two faults, so that neither can be part of the other's explanation."""
 TAIL_ROUNDS = 16

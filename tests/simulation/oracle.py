@@ -19,6 +19,7 @@ from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStora
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.ports import Positions
+from twinstream.runtime.timepieces import APART_SECONDS
 from twinstream.runtime.worker import Worker
 from twinstream.spec.sharding import Part
 from twinstream.status import (
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 STALE_SECONDS = 5.0
+SLOWEST_SECONDS = 20.0
+"""The longest that it takes to ask the store for the time, which may explain as much."""
 _UNEQUAL_COPIES = "the copies of one barrier in"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
 _LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more")
@@ -119,6 +122,7 @@ class Oracle:
         self.topic_was_known: int | None = None
         self._must_diverge: set[str] = set()
         self._heard_at: dict[tuple[Service, int], float] = {}
+        self._apart: dict[tuple[Service, int], float] = {}
 
     def violated(self, what: str) -> None:
         """End the run."""
@@ -166,7 +170,8 @@ class Oracle:
                 self._check_final(process, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
-        self._heard_at[process.matcher.service, process.shard.number] = self._world.scheduler.now
+        who = process.matcher.service, process.shard.number
+        self._heard_at[who], self._apart[who] = self._world.scheduler.now, abs(process.apart or 0.0)
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
         for side in Side:
@@ -264,6 +269,9 @@ class Oracle:
             ages = [now - self._heard_at.get((service, shard), float("-inf")) for shard in shards]
             if view.status.verdict != "EQUIVALENT" or max(ages) > STALE_SECONDS:
                 self.violated(f"a pass for {_line(view.status)}, published {ages} s ago")
+            apart = max(self._apart.get((service, shard), 0.0) for shard in shards)
+            if apart > APART_SECONDS + SLOWEST_SECONDS:
+                self.violated(f"a pass though a clock is {apart:g} s from that of the store")
 
     # -- the end -------------------------------------------------------------------------------------------
 

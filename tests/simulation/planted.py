@@ -79,6 +79,7 @@ class OneGeneration(SimulatedShelf):
 
 LATE = {"arrives_late": 0.12}
 TAKEN_OVER = {"pause_in_call": 0.12}
+JUMPS = {"wall_jump": 0.5}
 FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
 
@@ -142,6 +143,14 @@ class ForgetsBatches(Worker):
         return True
 
 
+class TrustsItsClock(Worker):
+    """The clock of its host is never held against that of the store."""
+
+    def __init__(self, *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
+        self._timepieces.trouble = lambda: None  # type: ignore[method-assign]
+
+
 def _incautious(*ports: Any) -> Worker:
     """A worker that is never told where those before it fell."""
     return Worker(*ports[:5], None, *ports[6:])
@@ -201,6 +210,10 @@ def forgets_batches(seed: int) -> Failure | None:
     return simulate(seed, make=ForgetsBatches)
 
 
+def trusts_its_clock(seed: int) -> Failure | None:
+    return simulate(seed, make=TrustsItsClock, storm=JUMPS)
+
+
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of"),
     (reads_twice, "consumed of"),
@@ -214,6 +227,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (trusts_the_topics, "is no hole|DIVERGED"),
     (takes_its_word, "says DIVERGED|undisturbed"),
     (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
+    (trusts_its_clock, "a pass though a clock is"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

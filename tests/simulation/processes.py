@@ -8,7 +8,6 @@ wherever it is paused inside a call into a port, or a command to the store. All 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,7 @@ import redis
 from greenlet import greenlet
 
 from tests.simulation import fates
-from tests.simulation.inputs import POISON, START_MS, Input
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.inputs import POISON, Input
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, SourceError, TwinstreamError
@@ -42,22 +40,6 @@ Make = Callable[..., Worker]
 
 class Crash(BaseException):
     """The process is killed."""
-
-
-class SimulatedClock:
-    """The port `Clock`: one monotonic time, and a time of day that somebody may set."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self.set_by = 0.0
-
-    def now(self) -> datetime:
-        """The time of day."""
-        return datetime.fromtimestamp(START_MS / 1000 + self._scheduler.now + self.set_by, UTC)
-
-    def monotonic(self) -> float:
-        """Simulated seconds."""
-        return self._scheduler.now
 
 
 class Watched:
@@ -87,6 +69,7 @@ class Process:
         self.said: ComparisonStatus | None = None
         self.losses_before = world.oracle.losses
         self._deaf = 0
+        self._store_set_by: float | None = None
 
     @property
     def owns(self) -> bool:
@@ -108,7 +91,7 @@ class Process:
         source: Source = Watched(self, "source", self._source)
         store: Store = Watched(self, "store", self._store)
         publisher: Publisher = Watched(self, "publisher", self)
-        clock: Clock = self._world.clock
+        clock: Clock = self.matcher.service.clock
         part = Part(self.shard, self._world.given.shard_by)
         try:
             spec = self._world.given.spec
@@ -134,13 +117,13 @@ class Process:
     def _yield(self) -> None:
         self._greenlet.parent.switch()
 
-    def publish(self, publication: Publication) -> None:
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:
         """The port `Publisher`: what arrives is heard by the oracle and by the service."""
         if isinstance(publication, ComparisonStatus | ShardStatus):
             status = publication.status if isinstance(publication, ShardStatus) else publication
             self.said = status
         self._world.oracle.published(self, publication)
-        self.matcher.service.accept(publication, self.shard)
+        self.matcher.service.accept(publication, self.shard, made_at)
 
     # -- what happens to a call ----------------------------------------------------------------------------
 
@@ -161,7 +144,14 @@ class Process:
         result = call(*args)
         if port == "store" and method == "load":
             self._world.oracle.loaded(self)
+        if port == "store" and method == "time" and result is not None:
+            self._store_set_by = self._world.store_clock.set_by
         return result
+
+    @property
+    def apart(self) -> float | None:
+        """By how much its clock and the store's differ, as far as it can know; None before it has asked."""
+        return None if self._store_set_by is None else self.matcher.service.clock.set_by - self._store_set_by
 
     def _disturbed(self, fate: str, port: str, call: Callable[..., Any], args: Any) -> Any:
         match fate:

@@ -28,12 +28,19 @@ def _compiled(script: bytes) -> Any:
 
 
 class SimulatedRedis:
-    """One server. `now` tells simulated seconds, by which keys end; `alter` may plant a bug into a script."""
+    """One server. `now` tells seconds, by which keys end, `time` those since 1970.
+
+    `alter` may plant a bug into a script.
+    """
 
     def __init__(
-        self, now: Callable[[], float], data: Data | None = None, alter: Callable[[bytes], bytes] = bytes
+        self,
+        now: Callable[[], float],
+        time: Callable[[], float],
+        data: Data | None = None,
+        alter: Callable[[bytes], bytes] = bytes,
     ) -> None:
-        self._now, self._alter = now, alter
+        self._now, self._wall, self._alter = now, time, alter
         self.data: Data = {} if data is None else data
         self._scripts: dict[bytes, bytes] = {}
 
@@ -135,6 +142,10 @@ class SimulatedRedis:
         return False if answer is None else answer
 
     # -- the server itself ---------------------------------------------------------------------------------
+
+    def _time(self) -> list[bytes]:
+        microseconds = round(self._wall() * 1_000_000)
+        return [b"%d" % part for part in divmod(microseconds, 1_000_000)]
 
     def _info(self, _: bytes) -> bytes:
         return b"# Memory\r\nmaxmemory_policy:noeviction\r\n"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from random import Random
 from typing import TypeVar
 
 T = TypeVar("T")
+START_MS = 1_700_000_000_000
+"""The time of day at the beginning, and Kafka's time of the first records."""
 
 
 @dataclass(frozen=True)
@@ -102,3 +105,23 @@ class Scheduler:
             choices = _RATES.get(field.name, _WEIGHTS)
             rates[field.name] = self.one_of(choices) if self.chance(share) else 0.0
         return Weather(**rates)
+
+
+class SimulatedClock:
+    """The port `Clock` of one host: the one monotonic time, and a time of day that somebody may set."""
+
+    def __init__(self, scheduler: Scheduler, whose: str) -> None:
+        self._scheduler, self.whose = scheduler, whose
+        self.set_by = 0.0
+
+    def seconds(self) -> float:
+        """The time of day, in seconds since 1970."""
+        return START_MS / 1000 + self._scheduler.now + self.set_by
+
+    def now(self) -> datetime:
+        """The time of day."""
+        return datetime.fromtimestamp(self.seconds(), UTC)
+
+    def monotonic(self) -> float:
+        """Simulated seconds."""
+        return self._scheduler.now

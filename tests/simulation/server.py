@@ -13,7 +13,7 @@ import redis
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.scheduler import Scheduler, SimulatedClock
 from twinstream.adapters import redis_scripts
 
 NAMES = {
@@ -52,11 +52,13 @@ class _Moment:
 
 
 class Server:
-    """The store's server. `alter` may change the scripts that it is given, to plant a bug."""
+    """The store's server, which lives by a clock that may jump. `alter` may plant a bug into its scripts."""
 
-    def __init__(self, scheduler: Scheduler, watcher: Watcher, alter: Alter = bytes) -> None:
+    def __init__(
+        self, scheduler: Scheduler, watcher: Watcher, clock: SimulatedClock, alter: Alter = bytes
+    ) -> None:
         self._scheduler, self._watcher = scheduler, watcher
-        self.redis = SimulatedRedis(lambda: scheduler.now, alter=alter)
+        self.redis = SimulatedRedis(clock.seconds, clock.seconds, alter=alter)
         self.away = False
         self._owners: dict[bytes, str] = {}
         self._writers: dict[bytes, str] = {}
@@ -100,7 +102,7 @@ class Server:
     def copy(self) -> SimulatedRedis:
         """A server that holds the same and no leases, for a look at it that changes nothing."""
         kept = {key: held for key, held in self.redis.data.items() if not key.endswith(b":lease")}
-        return SimulatedRedis(lambda: 0.0, kept)
+        return SimulatedRedis(lambda: 0.0, lambda: 0.0, kept)
 
     def holds_something(self) -> bool:
         """Whether any checkpoint was saved."""

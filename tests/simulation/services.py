@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import redis
 
 from tests.simulation.processes import Process
+from tests.simulation.scheduler import SimulatedClock
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
 from twinstream.core.sharding import Shard
@@ -78,6 +79,7 @@ class Service:
 
     def __init__(self, world: World, name: str, shards: int) -> None:
         self._world, self._name = world, name
+        self.clock = SimulatedClock(world.scheduler, f"service {name}")
         self._lives = 0
         self.wanted = shards
         self.on, self._stopping = True, False
@@ -125,9 +127,9 @@ class Service:
         if self._stopping and not any(self.processes):
             self._begin()
 
-    def accept(self, publication: Publication, shard: Shard) -> None:
+    def accept(self, publication: Publication, shard: Shard, made_at: float | None) -> None:
         """A matcher says something."""
-        self.board.accept(publication, shard.number)
+        self.board.accept(publication, shard.number, made_at)
         self._world.oracle.heard(self)
 
     def lost(self, shard: Shard) -> None:
@@ -145,7 +147,7 @@ class Service:
             matcher.starts_at = starts_at
 
     def _new_board(self, shards: int) -> Board:
-        spec, clock = self._world.given.spec, self._world.clock
+        spec, clock = self._world.given.spec, self.clock
         board = Board(monotonic=clock.monotonic, now=clock.now)
         board.expect(
             Expectation(

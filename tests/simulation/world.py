@@ -16,8 +16,8 @@ from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
 from tests.simulation.line import Carry, SimulatedShelf
 from tests.simulation.oracle import Oracle, Outcome, undisturbed
-from tests.simulation.processes import Make, Process, SimulatedClock, shard_store
-from tests.simulation.scheduler import CALM, Scheduler
+from tests.simulation.processes import Make, Process, shard_store
+from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
 from tests.simulation.server import Alter, Server
 from tests.simulation.services import Service
 from twinstream.core.events import Side
@@ -27,6 +27,7 @@ from twinstream.runtime.worker import Worker
 
 SETTLED_WITHIN_SECONDS = 150.0
 STEADY_ROUNDS = 2
+JUMPS = (-7200.0, -60.0, -1.0, 1.0, 60.0, 7200.0)
 _ADVICE = re.compile(r"cannot be dealt to .*: start with --shards (\d+)")
 """What an operator does who reads this."""
 
@@ -52,10 +53,10 @@ class World:
         self.given = draw_input(self.scheduler)
         self.weather = replace(self.scheduler.weather(), **(storm or {}))
         self.scheduler.note(f"weather {self.weather}")
-        self.clock = SimulatedClock(self.scheduler)
+        self.store_clock = SimulatedClock(self.scheduler, "the store")
         self.broker = Broker(self.scheduler, self.given)
         self.oracle = Oracle(self)
-        self.server = Server(self.scheduler, self.oracle, alter)
+        self.server = Server(self.scheduler, self.oracle, self.store_clock, alter)
         instances, shards = self.scheduler.one_of((1, 2, 2)), self.scheduler.one_of(self.given.shards)
         self.services = [Service(self, name, shards) for name in "AB"[:instances]]
         self._running = self.services
@@ -242,9 +243,16 @@ class World:
         self.broker.create_anew(side, further)
 
     def _jump(self) -> None:
-        seconds = self.scheduler.one_of((-7200.0, -30.0, -1.0, 1.0, 30.0, 7200.0))
-        self.scheduler.note(f"the time of day jumps by {seconds} s")
-        self.clock.set_by += seconds
+        """Of any host; but that of the store is not set back.
+
+        Its leases would last longer, and who has seen that their owners are gone (`redis_presence`) is
+        not simulated.
+        """
+        clock = self.scheduler.one_of((self.store_clock, *(service.clock for service in self.services)))
+        ahead = clock is self.store_clock
+        seconds = self.scheduler.one_of((1.0, 60.0, 7200.0) if ahead else JUMPS)
+        self.scheduler.note(f"the time of day of {clock.whose} jumps by {seconds} s")
+        clock.set_by += seconds
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -253,6 +261,8 @@ class World:
         self.scheduler.note("nothing goes wrong any more")
         self.weather = CALM
         self.server.away = self.broker.away = False
+        for service in self.services:
+            service.clock.set_by = self.store_clock.set_by
         for source in self._sources:
             source.fickle = False
         for side in Side:

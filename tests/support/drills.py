@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Drill:
         *,
         calm_brokers: str = "",
         more: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._brokers, self._redis = brokers, redis
         self._calm_brokers = calm_brokers or brokers
@@ -48,11 +49,11 @@ class Drill:
         self.planted: list[int] = []
         self._asked_before: list[int] = []
         self.services: list[Tried] = []
-        self.service = self.another()
+        self.service = self.another(environment)
 
-    def another(self) -> Tried:
+    def another(self, environment: Mapping[str, str] | None = None) -> Tried:
         """One more service for the same comparison, that is watched once it has been started."""
-        self.services.append(Tried(self.spec, self._brokers, self._redis))
+        self.services.append(Tried(self.spec, self._brokers, self._redis, environment=environment))
         return self.services[-1]
 
     @contextlib.contextmanager

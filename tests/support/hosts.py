@@ -48,9 +48,10 @@ class Host:
 
     def hear(self) -> None:
         """Let the board take what was published."""
-        for publication in self.publisher.published[self._shown :]:
-            self.board.accept(publication)
-        self._shown = len(self.publisher.published)
+        published, made_at = self.publisher.published, self.publisher.made_at
+        for place in range(self._shown, len(published)):
+            self.board.accept(published[place], made_at=made_at[place])
+        self._shown = len(published)
 
     def view(self) -> View:
         """What it shows now."""

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,19 @@ def spec_file(
 
 
 class ServiceProcess:
-    """`twinstream serve` on one comparison. Start it as often as needed: the comparison goes on."""
+    """`twinstream serve` on one comparison. Start it as often as needed: the comparison goes on.
 
-    def __init__(self, spec: Path, brokers: str, redis: str, *options: str) -> None:
+    `environment` is what its processes have besides that of the tests.
+    """
+
+    def __init__(
+        self,
+        spec: Path,
+        brokers: str,
+        redis: str,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._command = [
             *(sys.executable, "-m", "twinstream.cli.main", "serve", str(spec)),
             *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0", *options),
@@ -48,12 +59,13 @@ class ServiceProcess:
         self._name = spec.stem
         self._log = spec.with_suffix(".log")
         self._mark = new_mark()
+        self._environment = {**(environment or {}), **self._mark}
 
     def start(self) -> None:
         """Start the process, and return when it serves."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self._mark}
+                self._command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self._environment}
             )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().decode().strip().removesuffix("readyz").rstrip("/")

@@ -119,7 +119,10 @@ def status(name: str = NAME, at: datetime = START, **changes: Any) -> Comparison
         "started_at": START - timedelta(minutes=5),
         "updated_at": at,
     }
-    return ComparisonStatus(**{**values, **changes})
+    found = {**values, **changes}
+    through = found["verified_through"]
+    age = None if through is None else (at - through).total_seconds()
+    return ComparisonStatus(**{"verified_age_seconds": age, **found})
 
 
 def coverage(matched: int = 5000, missing: tuple[str, ...] = ()) -> Coverage:

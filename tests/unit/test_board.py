@@ -89,8 +89,9 @@ def test_reading_the_same_status_again_does_not_make_it_fresh(board: Board, cloc
 
 
 def test_a_status_that_was_old_when_it_came_is_stale_at_once(board: Board, clocks: Clocks) -> None:
+    made_at = clocks.monotonic()
     clocks.advance(60)
-    board.accept(status())
+    board.accept(status(), made_at=made_at)
     assert board.view(NAME).freshness.state == "stale"
 
 
@@ -364,7 +365,7 @@ def test_samples_hold_the_rate_of_each_side() -> None:
     samples = Samples()
     for second in range(4):
         events = Sides[int](reference=100 * second, candidate=50 * second)
-        samples.add(status(at=START + timedelta(seconds=second), events=events))
+        samples.add(status(at=START + timedelta(seconds=second), events=events), second)
     rates = [sample.events_per_second for sample in samples.items()]
     assert (rates[0].reference, rates[0].candidate) == (None, None)
     assert (rates[3].reference, rates[3].candidate) == (100.0, 50.0)
@@ -374,31 +375,44 @@ def test_a_stalled_side_shows_a_rate_of_zero_within_seconds() -> None:
     samples = Samples()
     for second in range(12):
         events = Sides[int](reference=100 * second, candidate=min(500, 100 * second))
-        samples.add(status(at=START + timedelta(seconds=second), events=events))
+        samples.add(status(at=START + timedelta(seconds=second), events=events), second)
     assert samples.items()[-1].events_per_second.candidate == 0.0
 
 
 def test_samples_are_bounded_and_about_a_second_apart() -> None:
     samples = Samples(kept=5)
     for tenth in range(100):
-        samples.add(status(at=START + timedelta(seconds=tenth / 10)))
+        samples.add(status(at=START + timedelta(seconds=tenth / 10)), tenth / 10)
     assert len(samples.items()) == 5
     first, second = samples.items()[:2]
     assert (second.at - first.at).total_seconds() >= 0.8
 
 
+@pytest.mark.parametrize("jump", [-3600, 3600])
+def test_a_clock_that_is_set_changes_the_times_of_samples_and_nothing_else(jump: int) -> None:
+    samples = Samples()
+    for second in range(12):
+        at = START + timedelta(seconds=second + (jump if second > 5 else 0))
+        events = Sides[int](reference=100 * second, candidate=50 * second)
+        samples.add(status(at=at, events=events), second)
+    assert len(samples.items()) == 12
+    rates = [sample.events_per_second for sample in samples.items()[1:]]
+    assert {(rate.reference, rate.candidate) for rate in rates} == {(100.0, 50.0)}
+
+
 def test_a_restarted_matcher_shows_no_rate_across_the_restart() -> None:
     samples = Samples()
-    samples.add(status(at=START, events=Sides[int](reference=1000, candidate=1000)))
+    samples.add(status(at=START, events=Sides[int](reference=1000, candidate=1000)), 0.0)
     restarted = START + timedelta(seconds=2)
-    samples.add(status(at=restarted, started_at=restarted, events=Sides[int](reference=900, candidate=900)))
+    fewer = Sides[int](reference=900, candidate=900)
+    samples.add(status(at=restarted, started_at=restarted, events=fewer), 2.0)
     assert samples.items()[-1].events_per_second.reference is None
 
 
 def test_a_lag_that_is_not_known_of_every_partition_is_not_known() -> None:
     samples = Samples()
     progress = Sides(reference=[partition(0, 5, 2), partition(1, 5, None)], candidate=[partition(0, 5, 2)])
-    samples.add(status(progress=progress))
+    samples.add(status(progress=progress), 0.0)
     assert samples.items()[0].lag == Sides[int | None](reference=None, candidate=2)
 
 

@@ -26,8 +26,8 @@ FRESH = heard(START, 0.5, 5.0)
 
 
 def steps(it: ComparisonStatus, *waiting: UnmatchedEvent, **more: Any) -> list[str]:
-    known = Known(it, more.get("freshness", FRESH), waiting, more.get("samples", []))
-    return to_decide(known, START)
+    known = Known(it, more.get("freshness", FRESH), waiting, more.get("samples", []), it.verified_age_seconds)
+    return to_decide(known)
 
 
 def samples(*matched: int) -> list[Sample]:

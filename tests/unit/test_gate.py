@@ -23,7 +23,7 @@ DEGRADED = Health(status="degraded", reasons=["Kafka cannot be reached since 12:
 
 
 def ask(it: ComparisonStatus, freshness: Freshness = FRESH) -> GateAnswer:
-    return gate(it, freshness, START)
+    return gate(it, freshness, it.verified_age_seconds)
 
 
 def test_a_healthy_equivalent_comparison_that_is_verified_recently_passes() -> None:

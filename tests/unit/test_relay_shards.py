@@ -56,9 +56,10 @@ class SharedHost:
             elif number in self.owned:
                 worker.step()
                 worker.beat()
-            for publication in publisher.published:
-                self.board.accept(publication, number)
+            for publication, made_at in zip(publisher.published, publisher.made_at, strict=True):
+                self.board.accept(publication, number, made_at)
             publisher.published.clear()
+            publisher.made_at.clear()
 
 
 @pytest.mark.parametrize("skew", [-3600.0, 0.0, 3600.0])

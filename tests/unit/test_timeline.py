@@ -48,18 +48,18 @@ def test_only_the_latest_phases_are_kept() -> None:
     timeline, fresh = Timeline(kept=2), heard(START, 0.5, 5.0)
     for seconds, now in enumerate((status(), diverged(), status())):
         moment = START + timedelta(seconds=seconds)
-        timeline.note(now, gate(now, fresh, START), moment)
+        timeline.note(now, gate(now, fresh, 2.0), moment)
     assert [phase.verdict for phase in timeline.items()] == ["DIVERGED", "EQUIVALENT"]
 
 
 def test_waits_are_of_the_last_seconds_and_lie_within_their_decade() -> None:
     samples = Samples()
     slow = histogram(0, 0, 0, 0, 0, 1000)
-    samples.add(status(match_latency=slow))
+    samples.add(status(match_latency=slow), 0)
     assert samples.items()[0].wait_seconds is None
     for second in range(1, 10):
         quick = histogram(0, 0, 0, 100 * second, 0, 1000)
-        samples.add(status(at=START + timedelta(seconds=second), match_latency=quick))
+        samples.add(status(at=START + timedelta(seconds=second), match_latency=quick), second)
     waits = samples.items()[-1].wait_seconds
     assert waits is not None
     assert 1e-3 < waits.p50 < waits.p95 < waits.p99 <= 1e-2
@@ -67,23 +67,23 @@ def test_waits_are_of_the_last_seconds_and_lie_within_their_decade() -> None:
 
 def test_no_wait_is_told_where_nothing_has_matched_meanwhile() -> None:
     samples = Samples()
-    samples.add(status())
-    samples.add(status(at=START + timedelta(seconds=1)))
+    samples.add(status(), 0)
+    samples.add(status(at=START + timedelta(seconds=1)), 1)
     assert samples.items()[-1].wait_seconds is None
 
 
 def test_a_restarted_matcher_counts_from_nothing() -> None:
     samples = Samples()
-    samples.add(status(match_latency=histogram(0, 500)))
+    samples.add(status(match_latency=histogram(0, 500)), 0)
     later = START + timedelta(seconds=1)
-    samples.add(status(at=later, started_at=later, match_latency=histogram(0, 3)))
+    samples.add(status(at=later, started_at=later, match_latency=histogram(0, 3)), 1)
     assert samples.items()[-1].wait_seconds is None
 
 
 def test_the_latest_samples_are_those_of_a_stretch_before_the_last() -> None:
     samples = Samples()
     for second in range(10):
-        samples.add(status(at=START + timedelta(seconds=second)))
+        samples.add(status(at=START + timedelta(seconds=second)), second)
     assert [sample.at for sample in samples.latest(2.0)] == [
         START + timedelta(seconds=second) for second in (7, 8, 9)
     ]

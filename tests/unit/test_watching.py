@@ -34,8 +34,8 @@ class Watch:
         heard = self._watcher.listen()
         if heard.silence is not None:
             self.board.unheard("test", heard.silence)
-        for publication in heard.publications:
-            self.board.accept(publication)
+        for publication, made_at in heard.publications:
+            self.board.accept(publication, made_at=made_at)
         return heard.silence
 
     def turns(self, *hosts: Host, seconds: int = 3) -> None:

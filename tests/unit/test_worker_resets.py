@@ -122,6 +122,23 @@ def test_partners_of_what_was_not_checked_may_still_come_and_are_waited_for() ->
     assert worker.begin_anew()
 
 
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+@pytest.mark.parametrize("again", [False, True])
+def test_how_long_they_are_waited_for_is_no_matter_of_the_time_of_day(jump: float, again: bool) -> None:
+    bench, worker = diverged()
+    bench.source.add_partition(Side.LEFT)
+    bench.run(worker)
+    bench.write_both(("b", 1))
+    bench.run(worker)
+    if again:
+        worker.stop()
+        worker = bench.restarted()
+    bench.clock.set(jump)
+    assert not worker.begin_anew(request("now"))
+    bench.clock.advance(61)
+    assert worker.begin_anew()
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [

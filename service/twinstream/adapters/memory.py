@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from twinstream.core.events import Side
@@ -242,7 +242,8 @@ class _MemoryTopic:
 class MemoryStorage:
     """What several stores of one comparison share: the server, so to speak.
 
-    While `down` is a sentence, every call fails as it does without a server.
+    While `down` is a sentence, every call fails as it does without a server. `clock` tells the time there, in
+    seconds since 1970; without one the store does not say.
     """
 
     def __init__(self) -> None:
@@ -253,6 +254,7 @@ class MemoryStorage:
         self.questions: list[str] = []
         self.bulletin: tuple[str, bytes] | None = None
         self.down: str | None = None
+        self.clock: Callable[[], float] | None = None
 
 
 class MemoryStore:
@@ -317,6 +319,11 @@ class MemoryStore:
         """The bytes that are held."""
         _, head, bodies, divergences = self._reached().stored
         return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
+
+    def time(self) -> float | None:
+        """What time it is by its clock, if it has one."""
+        storage = self._storage
+        return None if storage.down or storage.clock is None else storage.clock()
 
     def asked(self) -> bytes:
         """The latest questions."""
@@ -407,18 +414,20 @@ class OwnedShelf:
 
 
 class MemoryPublisher:
-    """Keeps what was published, in order."""
+    """Keeps what was published, in order, and beside it when what it tells was so, where that was said."""
 
     def __init__(self) -> None:
         self.published: list[Publication] = []
+        self.made_at: list[float | None] = []
 
-    def publish(self, publication: Publication) -> None:
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:
         """Keep it."""
         self.published.append(publication)
+        self.made_at.append(made_at)
 
 
 class ManualClock:
-    """A clock that stands still until `advance` is called."""
+    """A clock that stands still until `advance` is called; `set` moves its time of day alone."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._start = start
@@ -427,6 +436,10 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self._passed += seconds
+
+    def set(self, seconds: float) -> None:
+        """Move the time of day, forwards or back, as somebody does who sets the clock."""
+        self._start += seconds
 
     def now(self) -> datetime:
         """The hand-driven time of day."""

@@ -156,6 +156,14 @@ class RedisStore:
             self._measured = now, self._measure()
         return self._measured[1]
 
+    def time(self) -> float | None:
+        """What time it is by the clock of Redis, if it says."""
+        try:
+            seconds, microseconds = self._run(self._redis.time)
+        except StoreError:
+            return None  # It is away, which the next call tells; or it may not be asked for.
+        return float(seconds + microseconds / 1_000_000)
+
     def asked(self) -> bytes:
         """What those who stand by have asked last."""
         return self._bulletins.asked()

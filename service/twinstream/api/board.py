@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -118,17 +118,14 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class _Matcher:
-    """What is known of one matcher. `heard_at` is on the monotonic clock, `age` what it was then.
+    """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
-    `relayed`: what it said last is what another process says, by the wall clock of another host.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
 
-    heard_at: float
+    as_of: float
     said: ShardStatus | None = None
-    relayed: bool = False
-    age: float = 0.0
     lost: str | None = None
     unheard: str | None = None
     falls: int = 0
@@ -169,8 +166,9 @@ class Board:
     """The newest publications of every comparison.
 
     Args:
-        monotonic: seconds on a clock that never jumps; ages are measured on it.
-        now: the wall clock, for what is compared with times in Kafka or shown to people.
+        monotonic: seconds on a clock that never jumps, the one of all processes of this machine; ages are
+            measured on it.
+        now: the wall clock, for what is shown to people; nothing is decided by it.
         stale_after_seconds: a status older than this no longer counts.
     """
 
@@ -195,19 +193,21 @@ class Board:
             matchers = [_Matcher(now) for _ in range(expectation.shards)]
             self._entries[expectation.name] = _Entry(expectation, status, matchers, status.updated_at)
 
-    def accept(self, publication: Publication, shard: int = 0) -> None:
+    def accept(self, publication: Publication, shard: int = 0, made_at: float | None = None) -> None:
         """Take in what a matcher publishes.
+
+        It was so at `made_at`, on the monotonic clock; without it, now.
 
         A status that was seen before (the same run and time of writing) says nothing new: reading it again
         does not make it fresh.
         """
         match publication:
             case ComparisonStatus():
-                self._accept_status(ShardStatus(status=publication), shard)
+                self._accept_status(ShardStatus(status=publication), shard, made_at)
             case ShardStatus():
-                self._accept_status(publication, shard)
+                self._accept_status(publication, shard, made_at)
             case Relayed(said=said):
-                self._accept_status(said, shard, publication)
+                self._accept_status(said, shard, made_at)
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
@@ -334,7 +334,7 @@ class Board:
         for mailbox in self._mailboxes:
             mailbox.close()
 
-    def _accept_status(self, said: ShardStatus, shard: int, relayed: Relayed | None = None) -> None:
+    def _accept_status(self, said: ShardStatus, shard: int, made_at: float | None) -> None:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
@@ -342,16 +342,12 @@ class Board:
         matcher = entry.matchers[shard]
         if matcher.said is not None and _same_writing(matcher.said.status, status):
             return
-        matcher.said, matcher.heard_at, matcher.lost, matcher.unheard = said, now, None, None
-        matcher.relayed = relayed is not None
-        known_at, age = (
-            (status.updated_at, 0.0) if relayed is None else (relayed.relayed_at, relayed.age_seconds)
-        )
-        matcher.age = age + max(0.0, (self._now() - known_at).total_seconds())
+        matcher.said, matcher.lost, matcher.unheard = said, None, None
+        matcher.as_of = now if made_at is None else min(made_at, now)
         previous, entry.status = entry.status, self._merged(entry)
         self._tell_verdict(entry, previous)
         complete = all(one.said is not None for one in entry.matchers)
-        sample = entry.samples.add(entry.status) if complete else None
+        sample = entry.samples.add(entry.status, now) if complete else None
         self._tell_state(entry)
         if sample is not None:
             self._tell(lambda: sample_event(status.name, sample))
@@ -404,25 +400,20 @@ class Board:
         return fresh.heard(since, age, self._stale_after)
 
     def _age(self, matcher: _Matcher) -> float:
-        return matcher.age + self._monotonic() - matcher.heard_at
+        return self._monotonic() - matcher.as_of
 
-    def _judged_at(self, entry: _Entry) -> datetime:
-        """The moment at which the verified prefix is as old as that of the matcher furthest behind.
+    def _verified_age(self, entry: _Entry) -> float | None:
+        """How old the verified prefix is now, in seconds: as old as that of the matcher furthest behind.
 
-        That is told on the clock of the host that wrote it, and the age of what is relayed is added.
-
-        Without any that is relayed, that is now.
+        Each has said how old its own was, and since then it is older by the age of what was said.
         """
-        now, through = self._now(), entry.status.verified_through
-        if through is None or not any(matcher.relayed for matcher in entry.matchers):
-            return now
         ages = []
         for matcher in entry.matchers:
-            own = None if matcher.said is None else matcher.said.status
-            if own is not None and own.verified_through is not None:
-                written = own.updated_at + timedelta(seconds=self._age(matcher))
-                ages.append((written if matcher.relayed else now) - own.verified_through)
-        return through + max(ages, default=timedelta())
+            age = None if matcher.said is None else matcher.said.status.verified_age_seconds
+            if age is None:
+                return None
+            ages.append(age + self._age(matcher))
+        return max(ages)
 
     def _view(self, entry: _Entry) -> View:
         freshness, loops, status = self._freshness(entry), self._loops(entry), entry.status
@@ -438,13 +429,13 @@ class Board:
         )
 
     def _gate(self, entry: _Entry, status: ComparisonStatus, freshness: Freshness) -> GateAnswer:
-        judged_at = self._judged_at(entry)
-        answer = gate(status, freshness, judged_at)
+        age = self._verified_age(entry)
+        answer = gate(status, freshness, age)
         if not answer.undecided:
             return answer
         waiting = [event for matcher in entry.matchers for event in matcher.waiting]
-        known = Known(status, freshness, waiting, entry.samples.latest(PACE_SECONDS))
-        return answer.model_copy(update={"to_decide": "\n".join(to_decide(known, judged_at))})
+        known = Known(status, freshness, waiting, entry.samples.latest(PACE_SECONDS), age)
+        return answer.model_copy(update={"to_decide": "\n".join(to_decide(known))})
 
     def _loops(self, entry: _Entry) -> list[str]:
         """What is said of matchers that fall again and again."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from twinstream.api.freshness import Freshness, said, sentence
@@ -51,9 +50,10 @@ class Known(NamedTuple):
     freshness: Freshness
     waiting: Sequence[UnmatchedEvent]
     samples: Sequence[Sample]
+    verified_age: float | None
 
 
-def to_decide(known: Known, now: datetime) -> list[str]:
+def to_decide(known: Known) -> list[str]:
     """What has to happen before an undecided gate of this comparison can be a decided one.
 
     Runtime complexity: O(events that wait), of which there are 400 at most for each matcher.
@@ -70,7 +70,7 @@ def to_decide(known: Known, now: datetime) -> list[str]:
     steps += _of_holes(status)
     steps += _of_suspicions(known)
     steps += _of_evidence(known)
-    return steps or list(_of_a_pass(known, now))
+    return steps or list(_of_a_pass(known))
 
 
 def _stalled(side: SideName) -> str:
@@ -186,14 +186,13 @@ def _span(seconds: float) -> str:
 # -- what keeps an equivalent one from passing ------------------------------------------------------------
 
 
-def _of_a_pass(known: Known, now: datetime) -> Iterator[str]:
+def _of_a_pass(known: Known) -> Iterator[str]:
     status = known.status
     if status.health.status != "ok":
         reasons = " ".join(sentence(reason) for reason in status.health.reasons)
         yield f"What the health names has to be put right. {reasons}".rstrip()
         return
-    through, limit = status.verified_through, timedelta(seconds=status.max_staleness_seconds)
-    if through is not None and through - now > limit:
+    if known.verified_age is not None and known.verified_age < -status.max_staleness_seconds:
         yield "The clocks of Kafka and of this host have to agree: see the times of the newest records."
         return
     oldest = min(known.waiting, key=lambda event: event.at, default=None)

@@ -1,13 +1,12 @@
-"""The gate: what a release tool is told. A pure function of status, freshness and the time.
+"""The gate: what a release tool is told. A pure function of status, freshness and the age of the verified.
 
 It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
-``verified_through`` within ``max_staleness`` of now. ``fail`` needs a fresh DIVERGED. Everything else, and so
+``verified_through`` younger than ``max_staleness``. ``fail`` needs a fresh DIVERGED. Everything else, and so
 everything that is not known, is ``undecided``.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -50,9 +49,12 @@ class GateAnswer(Frozen):
     spec_digest: str
 
 
-def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateAnswer:
-    """Answer for one comparison at `now`."""
-    answer, reason = _decide(status, freshness, now)
+def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> GateAnswer:
+    """Answer for one comparison; `verified_age` is how old its ``verified_through`` is by now, in seconds.
+
+    No wall clock has a part in it: the age was told by the matcher, and has been counted on since.
+    """
+    answer, reason = _decide(status, freshness, verified_age)
     return GateAnswer(
         **{"pass": answer == "pass", "fail": answer == "fail"},
         comparison=status.name,
@@ -79,7 +81,7 @@ def gate(status: ComparisonStatus, freshness: Freshness, now: datetime) -> GateA
     )
 
 
-def _decide(status: ComparisonStatus, freshness: Freshness, now: datetime) -> tuple[Answer, str]:
+def _decide(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> tuple[Answer, str]:
     if freshness.since is None:
         return "undecided", sentence(freshness.reason)
     if not freshness.fresh:
@@ -92,22 +94,20 @@ def _decide(status: ComparisonStatus, freshness: Freshness, now: datetime) -> tu
     if status.health.status != "ok":
         why = " ".join(sentence(reason) for reason in status.health.reasons) or "No reason is given."
         return "undecided", f"No difference so far, but health is degraded: {why}"
-    return _judge_staleness(status, now)
+    return _judge_staleness(status, verified_age)
 
 
-def _judge_staleness(status: ComparisonStatus, now: datetime) -> tuple[Answer, str]:
-    through = status.verified_through
-    if through is None:
+def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[Answer, str]:
+    through, limit = status.verified_through, status.max_staleness_seconds
+    if through is None or age is None:
         return "undecided", "No difference so far, but it is not known up to when all events are settled."
-    limit = timedelta(seconds=status.max_staleness_seconds)
-    age = now - through
     when = said(through)
     if age < -limit:
         return "undecided", f"Events are verified through {when}, which lies in the future: clocks disagree."
-    seconds = max(0, round(age.total_seconds()))
+    seconds = max(0, round(age))
     if age >= limit:
         return "undecided", (
             f"No difference so far, but events are verified only through {when}, {seconds} s ago; "
-            f"a pass needs less than {status.max_staleness_seconds:g} s."
+            f"a pass needs less than {limit:g} s."
         )
     return "pass", f"Equivalent: {status.matched} events matched; verified through {when}, {seconds} s ago."

@@ -80,6 +80,7 @@ def merged(
             "coverage": coverage,
             "verified_up_to": _verified_up_to(statuses),
             "verified_through": _oldest([status.verified_through for status in statuses]),
+            "verified_age_seconds": _largest([status.verified_age_seconds for status in statuses]),
             "progress": _progress(statuses),
             "match_latency": _histogram(status.match_latency for status in statuses),
             "processing": _histogram(status.processing for status in statuses),
@@ -287,6 +288,11 @@ def _undecodable(statuses: Sequence[ComparisonStatus]) -> list[Undecodable]:
 def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
     known = [moment for moment in moments if moment is not None]
     return min(known) if len(known) == len(moments) else None
+
+
+def _largest(ages: Sequence[float | None]) -> float | None:
+    known = [age for age in ages if age is not None]
+    return max(known) if len(known) == len(ages) else None
 
 
 def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int]]:

@@ -50,18 +50,24 @@ class Samples:
     def __init__(self, kept: int = KEPT) -> None:
         self._ring: deque[Sample] = deque(maxlen=kept)
         self._marks: deque[_Mark] = deque()
+        self._taken: deque[float] = deque(maxlen=kept)
+        self._last = float("-inf")
         self._run: datetime | None = None
 
-    def add(self, status: ComparisonStatus) -> Sample | None:
-        """Take a status in; returns the sample made of it, None if it is too close to the last one."""
+    def add(self, status: ComparisonStatus, now: float) -> Sample | None:
+        """Take a status in; returns the sample made of it, None if it is too close to the last one.
+
+        `now` is on the monotonic clock: a time of day that is set back must not end the samples.
+        """
         if status.started_at != self._run:
             self._run = status.started_at
             self._marks.clear()
-        if self._ring and _seconds(self._ring[-1].at, status.updated_at) < LEAST_SECONDS_APART:
+        if now - self._last < LEAST_SECONDS_APART:
             return None
+        self._last = now
         sample = Sample(
             at=status.updated_at,
-            events_per_second=self._rates(status),
+            events_per_second=self._rates(status, now),
             unmatched=status.unmatched,
             lag=Sides[int | None](
                 reference=total_lag(status.progress.reference), candidate=total_lag(status.progress.candidate)
@@ -70,6 +76,7 @@ class Samples:
             wait_seconds=self._waits(status.match_latency),
         )
         self._ring.append(sample)
+        self._taken.append(now)
         return sample
 
     def items(self) -> list[Sample]:
@@ -78,20 +85,16 @@ class Samples:
 
     def latest(self, seconds: float) -> list[Sample]:
         """Those of the last so many seconds, oldest first."""
-        found: list[Sample] = []
-        for sample in reversed(self._ring):
-            if _seconds(sample.at, self._ring[-1].at) > seconds:
-                break
-            found.append(sample)
-        return found[::-1]
+        first = len(self._ring) - sum(self._last - taken <= seconds for taken in self._taken)
+        return list(self._ring)[first:]
 
-    def _rates(self, status: ComparisonStatus) -> Sides[float | None]:
+    def _rates(self, status: ComparisonStatus, now: float) -> Sides[float | None]:
         marks = self._marks
-        marks.append(_Mark(status.updated_at, status.events, status.match_latency.counts))
-        while len(marks) > 2 and _seconds(marks[1].at, status.updated_at) >= RATE_WINDOW_SECONDS:
+        marks.append(_Mark(now, status.events, status.match_latency.counts))
+        while len(marks) > 2 and now - marks[1].at >= RATE_WINDOW_SECONDS:
             marks.popleft()
         before = marks[0]
-        seconds = _seconds(before.at, status.updated_at)
+        seconds = now - before.at
         return Sides[float | None](
             reference=_rate(status.events.reference - before.events.reference, seconds),
             candidate=_rate(status.events.candidate - before.events.candidate, seconds),
@@ -109,7 +112,7 @@ class Samples:
 class _Mark(NamedTuple):
     """What was counted at a moment."""
 
-    at: datetime
+    at: float
     events: Sides[int]
     waits: list[int]
 
@@ -138,10 +141,6 @@ def total_lag(partitions: list[PartitionProgress]) -> int | None:
     """Records not yet read over all partitions of a side; None while that of any is unknown."""
     lags = [partition.lag for partition in partitions]
     return sum(lag for lag in lags if lag is not None) if lags and None not in lags else None
-
-
-def _seconds(start: datetime, end: datetime) -> float:
-    return (end - start).total_seconds()
 
 
 def _rate(count: int, seconds: float) -> float | None:

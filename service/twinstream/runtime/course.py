@@ -79,7 +79,7 @@ class Course:
         self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, self._shard)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Turns(spec.limits, self.comparison, self.intake)
-        self.reporter = Reporter(spec, self._digest, self.comparison, self.intake)
+        self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
         self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
         self.looks = Looks(source, self.topics, self.comparison)
@@ -281,7 +281,7 @@ class Course:
         """Where it stands, once it has begun."""
         if not self.begun():
             return None
-        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.hole_times)
+        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
 
     def ended(self) -> Ended:
         """How it stands, for the record of the reset that ends it."""
@@ -311,7 +311,7 @@ class Course:
             **self._resets.state(),
             "max_unmatched": intake.max_unmatched,
             "undecodable": [list(record) for record in intake.undecodable],
-            "hole_times": [moment.isoformat() for moment in reporter.hole_times],
+            "hole_times": [seen.when.isoformat() for seen in reporter.holes_seen],
             "seen": intake.seen.state(),
         }
 

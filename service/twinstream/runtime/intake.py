@@ -22,6 +22,7 @@ from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.poison import Poison
+from twinstream.runtime.timepieces import Stamp
 from twinstream.spec.codec import Codec, Refused
 from twinstream.spec.coverage import Seen
 from twinstream.spec.marks import input_mark
@@ -44,7 +45,8 @@ class Intake:
 
     Of a `shard` it counts only what is its own. Where `dealer` is given, the events of all shards come, and
     it picks them; what has no key, since it is no event, is that of the shard that has its partition. `taken`
-    is what was taken before the state was divided anew. `seen` is shown what is compared.
+    is what was taken before the state was divided anew. `stamps` are those of each partition's last batch;
+    `seen` is shown what is compared.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Intake:
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
+        self.stamps: dict[tuple[Side, int], Stamp] = {}
         self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
         self.match_latency = Buckets()
         self.processing = Buckets()
@@ -115,6 +118,7 @@ class Intake:
         else:
             self._feed(item.side, run)
         self._advance(item)
+        self.stamps[item.side, item.partition] = Stamp(min(item.timestamps_ms), started)
         count = len(item.records)
         self.processing.add((self._clock.monotonic() - started) / count, count)
 

@@ -17,8 +17,8 @@ Why no stale pass can come of it. Let a service that stands by say `pass` at a t
    very owner's lease is still running; tokens are used once. So a bulletin of one that was replaced, gave its
    lease back, or fell silent for a lease, is not handed out. What was shown of it is taken back with the
    question that it does not answer, and before this process loads the state, should it take over itself.
-4. How old the verified prefix is, is judged on the clock of the owner that wrote it: its age then, and since
-   then the age of the status. A host whose clock is wrong makes no old prefix young.
+4. How old the verified prefix is, the owner says with its status (see `timepieces`); since then it is older
+   by the age of the status. The clock of the host that stands by has no part in it.
 5. The owner says the same to its own board at the same moment, which may show it for as long. So a standby is
    believed for no longer than the owner itself.
 
@@ -131,7 +131,9 @@ class Hearing:
             self._answered = at
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
             self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
-            self._publisher.publish(self._relayed(bulletin.said, at))
+            status = self._as_shown(bulletin.said.status)
+            said = bulletin.said.model_copy(update={"status": status})
+            self._publisher.publish(Relayed(said=said), at)
             self._showing = True
         return self._showing
 
@@ -168,13 +170,6 @@ class Hearing:
     def _put_when(self, answers: str) -> float | None:
         """When the last of the questions was put that were answered; None where none was one of these."""
         return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
-
-    def _relayed(self, said: ShardStatus, at: float) -> Relayed:
-        return Relayed(
-            said=said.model_copy(update={"status": self._as_shown(said.status)}),
-            age_seconds=self._clock.monotonic() - at,
-            relayed_at=self._clock.now(),
-        )
 
 
 class Relay(Hearing):

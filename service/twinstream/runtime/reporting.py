@@ -14,6 +14,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS, Kind
 from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.ports import Clock
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
@@ -21,6 +22,7 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.resets import Resets
+from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
@@ -33,14 +35,21 @@ _UNCHANGED = "a look has found both topics unchanged"
 T = TypeVar("T")
 
 
-class Standing(NamedTuple):
-    """How things stood at a moment: what may be told of them once that is vouched for.
+class Verified(NamedTuple):
+    """Up to when all is settled: the smallest Kafka time of an unsettled event, or a look that found none.
 
-    `verified_through`: the smallest Kafka time of an unsettled event, or the last look that found all read.
+    `at` is when it was that time, on the monotonic clock: how old it is, whatever becomes of other clocks.
     """
 
+    through: datetime
+    at: float
+
+
+class Standing(NamedTuple):
+    """How things stood at a moment: what may be told of them once that is vouched for."""
+
     moment: int
-    verified_through: datetime | None
+    verified: Verified | None
     evidence: status.Coverage
 
 
@@ -72,16 +81,17 @@ class Situation:
 class Reporter:
     """Builds statuses, and remembers since when the verdict holds."""
 
-    def __init__(self, spec: Spec, digest: str, comparison: Comparison, intake: Intake) -> None:
-        self._spec, self._digest = spec, digest
+    def __init__(self, spec: Spec, digest: str, comparison: Comparison, intake: Intake, clock: Clock) -> None:
+        self._spec, self._digest, self._clock = spec, digest, clock
         self._comparison, self._intake = comparison, intake
         self.verdict = Verdict.PENDING
         self.since: datetime | None = None
-        self.hole_times: list[datetime] = []
+        self.holes_seen: list[SeenAt] = []
 
-    def glance(self, situation: Situation, now: datetime) -> status.ComparisonStatus:
-        """The comparison at a glance, as of now."""
-        comparison, spec = self._comparison, self._spec
+    def glance(self, situation: Situation, made_at: float) -> status.ComparisonStatus:
+        """The comparison at a glance; `made_at` is what time it is on the monotonic clock."""
+        comparison, spec, now = self._comparison, self._spec, self._clock.now()
+        verified = None if situation.standing is None else situation.standing.verified
         verdict, reason = self._judge(situation)
         if verdict is not self.verdict or self.since is None:
             self.verdict, self.since = verdict, now
@@ -112,11 +122,12 @@ class Reporter:
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),
             hole_count=len(comparison.holes),
-            holes=self._holes(now),
+            holes=self._holes(),
             undecodable=[self._undecodable(record) for record in self._intake.undecodable],
             coverage=self._coverage(situation),
             verified_up_to=_sides(self._verified_up_to),
-            verified_through=None if situation.standing is None else situation.standing.verified_through,
+            verified_through=None if verified is None else verified.through,
+            verified_age_seconds=None if verified is None else made_at - verified.at,
             progress=_sides(lambda side: self._progress(side, situation)),
             frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
             match_latency=self._intake.match_latency.published(),
@@ -141,9 +152,9 @@ class Reporter:
             positions=_sides(lambda side: {str(p): offset for p, offset in sorted(positions[side].items())}),
         )
 
-    def part(self, situation: Situation, now: datetime) -> status.ShardStatus:
-        """One shard of the comparison as of now, with what merging needs beside its status."""
-        glance = self.glance(situation, now)
+    def part(self, situation: Situation, made_at: float) -> status.ShardStatus:
+        """One shard of the comparison, with what merging needs beside its status."""
+        glance = self.glance(situation, made_at)
         return status.ShardStatus(
             status=glance,
             waiting_for=self._waiting_for(situation),
@@ -155,7 +166,8 @@ class Reporter:
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
         """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
-        self.hole_times = [datetime.fromisoformat(moment) for moment in hole_times]
+        moments = map(datetime.fromisoformat, hole_times)
+        self.holes_seen = [SeenAt.before(moment, self._clock) for moment in moments]
         self.verdict = Verdict(verdict)
         self.since = None if since is None else datetime.fromisoformat(since)
 
@@ -289,12 +301,11 @@ class Reporter:
     def _frontier(self, side: Side, ends: Mapping[int, int]) -> status.Frontier:
         return frontier_of(self._spec, self._comparison, side, self._intake.positions[side], ends)
 
-    def _holes(self, now: datetime) -> list[status.Hole]:
+    def _holes(self) -> list[status.Hole]:
         holes = self._comparison.holes
-        self.hole_times += [now] * (len(holes) - len(self.hole_times))
-        return [
-            self._hole(hole, at) for hole, at in list(zip(holes, self.hole_times, strict=False))[:HOLES_SHOWN]
-        ]
+        self.holes_seen += [SeenAt.of(self._clock)] * (len(holes) - len(self.holes_seen))
+        shown = list(zip(holes, self.holes_seen, strict=False))[:HOLES_SHOWN]
+        return [self._hole(hole, seen.when) for hole, seen in shown]
 
     def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
         side = None if hole.side is None else NAMES[hole.side]

@@ -62,9 +62,9 @@ class RemoteRequests:
             self._under_way = request.id
         return request
 
-    def publish(self, publication: Publication) -> None:
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:
         """Hand over to the service; and what came of a request, to those who left it."""
-        self._desk.publish(publication)
+        self._desk.publish(publication, made_at)
         if isinstance(publication, Reset | ResetRefused) and publication.id == self._under_way:
             if publication.id == self._taken:
                 self._requests.answer(publication.id, publication.model_dump_json().encode())

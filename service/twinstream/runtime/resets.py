@@ -11,8 +11,7 @@ waited for; it says nothing where the matcher does not follow all that is put ou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -22,6 +21,7 @@ from twinstream.core.events import Side
 from twinstream.errors import SourceError, SpecError
 from twinstream.ports import Clock, Positions, Publisher, Source
 from twinstream.runtime.start import Unsafe, positions_of
+from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec.anew import begun_at
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
@@ -119,15 +119,17 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
     return None
 
 
-def _unrest(spec: Spec, comparison: Comparison, hole_times: list[datetime], now: datetime) -> str | None:
+def _unrest(ground: Ground, now: float) -> str | None:
     """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
+    spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.unmatched(side) for side in Side}
     if any(waiting.values()) or comparison.scopes or comparison.is_held or comparison.in_dispute:
         return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
-    recent = [moment for moment in hole_times if now - moment < spec.overdue.after]
+    after = spec.overdue.after.total_seconds()
+    recent = [seen for seen in ground.holes_seen if now - seen.at < after]
     if recent:
-        after = spec.overdue.after.total_seconds()
-        return f"and partners of what was not checked at {recent[-1]:%H:%M:%S} UTC may come for {after:g} s"
+        when = recent[-1].when
+        return f"and partners of what was not checked at {when:%H:%M:%S} UTC may come for {after:g} s"
     return None
 
 
@@ -137,7 +139,7 @@ class Ground(NamedTuple):
     spec: Spec
     comparison: Comparison
     positions: Positions
-    hole_times: list[datetime]
+    holes_seen: Sequence[SeenAt]
 
 
 class ResetDesk:
@@ -184,7 +186,7 @@ class ResetDesk:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
-        waiting = _unrest(ground.spec, ground.comparison, ground.hole_times, self._clock.now())
+        waiting = _unrest(ground, self._clock.monotonic())
         if waiting is None:
             return begun_at(self._file, _at_offsets(ground.positions))
         if self._clock.monotonic() >= wish.until:

@@ -89,6 +89,10 @@ class ShardStore:
         """About how much memory the shard needs in the store."""
         return self._own.memory_bytes()
 
+    def time(self) -> float | None:
+        """What time it is by the store's clock."""
+        return self._own.time()
+
     def asked(self) -> bytes:
         """What those who stand by for the shard have asked last."""
         return self._own.asked()

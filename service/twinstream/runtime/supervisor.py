@@ -92,8 +92,8 @@ Matcher = Callable[[Connection, Brief], None]
 class Listener(Protocol):
     """Who is told: in the service, the board of the API."""
 
-    def accept(self, publication: Publication, shard: int) -> None:
-        """A matcher published something."""
+    def accept(self, publication: Publication, shard: int, made_at: float) -> None:
+        """A matcher published something; `made_at` is when what it tells was so, on the monotonic clock."""
         ...
 
     def lost(self, name: str, reason: str, shard: int) -> None:
@@ -162,7 +162,7 @@ class MatcherProcess:
 
     def _readable(self) -> None:
         try:
-            message = _read(self._pipe.recv_bytes())
+            message, made_at = _read(self._pipe.recv_bytes())
         except (EOFError, OSError):
             self._fallen()
             return
@@ -171,7 +171,7 @@ class MatcherProcess:
             return
         if isinstance(message, Reset | ResetRefused):
             self._answer(message)
-        self._listener.accept(message, self._shard.number)
+        self._listener.accept(message, self._shard.number, made_at)
 
     async def reset(self, request: ResetRequest) -> Reset | ResetRefused:
         """Have the comparison begin anew; what came of it, after at most `ANSWER_SECONDS`."""
@@ -254,9 +254,9 @@ class PipePublisher:
         self._asked: deque[ResetRequest] = deque()
         self._told_to_stop = False
 
-    def publish(self, publication: Message) -> None:
+    def publish(self, publication: Message, made_at: float | None = None) -> None:
         """Send one message; the supervisor reads all the time."""
-        self._pipe.send_bytes(_written(publication))
+        self._pipe.send_bytes(_written(publication, time.monotonic() if made_at is None else made_at))
 
     def stopping(self, seconds: float) -> bool:
         """Whether the supervisor says stop, or is gone; waits up to `seconds` for it, or for a request."""
@@ -279,14 +279,18 @@ class PipePublisher:
             self._asked.append(ResetRequest.model_validate_json(word))
 
 
-def _written(message: Message) -> bytes:
-    """A message on the pipe: the name of its class, a line end, its JSON."""
-    return f"{type(message).__name__}\n{message.model_dump_json()}".encode()
+def _written(message: Message, made_at: float) -> bytes:
+    """A message on the pipe: the name of its class, when what it tells was so, a line end, its JSON.
+
+    All processes of a machine share its monotonic clock, so the time on the way is told without any other.
+    """
+    return f"{type(message).__name__} {made_at!r}\n{message.model_dump_json()}".encode()
 
 
-def _read(data: bytes) -> Message:
-    name, _, body = data.partition(b"\n")
-    return _MESSAGES[name.decode()].model_validate_json(body)
+def _read(data: bytes) -> tuple[Message, float]:
+    head, _, body = data.partition(b"\n")
+    name, made_at = head.decode().split()
+    return _MESSAGES[name].model_validate_json(body), float(made_at)
 
 
 def ignore_terminal() -> None:

@@ -8,13 +8,13 @@ told once the topics have been looked at since (see `looks`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from twinstream.core.events import Side
 from twinstream.ports import Clock, Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.moments import moment_of
-from twinstream.runtime.reporting import Standing
+from twinstream.runtime.reporting import Standing, Verified
+from twinstream.runtime.timepieces import SeenAt, Timepieces
 from twinstream.spec.explain import NAMES
 
 STALLED_SHARE = 0.25
@@ -24,15 +24,17 @@ STALLED_SHARE = 0.25
 class Surveys:
     """The surveys of one course. `at_end` tells by side whether it was read to its end at the last one."""
 
-    def __init__(self, course: Course, source: Source, clock: Clock) -> None:
+    def __init__(self, course: Course, source: Source, clock: Clock, timepieces: Timepieces) -> None:
         self._course, self._source, self._clock = course, source, clock
+        self._timepieces = timepieces
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
+        self._asked = SeenAt.of(clock)
         self._standing: Standing | None = None
         self.at_end = (False, False)
 
     def take(self) -> None:
         """Look at everything that waits, and note how things stand."""
-        course, ends = self._course, self._source.ends()
+        course, asked, ends = self._course, SeenAt.of(self._clock), self._source.ends()
         self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         for side in Side:
             course.comparison.look(
@@ -46,9 +48,8 @@ class Surveys:
         }
         course.intake.survey(self.at_end)
         if self._standing is None:
-            self._standing = Standing(
-                course.comparison.moment, self._verified_through(), course.reporter.evidence()
-            )
+            self._standing = Standing(course.comparison.moment, self._verified(), course.reporter.evidence())
+        self._asked = asked
 
     def vouch(self) -> None:
         """Tell how things stood, if all that was fed by then is vouched for."""
@@ -62,15 +63,16 @@ class Surveys:
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
-    def _verified_through(self) -> datetime | None:
+    def _verified(self) -> Verified | None:
         """The Kafka time up to which all is settled; that of before where nobody knows by now."""
         oldest_ms = self._course.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
-            return moment_of(oldest_ms)
+            stamps = self._course.intake.stamps.values()
+            return Verified(moment_of(oldest_ms), self._timepieces.moment_of(oldest_ms, stamps))
         if all(self.at_end) and self._course.begun() and self._source.trouble() is None:
-            return self._clock.now()
+            return Verified(*self._asked)  # What has come since may not have been read.
         standing = self._course.situation.standing
-        return None if standing is None else standing.verified_through
+        return None if standing is None else standing.verified
 
     # -- a side that is silent -----------------------------------------------------------------------------
 

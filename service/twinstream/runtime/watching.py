@@ -26,9 +26,12 @@ FOREIGN = (
 
 
 class Heard(NamedTuple):
-    """What has come since the last time; `silence` says why nothing that was said holds any more."""
+    """What has come since the last time; `silence` says why nothing that was said holds any more.
 
-    publications: list[Publication]
+    With each publication goes when what it tells was so, on the monotonic clock; None where that is now.
+    """
+
+    publications: list[tuple[Publication, float | None]]
     silence: str | None
 
 
@@ -61,12 +64,12 @@ class _News:
     """What was published since it was taken last."""
 
     def __init__(self) -> None:
-        self._published: list[Publication] = []
+        self._published: list[tuple[Publication, float | None]] = []
 
-    def publish(self, publication: Publication) -> None:
-        self._published.append(publication)
+    def publish(self, publication: Publication, made_at: float | None = None) -> None:
+        self._published.append((publication, made_at))
 
-    def taken(self) -> list[Publication]:
+    def taken(self) -> list[tuple[Publication, float | None]]:
         taken, self._published = self._published, []
         return taken
 

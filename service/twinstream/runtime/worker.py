@@ -42,6 +42,7 @@ from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets
 from twinstream.runtime.surveys import Surveys
+from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.trial import Trial
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
@@ -95,6 +96,7 @@ class Worker:
         self._resets = Resets()
         self._opening = self._new_opening()
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
+        self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
         explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
@@ -119,7 +121,7 @@ class Worker:
             self._resets,
         )
         self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
-        self._surveys = Surveys(course, self._source, self._clock)
+        self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
         return course
 
     def _new_opening(self) -> Opening | None:
@@ -292,6 +294,8 @@ class Worker:
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._look_at_topics()
         self._hear()
+        if not self._keeper.trouble:
+            self._timepieces.ask(self._store)
         due = self._clock.monotonic() >= self._next_save
         if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
             self._save()
@@ -419,16 +423,17 @@ class Worker:
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._reader.lacking.values())
-            troubles = (*away.values(), *lacking, *self._course.troubles())
+            troubles = (*away.values(), *lacking, self._timepieces.trouble(), *self._course.troubles())
             stalled = self._surveys.stalled()
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
         tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
-        said = tell(situation, self._clock.now())
+        made_at = self._clock.monotonic()
+        said = tell(situation, made_at)
         if self._trial is not None and isinstance(said, ComparisonStatus):
             said = said.model_copy(update={"trial": self._trial.glance(self._reports.closed)})
-        self._publisher.publish(said)
+        self._publisher.publish(said, made_at)
         return said
 
     # -- state ---------------------------------------------------------------------------------------------
