@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.simulation.inputs import Input, Row
+from tests.simulation.inputs import Input
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.topics import Row
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Control, Gap, Marks, Positions, Said, Seen, Topic

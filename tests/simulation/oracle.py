@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.broker import Broker, SimulatedSource
-from tests.simulation.inputs import COPIED, POISON, Input
+from tests.simulation.comparisons import COPIED
+from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import shard_store
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.streams import POISON
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard

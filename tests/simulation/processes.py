@@ -15,7 +15,8 @@ import redis
 from greenlet import greenlet
 
 from tests.simulation import fates
-from tests.simulation.inputs import POISON, Input
+from tests.simulation.inputs import Input
+from tests.simulation.streams import POISON
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, SourceError, TwinstreamError

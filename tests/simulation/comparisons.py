@@ -1,0 +1,93 @@
+"""The comparison files of the simulation: orders, clocks, known differences, and how the work is divided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.simulation.saying import RETRIES, SAYS
+from tests.simulation.scheduler import Scheduler
+from tests.support.orders import KINDS, Order, spec_of
+from twinstream.core.sharding import Shard
+from twinstream.spec.model import Spec
+from twinstream.spec.sharding import Part, ShardBy, refusal, way_of
+
+KEYED: tuple[Order, ...] = (
+    {"per_key": ["k"]},
+    {"by_key": ["k"], "inner": {"dependent": [["e", "a"], ["a", "a"]]}},
+    {"by_key": ["k"], "inner": {"barrier": "e", "inner": "unordered"}},
+)
+"""Only events of one key are dependent, so that keys may stand in partitions of their own."""
+COPIED: tuple[Order, ...] = (
+    {"barrier": "e", "copies": "per_partition", "inner": {"per_key": ["k"]}},
+    {"barrier": "e", "copies": "per_partition", "inner": "unordered"},
+)
+"""A barrier stands in every partition."""
+SPREAD: tuple[Order, ...] = (*KEYED, *COPIED, "unordered")
+"""Orders whose events may stand in several partitions."""
+ORDERS: tuple[Order, ...] = (
+    *SPREAD,
+    "total",
+    {"barrier": "e", "inner": {"per_key": ["k"]}},
+    {"barrier": "e", "inner": "unordered"},
+    {"dependent": [["e", "*"]]},
+    {"dependent": [["a", "b"]]},
+    {
+        "dependent": [
+            {"pair": ["a", "a"], "same": ["k"]},
+            {"pair": ["e", "a"], "within": {"field": "ts", "less_than": 5}},
+        ]
+    },
+    {"dependent": [{"pair": ["e", "a"], "before": {"field": "ts"}}, ["e", "e"]]},
+    {
+        "parallel": {
+            "one": {"kinds": ["a", "b"], "order": {"per_key": ["k"]}},
+            "two": {"kinds": ["c", "e"], "order": "total"},
+        }
+    },
+)
+
+KNOWN = {
+    "known_differences": [
+        {
+            "id": "known",
+            "when": {"divergences": ["changed"]},
+            "owner": "somebody",
+            "expires": "2999-01-01",
+            "ceiling": {"count": 10},
+        }
+    ]
+}
+PROVES = {"overdue": {"after": "20s", "proves": True}}
+EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
+EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
+BY_EVENT_TIME = (EVENT_TIME, EVENT_TIME_PROVES)
+SPEAKING = (SAYS, RETRIES)
+BY_CLOCK = (PROVES, EVENT_TIME_PROVES, *SPEAKING)
+"""Where a clock alone proves a difference."""
+
+
+def comparison(order: Order, more: dict[str, Any]) -> Spec:
+    return spec_of(
+        order,
+        identity=["n"],
+        show=["type", "k", "n", "v"],
+        limits={"lead": "1d"},
+        evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},
+        undecodable={"budget": 5},
+        **more,
+    )
+
+
+def division(
+    scheduler: Scheduler, spec: Spec, partitions: tuple[int, int]
+) -> tuple[tuple[int, ...], ShardBy]:
+    """The numbers of matchers that a run may have, and how they divide the work."""
+    if not scheduler.chance(0.35):
+        return (1,), "auto"
+    by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
+    fit = [
+        number
+        for number in (2, 3)
+        if refusal(spec, number, by) is None and way_of(spec, Part(Shard(0, number), by), partitions)
+    ]
+    return (1, *fit), by

@@ -1,0 +1,84 @@
+"""How what was put out lies in the topics: partitions, offsets with gaps, times and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from tests.simulation.comparisons import COPIED
+from tests.simulation.saying import Spoken, spoken, written
+from tests.simulation.scheduler import START_MS, Scheduler
+from tests.simulation.streams import reordered
+from tests.support.orders import Event, Order
+from twinstream.core.events import Side
+from twinstream.spec.marks import Headers
+
+
+class Row(NamedTuple):
+    """A record of a topic; `letter` numbers what is compared of it, None where it is no event."""
+
+    partition: int
+    offset: int
+    record: bytes
+    timestamp_ms: int
+    letter: int | None
+    headers: Headers = ()
+
+
+class Shape(NamedTuple):
+    """How a stream lies in its topic."""
+
+    partitions: int
+    step_ms: int
+    order: Order
+    keyed: bool
+
+    def places(self, event: Event, home: int) -> Sequence[int]:
+        """The partitions in which an event stands, by its key, by chance, or, as a barrier, in each."""
+        if self.order in COPIED and event["type"] == "e":
+            return range(self.partitions)
+        return (event["k"] % self.partitions if self.keyed else home,)
+
+
+def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:
+    following = dict.fromkeys(range(shape.partitions), 0)
+    homes: dict[int | None, int] = {}
+    gaps = scheduler.one_of((0.0, 0.0, 0.1))
+    rows = []
+    for number, event in enumerate(stream):
+        garbage = isinstance(event, bytes)
+        record = event if garbage else orjson.dumps(event)
+        letter = None if garbage else letters.setdefault(record, len(letters))
+        home = homes.setdefault(letter, scheduler.number(0, shape.partitions - 1))
+        for partition in (home,) if garbage else shape.places(event, home):
+            offset = following[partition] + scheduler.chance(gaps)
+            following[partition] = offset + 1
+            rows.append(Row(partition, offset, record, START_MS + number * shape.step_ms, letter))
+    return rows
+
+
+def lay_speaking(
+    scheduler: Scheduler,
+    streams: tuple[Sequence[Any], Sequence[Any]],
+    letters: dict[bytes, int],
+    shapes: Sequence[Shape],
+    *,
+    retries: bool,
+) -> tuple[tuple[list[Row], list[Row]], tuple[list[Spoken], list[Spoken]]]:
+    """The rows of both sides with their marks, a replay as no event, and what the versions say."""
+    retried = partial(reordered, scheduler, shapes[0].order) if retries else None
+    sides: tuple[list[Row], list[Row]] = ([], [])
+    said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    for side in Side:
+        wrote = written(scheduler, streams[side], retried)
+        rows = lay(scheduler, [one.event for one in wrote], letters, shapes[side])
+        numbers = [(row.timestamp_ms - START_MS) // shapes[side].step_ms for row in rows]
+        for number, row in zip(numbers, rows, strict=True):
+            letter = None if wrote[number].replay else row.letter
+            sides[side].append(row._replace(headers=wrote[number].headers, letter=letter))
+        places = [(number, row.partition, row.offset) for number, row in zip(numbers, rows, strict=True)]
+        said[side].extend(spoken(side, wrote, places))
+    return sides, said
