@@ -41,7 +41,7 @@ demo: .venv/.ready
 	@exec $(PY) -m deploy.demo $(DEMO)
 
 test: .venv/.ready
-	@$(PY) -m deploy.embedded setup --chromium --helm --prometheus
+	@$(PY) -m deploy.embedded setup --chromium --helm --prometheus --compiler
 	@exec $(PY) -m pytest $(ARGS)
 
 soak: .venv/.ready

@@ -13,7 +13,7 @@ from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.stack import Stack
 
 
-def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool) -> None:
+def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool, with_compiler: bool) -> None:
     prerequisites.ensure(prerequisites.JAVA)
     jars.ensure(jars.KAFKA)
     jars.ensure(jars.SPARK)
@@ -22,6 +22,8 @@ def _setup(with_chromium: bool, with_helm: bool, with_prometheus: bool) -> None:
     if with_prometheus:
         for tool in prerequisites.MONITORING:
             prerequisites.ensure(tool)
+    if with_compiler:
+        prerequisites.ensure(prerequisites.COMPILER)
     if with_helm:
         gotools.ensure(gotools.HELM)
         gotools.ensure(gotools.COMPOSE)
@@ -43,13 +45,14 @@ def main() -> int:
         "--helm", action="store_true", help="what the tests of chart and compose file use as well"
     )
     setup.add_argument("--prometheus", action="store_true", help="what the tests of rules and dashboard use")
+    setup.add_argument("--compiler", action="store_true", help="what the drill of clocks uses as well")
     run = commands.add_parser("run", help="run Kafka and Redis until Ctrl-C")
     run.add_argument("--data", type=Path, help="keep their data here (default: a temporary folder)")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.command == "setup":
-            _setup(arguments.chromium, arguments.helm, arguments.prometheus)
+            _setup(arguments.chromium, arguments.helm, arguments.prometheus, arguments.compiler)
         elif arguments.data:
             _run(arguments.data)
         else:

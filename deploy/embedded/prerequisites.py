@@ -62,6 +62,7 @@ ALERTMANAGER = Prerequisite(
     lambda: shutil.which("prometheus-alertmanager") or shutil.which("alertmanager"),
 )
 AMTOOL = Prerequisite("amtool", "prometheus-alertmanager", lambda: shutil.which("amtool"))
+COMPILER = Prerequisite("a C compiler", "build-essential", lambda: shutil.which("cc"))
 GO = Prerequisite("Go", "golang-go", lambda: shutil.which("go"))
 MONITORING = (PROMTOOL, PROMETHEUS, AMTOOL, ALERTMANAGER)
 

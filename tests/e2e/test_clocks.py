@@ -26,7 +26,7 @@ HOUR, DAY = 3600, 86_400
 @pytest.fixture
 def clock(tmp_path: Path) -> TimeOfDay:
     """The time of day of the first host."""
-    return TimeOfDay(tmp_path / "clock")
+    return TimeOfDay(tmp_path / "first")
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_a_time_of_day_that_jumps_changes_nothing_but_is_named_until_it_is_right
     matchers = drill.service.matchers()
     for jump, way in ((HOUR, "3,600 s ahead of"), (-HOUR, "3,600 s behind"), (DAY, "86,400 s ahead of")):
         clock.set(jump)
-        drill.write_on()
         drill.degraded(f"the clock of this host is {way} that of Redis")
+        drill.write_on()
         status = drill.says(lambda it: it["matched"] == drill.pairs, "all pairs match")
         assert status["verdict"] == "EQUIVALENT"
         clock.set(0)
@@ -64,7 +64,7 @@ def test_a_time_of_day_that_jumps_changes_nothing_but_is_named_until_it_is_right
 def test_a_standby_whose_clock_is_wrong_shows_what_the_owner_says_and_takes_over_as_any_other(
     drill: Drill, tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    second = drill.another(TimeOfDay(tmp_path / "wrong", -600).environment)
+    second = drill.another(TimeOfDay(tmp_path / "second", -600).environment)
     second.start()
     drill.watch.add(second)
     drill.answers("pass", second)

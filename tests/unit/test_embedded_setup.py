@@ -10,7 +10,16 @@ import pytest
 
 from deploy.embedded import jars, prerequisites
 from deploy.embedded.errors import EmbeddedError
-from deploy.embedded.prerequisites import AMTOOL, CHROMIUM, JAVA, MAVEN, PROMETHEUS, PROMTOOL, Prerequisite
+from deploy.embedded.prerequisites import (
+    AMTOOL,
+    CHROMIUM,
+    COMPILER,
+    JAVA,
+    MAVEN,
+    PROMETHEUS,
+    PROMTOOL,
+    Prerequisite,
+)
 
 JAVA_17 = "#!/bin/sh\necho 'openjdk version \"17.0.1\" 2021-10-19' >&2\n"
 JAVA_11 = "#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n"
@@ -55,6 +64,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (PROMTOOL, "prometheus"),
         (PROMETHEUS, "prometheus"),
         (AMTOOL, "prometheus-alertmanager"),
+        (COMPILER, "build-essential"),
     ],
 )
 @pytest.mark.usefixtures("path")
