@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -125,7 +126,8 @@ def test_progress_adds_the_lags_up(service: Served, http: httpx.Client) -> None:
 
 def test_history_holds_what_was_published(service: Served, http: httpx.Client) -> None:
     start = now()
-    service.publish(*[status(at=start + timedelta(seconds=second)) for second in range(3)])
+    for second in range(3):
+        service.publish(status(at=start + timedelta(seconds=second)), made_at=time.monotonic() - 3 + second)
     items = http.get(f"/v1/comparisons/{NAME}/history").json()["items"]
     assert [item["unmatched"] for item in items] == [{"reference": 12, "candidate": 4}] * 3
 

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import uvicorn
@@ -62,10 +63,10 @@ class Served:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(5)
 
-    def publish(self, *publications: Publication) -> None:
+    def publish(self, *publications: Publication, made_at: float | None = None) -> None:
         """What a matcher would send."""
         for publication in publications:
-            self.call(lambda publication=publication: self.board.accept(publication))  # type: ignore[misc]
+            self.call(partial(self.board.accept, publication, made_at=made_at))
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:

@@ -347,7 +347,7 @@ class Board:
         previous, entry.status = entry.status, self._merged(entry)
         self._tell_verdict(entry, previous)
         complete = all(one.said is not None for one in entry.matchers)
-        sample = entry.samples.add(entry.status, now) if complete else None
+        sample = entry.samples.add(entry.status, matcher.as_of) if complete else None
         self._tell_state(entry)
         if sample is not None:
             self._tell(lambda: sample_event(status.name, sample))
