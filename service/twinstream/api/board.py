@@ -120,12 +120,14 @@ class _Shown(NamedTuple):
 class _Matcher:
     """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
+    `relayed`: that is what another process says.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
 
     as_of: float
     said: ShardStatus | None = None
+    relayed: bool = False
     lost: str | None = None
     unheard: str | None = None
     falls: int = 0
@@ -207,7 +209,7 @@ class Board:
             case ShardStatus():
                 self._accept_status(publication, shard, made_at)
             case Relayed(said=said):
-                self._accept_status(said, shard, made_at)
+                self._accept_status(said, shard, made_at, relayed=True)
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
@@ -334,7 +336,9 @@ class Board:
         for mailbox in self._mailboxes:
             mailbox.close()
 
-    def _accept_status(self, said: ShardStatus, shard: int, made_at: float | None) -> None:
+    def _accept_status(
+        self, said: ShardStatus, shard: int, made_at: float | None, *, relayed: bool = False
+    ) -> None:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
@@ -344,6 +348,7 @@ class Board:
             return
         matcher.said, matcher.lost, matcher.unheard = said, None, None
         matcher.as_of = now if made_at is None else min(made_at, now)
+        matcher.relayed = relayed
         previous, entry.status = entry.status, self._merged(entry)
         self._tell_verdict(entry, previous)
         complete = all(one.said is not None for one in entry.matchers)

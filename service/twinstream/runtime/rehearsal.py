@@ -25,6 +25,7 @@ from twinstream.runtime.course import Course
 from twinstream.runtime.poison import Poison
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.surveys import Surveys
+from twinstream.runtime.timepieces import Timepieces
 from twinstream.spec.codec import Codec
 from twinstream.spec.explain import Explainer, masked
 from twinstream.spec.load import digest
@@ -37,7 +38,7 @@ class Told:
     def __init__(self) -> None:
         self.waiting: list[status.Publication] = []
 
-    def publish(self, publication: status.Publication) -> None:
+    def publish(self, publication: status.Publication, made_at: float | None = None) -> None:  # noqa: ARG002
         """Keep it until it is taken."""
         self.waiting.append(publication)
 
@@ -54,7 +55,7 @@ class Rehearsal:
         codec = Codec(spec)
         self._live, self._clock = live, clock
         self._course = live.beside(spec, codec)
-        self._surveys = Surveys(self._course, source, clock)
+        self._surveys = Surveys(self._course, source, clock, Timepieces(clock))
         self._contrast = Contrast()
         self._saved_diverged = False
         self._explained = Explained(self.comparison.ledger.known.rules)
@@ -116,7 +117,7 @@ class Rehearsal:
         situation.waiting_for, situation.rereading = live.waiting_for, live.rereading
         situation.troubles, situation.stalled = live.troubles, live.stalled
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
-        return self._course.reporter.glance(situation, self._clock.now())
+        return self._course.reporter.glance(situation, self._clock.monotonic())
 
     @property
     def hits(self) -> Mapping[str, int]:
