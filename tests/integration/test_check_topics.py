@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ candidate: {{topic: {}}}
 order: {{per_key: [k]}}
 {}
 """
+IN_ORDER = {"enable.idempotence": True}
+"""A record that is sent again keeps its place."""
 START_MS = 1_700_000_000_000
-Check = Callable[..., tuple[int, dict[str, Any]]]
 
 pytestmark = [pytest.mark.requires_kafka, pytest.mark.timeout(120)]
 
@@ -55,7 +56,7 @@ class Topics:
 
     def write(self, side: Side, numbers: Sequence[int], delay_ms: int = 0, **config: Any) -> Producer:
         """Events a second apart, by their keys to two partitions; a transaction is left open."""
-        producer = Producer({"bootstrap.servers": self.kafka.brokers, "log_level": 0, **config})
+        producer = Producer({"bootstrap.servers": self.kafka.brokers, "log_level": 0, **IN_ORDER, **config})
         if "transactional.id" in config:
             producer.init_transactions()
             producer.begin_transaction()
@@ -126,6 +127,30 @@ def test_offsets_of_each_side_are_compared(topics: Topics) -> None:
     assert topics.refused("--from", "reference:0=10") == (
         2, "twinstream: --from: partition 1 of the reference is not named\n",
     )  # fmt: skip
+
+
+def test_the_start_of_the_file_says_where_to_begin(topics: Topics) -> None:
+    topics.write(Side.LEFT, range(30))
+    topics.write(Side.RIGHT, range(15, 30))
+    topics.describe("start: {at: offsets, reference: {0: 10, 1: 5}, candidate: {0: 0, 1: 0}}")
+    code, answer = topics.check()
+    assert (code, answer["matched"], answer["ranges"]["from"]) == (0, 15, "offsets")
+
+
+def test_what_a_retry_wrote_again_is_told_by_headers_and_keys_are_read(topics: Topics) -> None:
+    """The candidate has written its batch twice; the order is by the record's key."""
+    spec = (topics.folder / "spec.yaml").read_text().replace("[k]", "[$key]")
+    (topics.folder / "spec.yaml").write_text(f"{spec}duplicates: {{policy: replays}}\n")
+    for side, attempts in ((Side.LEFT, "a"), (Side.RIGHT, "ab")):
+        producer = Producer({"bootstrap.servers": topics.kafka.brokers, "log_level": 0, **IN_ORDER})
+        for attempt in attempts:
+            marks = {"query": "q", "batch": "0", "attempt": f"{attempt}/0.0"}
+            headers = [(f"twinstream-{name}", value.encode()) for name, value in marks.items()]
+            for n in range(4):
+                producer.produce(topics.names[side], b"%d" % n, b"key", partition=0, headers=headers)
+        assert producer.flush(30) == 0
+    code, answer = topics.check()
+    assert (code, answer["matched"], answer["accounts"]["candidate"]["replayed"]) == (0, 4, 4)
 
 
 def test_markers_of_transactions_are_no_records_and_hold_up_nothing(topics: Topics) -> None:

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from tests.support.server import Served, served
-from tests.support.statuses import NAME, diverged, expectation, status
+from tests.support.statuses import NAME, coverage, diverged, expectation, status
 from tests.support.waiting import eventually
 from twinstream.api.board import Board
 from twinstream.status import ComparisonStatus, Contrast, Health, TrialStatus
@@ -53,6 +53,14 @@ def test_the_gate_is_one_line_and_an_exit_code(service: Served) -> None:
     code, out, err = run(service, "gate", NAME)
     assert (code, err) == (1, "")
     assert out.startswith("fail ")
+
+
+def test_an_equivalent_status_says_what_it_does_not_rest_on(service: Served) -> None:
+    untested = coverage().model_copy(update={"notes": ["all events are of one key"]})
+    service.publish(status(at=datetime.now(UTC), coverage=untested))
+    code, out, _ = run(service, "status", NAME)
+    assert code == 0
+    assert f"{NAME}: not put to the test: all events are of one key\n" in out
 
 
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:

@@ -106,6 +106,12 @@ def _severity(code: int) -> int:
     return (0, 3, 1).index(code)
 
 
+def _untested(item: dict[str, Any]) -> list[str]:
+    """What an EQUIVALENT does not rest on."""
+    noted = item["coverage"].get("notes") if item["verdict"] == "EQUIVALENT" else None
+    return [f"not put to the test: {'; '.join(noted)}"] if noted else []
+
+
 def _print(items: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in (
@@ -137,6 +143,6 @@ def _print(items: list[dict[str, Any]]) -> None:
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
-        for reason in (item["reason"], *item["health"]["reasons"], *on_trial(item))
+        for reason in (item["reason"], *item["health"]["reasons"], *_untested(item), *on_trial(item))
     )
     print_rich(console, table, *reasons)

@@ -82,13 +82,21 @@ class Recorded:
                 silent_since = self._clock.monotonic()
             self._close_read(side, open_ends)
             if open_ends and self._clock.monotonic() > silent_since + PATIENCE_SECONDS:
-                raise SourceError(self._source.trouble() or self._silence(side, open_ends))
+                raise SourceError(self._source.trouble() or self._gone() or self._silence(side, open_ends))
 
     def in_step(self) -> Iterator[Line]:
         """The records of both sides, about in the order of Kafka's time. Raises as `lines` does."""
         both = merge(self.lines(Side.LEFT), self.lines(Side.RIGHT), key=attrgetter("timestamp_ms"))
         for position, line in enumerate(both, 1):
             yield line._replace(position=position)
+
+    def _gone(self) -> str | None:
+        """What Kafka says of the topics now, if it is no good."""
+        try:
+            self._source.topics()
+        except SourceError as error:
+            return f"{error}: nothing more can be read"
+        return None
 
     def _silence(self, side: Side, open_ends: Mapping[int, int]) -> str:
         partition, end = min(open_ends.items())

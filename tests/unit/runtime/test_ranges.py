@@ -66,6 +66,23 @@ def test_lost_offsets_are_an_error() -> None:
         list(recorded.lines(Side.LEFT))
 
 
+def test_a_topic_that_is_deleted_while_it_is_read_is_named() -> None:
+    source, clock = filled(20), ManualClock()
+    recorded = Recorded(source, NAMES, {}, 1000, clock)
+    end = source.ends()
+    lines = recorded.lines(Side.LEFT)
+    next(lines)
+    source.delete(Side.LEFT)
+
+    def ends() -> dict[Side, dict[int, int]]:
+        clock.advance(PATIENCE_SECONDS / 4)
+        return {side: dict(end[side]) for side in Side}
+
+    source.ends = ends  # type: ignore[method-assign]
+    with pytest.raises(SourceError, match="topic LEFT: there is no such topic: nothing more can be read"):
+        list(lines)
+
+
 def test_lost_offsets_are_told_where_somebody_listens() -> None:
     source, told = filled(20), []
     recorded = Recorded(source, NAMES, {}, 1000, ManualClock(), lambda _gap, what: told.append(what))
