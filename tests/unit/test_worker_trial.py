@@ -198,3 +198,38 @@ def test_a_fuse_blows_within_the_work_and_not_behind_it() -> None:
     with alarm(60):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_trial_begins_at_the_barrier_at_which_the_comparison_begins(crash: bool) -> None:
+    start = "kinds: {day: {where: {k: day}}, ride: {}}\nstart: {at: barrier}\n"
+    live = SPEC.replace("{per_key: [k]}", "{barrier: day, inner: {per_key: [k]}}") + start
+    bench = Bench(spec=live, trial=live.replace("inner: {per_key: [k]}", "inner: unordered"))
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1), ("day", 1), ("a", 2), ("a", 3))
+    bench.write(Side.RIGHT, ("day", 1), ("a", 3), ("a", 2))
+    bench.run(worker)
+    if crash:
+        worker = bench.restarted()
+    bench.write_both(("day", 2))
+    bench.run(worker)
+    status, trial = bench.run(worker), bench.on_trial()
+    assert (status.verdict, trial.verdict, trial.state) == ("DIVERGED", "EQUIVALENT", "running")
+    assert trial.accounts.reference.before_start == status.accounts.reference.before_start == 1
+    assert (trial.matched, trial.accounts.candidate.consumed) == (4, 4)
+
+
+def test_a_trial_has_a_clock_of_its_own() -> None:
+    slow = SPEC.replace("{per_key: [k]}", "unordered")
+    bench = Bench(spec=slow, trial=slow + "overdue: {after: 5s, proves: true}\n")
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1), at_ms=0)
+    for second in range(20):
+        bench.write_both(("b", second), at_ms=1000 * second)
+    for _ in range(12):
+        bench.run(worker)
+    status, trial = bench.status(), bench.on_trial()
+    assert (status.verdict, status.suspicions) == ("EQUIVALENT", 0)
+    assert (trial.verdict, trial.divergences.by_kind["missing"]) == ("DIVERGED", 1)
+    assert trial.contrast is not None
+    assert trial.contrast.of_trial["open"] == 1

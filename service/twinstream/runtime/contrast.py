@@ -25,6 +25,8 @@ from twinstream.core.known import Known, KnownDifference
 from twinstream.spec.explain import NAMES
 
 EXAMPLES = 5
+TEXT_SHOWN = 500
+"""Characters of an example's text: it is a part of a status, which is polled; the report has all of it."""
 EXPLAINED_KEPT = 20_000
 """Places of explained events that are remembered: about as many as `limits.kept_divergences` may hold."""
 LOOKED_THROUGH = 100_000
@@ -194,6 +196,10 @@ class Contrast:
         )
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"
+
+
 def _counted(answers: Iterable[_Answer]) -> dict[status.ContrastOutcome, int]:
     counts = Counter(answer.outcome for answer in answers)
     return {outcome: counts[outcome] for outcome in status.CONTRAST_OUTCOMES}
@@ -208,6 +214,6 @@ def _examples(found: Sequence[tuple[_Reported, _Answer]]) -> list[status.Contras
     first = {one.kind: (one, answer) for one, answer in reversed(found)}
     chosen = [*first.values(), *(pair for pair in found if pair not in first.values())][:EXAMPLES]
     return [
-        status.ContrastExample(id=one.key, kind=one.kind, text=one.text, rule=answer.rule)
+        status.ContrastExample(id=one.key, kind=one.kind, text=_short(one.text), rule=answer.rule)
         for one, answer in chosen
     ]

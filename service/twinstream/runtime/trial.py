@@ -37,8 +37,8 @@ from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.trial import changes
 
-TAKE_SECONDS, LOOK_SECONDS = 2.0, 5.0
-"""The longest that a trial may take for one batch, and for a look at all that waits or for saving it."""
+PATIENCE_SECONDS = 5.0
+"""The longest that a trial may take at once: an older status counts as stale, and a lease ends after 10 s."""
 MEMORY_SHARE = 0.8
 """A trial ends at this share of the matcher's memory limit: what is above is for the comparison."""
 BURDEN_SECONDS, BURDEN_SHARE = 30.0, 0.1
@@ -139,7 +139,7 @@ class Trial:
             self._rehearsal = Rehearsal(self._spec, live, self._source, self._clock)
             begin(self._rehearsal)
 
-        self._fenced(start, LOOK_SECONDS)
+        self._fenced(start)
 
     # -- in step with the live one -------------------------------------------------------------------------
 
@@ -149,29 +149,29 @@ class Trial:
             return
         if isinstance(item, Batch):
             self._terms.trail.enter_trial(item)
-        self._fenced(lambda: rehearsal.take(item), TAKE_SECONDS)
+        self._fenced(lambda: rehearsal.take(item))
         self._terms.trail.leave()
 
     def review(self) -> None:
         """Explain the scopes that have grown."""
         if (rehearsal := self._rehearsal) is not None:
-            self._fenced(rehearsal.review, TAKE_SECONDS)
+            self._fenced(rehearsal.review)
 
     def note_topics(self, changed: Sequence[Hole]) -> None:
         """Note what happened to the topics themselves, and what is vouched for."""
         if (rehearsal := self._rehearsal) is not None:
-            self._fenced(lambda: rehearsal.note_topics(changed), TAKE_SECONDS)
+            self._fenced(lambda: rehearsal.note_topics(changed))
 
     def hear(self, said: Sequence[Said]) -> None:
         """Hear what the versions say of themselves."""
         if (rehearsal := self._rehearsal) is not None:
-            self._fenced(lambda: rehearsal.hear(said), TAKE_SECONDS)
+            self._fenced(lambda: rehearsal.hear(said))
 
     def survey(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Look at everything that waits, and whether the trial is in the way of anything."""
         if (rehearsal := self._rehearsal) is None:
             return
-        self._fenced(rehearsal.survey, LOOK_SECONDS)
+        self._fenced(rehearsal.survey)
         if (reason := self._in_the_way(rehearsal, positions)) is not None and self._ended is None:
             self.end(reason)
 
@@ -207,7 +207,7 @@ class Trial:
                 rehearsal.show()
                 return self._told(rehearsal, live_reports)
 
-            said = self._fenced(tell, LOOK_SECONDS)
+            said = self._fenced(tell)
             self._publish(rehearsal)
             self._last = said or self._last
         return self._silent() if self._rehearsal is None or self._last is None else self._last
@@ -260,7 +260,7 @@ class Trial:
         rehearsal = self._rehearsal
         state = None
         if rehearsal is not None and rehearsal.begun:
-            state = self._fenced(rehearsal.state, LOOK_SECONDS)
+            state = self._fenced(rehearsal.state)
         last = self._silent().model_dump_json() if self._ended is not None else None
         return {"digest": self._digest, "ended": self._ended, "last": last, "state": state}
 
@@ -268,14 +268,14 @@ class Trial:
         """What a base has of it."""
         if (rehearsal := self._rehearsal) is None:
             return {}
-        state = self._fenced(rehearsal.base, LOOK_SECONDS)
+        state = self._fenced(rehearsal.base)
         return {} if state is None else {"trial": state}
 
     def delta(self, sweep: snapshot.Sweep | None) -> dict[str, Any]:
         """What a delta has of it."""
         if (rehearsal := self._rehearsal) is None:
             return {}
-        state = self._fenced(lambda: rehearsal.delta(sweep), LOOK_SECONDS)
+        state = self._fenced(lambda: rehearsal.delta(sweep))
         return {} if state is None else {"trial": state}
 
     @property
@@ -297,7 +297,7 @@ class Trial:
         """What was saved last took effect."""
         self._saved_end = self._ended
         if (rehearsal := self._rehearsal) is not None:
-            self._fenced(rehearsal.saved, TAKE_SECONDS)
+            self._fenced(rehearsal.saved)
 
     # -- the fence -----------------------------------------------------------------------------------------
 
@@ -306,11 +306,11 @@ class Trial:
         self._ended, self._rehearsal = reason, None
         log.warning("the trial has ended", comparison=self._spec.name, reason=reason)
 
-    def _fenced(self, work: Callable[[], T], seconds: float) -> T | None:
+    def _fenced(self, work: Callable[[], T]) -> T | None:
         """Do some of the trial's work; where it fails, the trial has ended, and None is returned."""
         started = self._clock.monotonic()
         try:
-            with self._terms.fuse(seconds):
+            with self._terms.fuse(PATIENCE_SECONDS):
                 return work()
         except Blown as blown:
             self.end(str(blown))
