@@ -1,0 +1,98 @@
+"""One field of a record, changed: so that its event is another one, and only by that.
+
+A value is changed to one of its own type that no rounding and no tolerance covers up: a number is doubled and
+one more, a text gets a word more. What is written keeps its meaning in every other field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+import msgpack
+
+from twinstream.core.canonical import canonical
+from twinstream.errors import DecodeError, SettingsError
+from twinstream.spec.formats import jsontext
+from twinstream.spec.model import Decode
+from twinstream.spec.paths import Path
+
+WORD = "drill"
+_LARGE = 1 << 62
+_WRITTEN = ("json", "msgpack", "utf8", "bytes")
+
+
+def check_writable(decode: Decode) -> None:
+    """Raise SettingsError where values of a format can be read and not written."""
+    if decode.format not in _WRITTEN:
+        raise SettingsError(
+            f"a field of a record in the format {decode.format} cannot be changed by a drill, which has no "
+            "writer for it: take --kind drop, duplicate or reorder"
+        )
+
+
+def fields_of(decode: Decode, value: bytes) -> list[Path]:
+    """Where the members of a value are that can be changed, the outermost first; a plain text has one."""
+    if decode.format in ("utf8", "bytes"):
+        return [()]
+    return sorted(_leaves(_opened(decode, value), ()), key=len)
+
+
+def _leaves(value: Any, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict):
+        yield path
+        return
+    for name, member in value.items():
+        yield from _leaves(member, (*path, name))
+
+
+def changed(decode: Decode, value: bytes, path: Path) -> bytes:
+    """The same value with another member at a path that `fields_of` gave."""
+    if decode.format == "utf8":
+        return value + f" {WORD}".encode()
+    if decode.format == "bytes":
+        return value + WORD.encode()
+    whole = _opened(decode, value)
+    if not path:
+        whole = _other(whole)
+    else:
+        inside = whole
+        for name in path[:-1]:
+            inside = inside[name]
+        inside[path[-1]] = _other(inside[path[-1]])
+    if decode.format == "json":
+        return canonical(whole)
+    packed: bytes = msgpack.packb(whole)
+    return packed
+
+
+def _opened(decode: Decode, value: bytes) -> Any:
+    if decode.format == "json":
+        return jsontext.decode(value)
+    try:
+        return msgpack.unpackb(value, raw=False, timestamp=0)
+    except ValueError as error:
+        raise DecodeError(f"not MessagePack: {error}") from None
+
+
+def _other(member: Any) -> Any:
+    match member:
+        case bool():
+            return not member
+        case int() if abs(member) >= _LARGE:
+            return member // 2  # Twice as much may be more than the format can hold.
+        case int():
+            return member + abs(member) + 1
+        case Decimal():
+            return member + member.copy_abs() + 1
+        case float():
+            return member + abs(member) + 1 if isfinite(member) else 0.0
+        case str():
+            return f"{member} {WORD}".lstrip()
+        case bytes():
+            return member + WORD.encode()
+        case list():
+            return [*member, WORD]
+    return WORD

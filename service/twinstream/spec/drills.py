@@ -1,0 +1,82 @@
+"""What belongs to a drill: its names, and the records that it copies.
+
+Everything that a drill makes is told by its name: topics begin with `TOPICS`, the comparison of the copies
+has `INFIX` in its name, and each planted record has a header.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from twinstream.spec.formats.envelope import envelope, opened
+from twinstream.spec.marks import Headers
+from twinstream.spec.model import Spec
+
+HEADER = "twinstream-drill"
+"""Names the drill in each planted record, so that it is told from a real one wherever it turns up."""
+TOPICS = "twinstream.drill."
+INFIX = "-drill-"
+_SIDES = ("reference", "candidate")
+_LONGEST_NAME = 63
+
+
+class Names(NamedTuple):
+    """The names of one drill: of a comparison, and which one.
+
+    >>> names = Names("ads", "5f0c2e1a")
+    >>> names.comparison, names.topics[1]
+    ('ads-drill-5f0c2e1a', 'twinstream.drill.ads.5f0c2e1a.candidate')
+    >>> Names.of_topic(names.topics[1]) == names
+    True
+    """
+
+    live: str
+    identifier: str
+
+    @classmethod
+    def of_topic(cls, topic: str) -> Names | None:
+        """The drill that a topic belongs to; None where its name is not one that a drill gives."""
+        parts = topic.removeprefix(TOPICS).split(".")
+        named = topic.startswith(TOPICS) and len(parts) == 3 and parts[2] in _SIDES
+        return cls(parts[0], parts[1]) if named else None
+
+    @property
+    def comparison(self) -> str:
+        """The name of the comparison of the copies, which is its label in metrics and alerts."""
+        kept = _LONGEST_NAME - len(INFIX) - len(self.identifier)
+        return f"{self.live[:kept].rstrip('-')}{INFIX}{self.identifier}"
+
+    @property
+    def topics(self) -> tuple[str, str]:
+        """The topics of both copies, by side."""
+        reference, candidate = (f"{TOPICS}{self.live}.{self.identifier}.{side}" for side in _SIDES)
+        return reference, candidate
+
+    def groups(self, shards: int) -> list[str]:
+        """The consumer groups of the comparison of the copies."""
+        group = f"twinstream.{self.comparison}"
+        return [group] if shards == 1 else [f"{group}.{number}-of-{shards}" for number in range(shards)]
+
+
+class Record(NamedTuple):
+    """A record of a topic, and where it stands there."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    headers: Headers
+    value: bytes | None
+
+    @classmethod
+    def enclosed(cls, packed: bytes, offset: int) -> Record:
+        """What an envelope holds."""
+        whole = opened(packed)
+        headers = [(name, value) for name, value in whole.headers]
+        return cls(whole.partition, offset, whole.timestamp_ms, whole.key, headers, whole.value)
+
+    def held(self, spec: Spec) -> bytes | None:
+        """The record as the codec of a comparison takes it."""
+        if not spec.whole:
+            return self.value
+        return envelope(self.value, self.key, self.headers, self.timestamp_ms, self.partition)
