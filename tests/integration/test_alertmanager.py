@@ -12,26 +12,17 @@ from typing import Any
 import pytest
 
 from deploy.embedded import prerequisites
-from deploy.embedded.processes import LOOPBACK, Process, free_port, listens
+from tests.support.prometheus import alertmanager as running_alertmanager
 from tests.support.tools import run
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "deploy" / "alertmanager" / "alertmanager.yml"
 
 
 @pytest.fixture
 def alertmanager(tmp_path: Path) -> Iterator[str]:
-    """The address of one that runs; nobody listens where it sends."""
-    port = free_port()
-    command = [
-        prerequisites.ensure(prerequisites.ALERTMANAGER),
-        *(f"--config.file={CONFIG}", f"--storage.path={tmp_path / 'data'}"),
-        *(f"--web.listen-address={LOOPBACK}:{port}", "--cluster.listen-address="),
-    ]
-    with Process("Alertmanager", command, log=tmp_path / "alertmanager.log") as process:
-        process.wait_until_ready(lambda: listens(port), seconds=30)
-        yield f"http://{LOOPBACK}:{port}"
+    with running_alertmanager(tmp_path) as address:
+        yield address
 
 
 def amtool(address: str, *arguments: str) -> str:

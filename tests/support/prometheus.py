@@ -1,4 +1,4 @@
-"""A real Prometheus with the shipped configuration and rules, which scrapes a service of the test."""
+"""A real Prometheus with the shipped configuration and rules, and a real Alertmanager with the example."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ import httpx
 import yaml
 
 from deploy.embedded import prerequisites
-from deploy.embedded.processes import LOOPBACK, Process, free_port
+from deploy.embedded.processes import LOOPBACK, Process, free_port, listens
 
 STEP_SECONDS = 1
 SHIPPED = Path(__file__).parents[2] / "deploy" / "prometheus"
+ALERTMANAGER = SHIPPED.with_name("alertmanager") / "alertmanager.yml"
 
 
 class Prometheus:
     """One that runs; it scrapes and evaluates once a second."""
 
-    def __init__(self, folder: Path, target: str) -> None:
+    def __init__(self, folder: Path, target: str, alertmanager: str | None = None) -> None:
         self.folder = folder
         port = free_port()
         self.url = f"http://{LOOPBACK}:{port}"
         folder.mkdir()
         config = folder / "prometheus.yml"
-        config.write_text(yaml.safe_dump(_config(target)))
+        config.write_text(yaml.safe_dump(_config(target, alertmanager)))
         self._http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
         self.process = Process(
             "Prometheus",
@@ -81,9 +82,12 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, service: str) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the service at this address while the block runs."""
-    server = Prometheus(folder, urlsplit(service).netloc)
+def prometheus(folder: Path, service: str, alertmanager: str | None = None) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes the service at this address while the block runs.
+
+    Its alerts go to that Alertmanager, else nowhere.
+    """
+    server = Prometheus(folder, urlsplit(service).netloc, alertmanager)
     with server.process:
         server.process.wait_until_ready(server.ready, seconds=30)
         try:
@@ -92,12 +96,30 @@ def prometheus(folder: Path, service: str) -> Iterator[Prometheus]:
             server.close()
 
 
-def _config(target: str) -> dict[str, Any]:
-    """The shipped configuration for a service at another address, without Alertmanager, and quicker."""
+@contextmanager
+def alertmanager(folder: Path) -> Iterator[str]:
+    """The address of an Alertmanager with the example; nobody listens where it sends."""
+    port = free_port()
+    command = [
+        prerequisites.ensure(prerequisites.ALERTMANAGER),
+        *(f"--config.file={ALERTMANAGER}", f"--storage.path={folder / 'alerts'}"),
+        *(f"--web.listen-address={LOOPBACK}:{port}", "--cluster.listen-address="),
+    ]
+    with Process("Alertmanager", command, log=folder / "alertmanager.log") as process:
+        process.wait_until_ready(lambda: listens(port), seconds=30)
+        yield f"http://{LOOPBACK}:{port}"
+
+
+def _config(target: str, alertmanager: str | None) -> dict[str, Any]:
+    """The shipped configuration for a service and an Alertmanager at other addresses, and quicker."""
     config: dict[str, Any] = yaml.safe_load((SHIPPED / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["rule_files"] = [str(SHIPPED / pattern) for pattern in config["rule_files"]]
-    del config["alerting"]
+    if alertmanager is None:
+        del config["alerting"]
+    else:
+        targets = [urlsplit(alertmanager).netloc]
+        config["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": targets}]}]}
     (job,) = config["scrape_configs"]
     job["static_configs"] = [{"targets": [target]}]
     return config

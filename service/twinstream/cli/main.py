@@ -18,6 +18,7 @@ COMMANDS = {
     "calibrate": "Propose what to declare as noise, from two runs of one version.",
     "check": "Compare two recorded outputs, a trace of both, or what two topics hold.",
     "divergences": "List what the service has found to differ.",
+    "drill": "Show that the alarm works, before you rely on it.",
     "explain": "Show one divergence with its events and the reason.",
     "gate": "Ask the service whether a release may go on.",
     "lint": "Show what a comparison file amounts to, and what is doubtful in it.",

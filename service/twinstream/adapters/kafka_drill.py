@@ -1,0 +1,154 @@
+"""The topics of drills: created, written and removed again. No other topic is written here.
+
+The producer is idempotent, so that a retry cannot write a record twice: a difference that nobody planted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from twinstream.errors import SettingsError, SourceError
+from twinstream.spec.drills import TOPICS, Record
+
+TIMEOUT_SECONDS = 10.0
+WRITE_SECONDS = 60.0
+KEPT_MS = 24 * 3_600_000
+"""What is left behind all the same, Kafka removes after a day."""
+_FORBIDDEN = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+}
+
+
+Told = Callable[[KafkaError | None, Message], None]
+
+
+class DrillTopics:
+    """The topics of drills on some brokers. `properties` are librdkafka's."""
+
+    def __init__(self, brokers: str, properties: Mapping[str, str | int | bool]) -> None:
+        self._brokers = brokers
+        self._config: dict[str, str | int | float | bool] = {
+            "log_level": 0,
+            **properties,
+            "bootstrap.servers": brokers,
+        }
+        try:
+            self._admin = AdminClient(self._config)
+        except KafkaException as error:
+            raise SettingsError(f"kafka settings: {error.args[0].str()}") from None
+
+    def create(self, partitions: Mapping[str, int], span_ms: int) -> None:
+        """Create topics for records that lie up to `span_ms` back. Raises SettingsError and SourceError."""
+        config = {
+            "cleanup.policy": "delete",
+            "retention.ms": str(KEPT_MS + span_ms),
+            "message.timestamp.type": "CreateTime",
+        }
+        topics = [NewTopic(name, count, config=config) for name, count in partitions.items()]
+        asked = self._admin.create_topics(topics, request_timeout=TIMEOUT_SECONDS)
+        for name, done in asked.items():
+            try:
+                done.result()
+            except KafkaException as error:
+                raise self._refused(f"topic {name} cannot be created", error) from None
+
+    def _refused(self, what: str, error: KafkaException) -> SettingsError | SourceError:
+        reason: KafkaError = error.args[0]
+        if reason.code() in _FORBIDDEN:
+            return SettingsError(
+                f"kafka at {self._brokers}: {what}: {reason.str()}; let this user create, write, read and "
+                f"delete topics whose names begin with {TOPICS}, or name other brokers in --shadow-config"
+            )
+        return SourceError(f"kafka at {self._brokers}: {what}: {reason.str()}")
+
+    def write(self, records: Iterable[tuple[str, Record]], mark: int | None = None) -> float:
+        """Write records, each into its topic, in this order; return when Kafka has them all.
+
+        When it has the one numbered `mark`, or all, as a monotonic time. Raises SettingsError and
+        SourceError.
+        """
+        producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 5})
+        failed: list[KafkaError] = []
+        marked: list[float] = []
+
+        def noted(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        def marks(error: KafkaError | None, message: Message) -> None:
+            marked.append(time.monotonic())
+            noted(error, message)
+
+        for number, (topic, record) in enumerate(records):
+            self._produce(producer, topic, record, marks if number == mark else noted)
+        left = producer.flush(WRITE_SECONDS)
+        if failed:
+            raise self._refused("the copies cannot be written", KafkaException(failed[0]))
+        if left:
+            raise SourceError(f"kafka at {self._brokers} has not taken the copies within {WRITE_SECONDS:g} s")
+        return marked[0] if marked else time.monotonic()
+
+    @staticmethod
+    def _produce(producer: Producer, topic: str, record: Record, told: Told) -> None:
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    record.value,
+                    record.key,
+                    record.partition,
+                    on_delivery=told,
+                    timestamp=record.timestamp_ms,
+                    headers=list(record.headers),
+                )
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                producer.poll(0)
+                return
+
+    def found(self) -> list[str]:
+        """The topics of all drills that are there. Raises SourceError."""
+        try:
+            topics = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+        except KafkaException as error:
+            reason = error.args[0].str()
+            raise SourceError(f"kafka at {self._brokers} does not answer: {reason}") from None
+        return sorted(name for name in topics if name.startswith(TOPICS))
+
+    def remove(self, topics: Sequence[str], groups: Sequence[str]) -> list[str]:
+        """Remove topics and consumer groups; those that are left, each with the reason."""
+        names = [name for name in topics if name.startswith(TOPICS)]
+        left = []
+        asked = self._admin.delete_topics(names, request_timeout=TIMEOUT_SECONDS) if names else {}
+        for name, done in asked.items():
+            if (reason := _outcome(done, KafkaError.UNKNOWN_TOPIC_OR_PART)) is not None:
+                left.append(f"topic {name} ({reason})")
+        asked = self._admin.delete_consumer_groups(list(groups), request_timeout=TIMEOUT_SECONDS)
+        for name, done in asked.items():
+            if (reason := _outcome(done, KafkaError.GROUP_ID_NOT_FOUND)) is not None:
+                left.append(f"consumer group {name} ({reason})")
+        return left
+
+    def groups(self, prefix: str) -> list[str]:
+        """The consumer groups whose names begin so; none where Kafka may not be asked for them."""
+        with suppress(KafkaException):
+            listed = self._admin.list_consumer_groups(request_timeout=TIMEOUT_SECONDS).result()
+            return sorted(group.group_id for group in listed.valid if group.group_id.startswith(prefix))
+        return []
+
+
+def _outcome(done: object, absent: int) -> str | None:
+    """Why something could not be removed; None where it is gone."""
+    try:
+        done.result()  # type: ignore[attr-defined]
+    except KafkaException as error:
+        return None if error.args[0].code() == absent else str(error.args[0].str())
+    return None

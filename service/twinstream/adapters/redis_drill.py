@@ -1,0 +1,63 @@
+"""What a drill leaves in Redis: the keys of its comparison, found by their names and removed.
+
+twinstream:{NAME}:drill    is there while the drill of the comparison NAME runs; it ends by itself
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from typing import Any
+
+from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.spec.drills import INFIX
+
+SCANNED = 1000
+
+
+class DrillKeys:
+    """The keys of drills in one Redis. Every method but `close` raises StoreError."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = RedisConnection(url)
+
+    @property
+    def _client(self) -> Any:
+        return self._connection.client
+
+    def begin(self, comparison: str, seconds: int) -> None:
+        """Note that a drill runs, for at most so long."""
+        self._connection.run(lambda: self._client.set(_running(comparison), "1", ex=seconds))
+
+    def runs(self, comparison: str) -> bool:
+        """Whether a drill runs."""
+        return bool(self._connection.run(lambda: self._client.exists(_running(comparison))))
+
+    def found(self) -> list[str]:
+        """The comparisons of drills that have keys. Complexity: O(n) in all keys that Redis has."""
+        names = {
+            key.partition("{")[2].partition("}")[0].partition(".")[0] for key in self._keys(f"*{INFIX}*")
+        }
+        return sorted(names)
+
+    def remove(self, comparison: str) -> None:
+        """Remove all keys of a drill's comparison, its shards' too. Complexity: as `found`."""
+        for key in [*self._keys(comparison), *self._keys(f"{comparison}.*")]:
+            self._connection.run(lambda key=key: self._client.unlink(key))
+
+    def _keys(self, tag: str) -> Iterator[str]:
+        """The keys with such a hash tag, on all nodes that are known."""
+        self._connection.learn()
+        pattern = f"twinstream:{{{tag}}}:*"
+        for key in self._connection.run(lambda: list(self._client.scan_iter(pattern, SCANNED))):
+            name = key.decode()
+            if fnmatch.fnmatchcase(name, pattern):
+                yield name
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+
+def _running(comparison: str) -> str:
+    return f"twinstream:{{{comparison}}}:drill"

@@ -1,0 +1,32 @@
+"""Reads what a drill copies: the last records of both topics of the live comparison."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from twinstream.adapters.kafka import KafkaSource, whole_record
+from twinstream.adapters.memory import SystemClock
+from twinstream.core.events import Side
+from twinstream.runtime.drill.copies import Stretch, stretch_of
+from twinstream.runtime.ranges import Range, Recorded
+from twinstream.settings import Settings
+from twinstream.spec.drills import Record
+from twinstream.spec.model import Spec
+
+
+def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[Stretch, tuple[int, int]]:
+    """The last records of both topics as a stretch, and how many partitions each topic has."""
+    names = {side: spec.version_of(side).topic for side in Side}
+    source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
+    with closing(source):
+        topics = source.topics()
+        ranges = {
+            side: {p: Range(max(0, end - records // len(topic.ends))) for p, end in topic.ends.items()}
+            for side, topic in topics.items()
+        }
+        recorded = Recorded(source, names, ranges, records, SystemClock())
+        found = [
+            [Record.enclosed(line.record or b"", line.offset) for line in recorded.lines(side)]
+            for side in Side
+        ]
+    return stretch_of(spec, *found), (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))

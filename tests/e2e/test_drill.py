@@ -1,0 +1,263 @@
+"""`twinstream drill` beside a live comparison, on real servers, Prometheus and Alertmanager among them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+import pytest
+import redis
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.processes import marked, new_mark
+from tests.support.prometheus import Prometheus, alertmanager, prometheus
+from tests.support.service import ServiceProcess, spec_file
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+NAME = "watched"
+EVENTS = 400
+RULES = "identity: [n]\noverdue: {clock: arrival, after: 60s}\n"
+UNTOUCHED = (
+    "verdict", "reason", "events", "matched", "accounts", "divergences", "verified_up_to", "spec_digest",
+    "holes", "suspicions", "resets",
+)  # fmt: skip
+NEVER = "overdue: {clock: event_time, field: n, after: 60s}\n"
+"""Rules under which a lost event among independent ones is never told: no event is a minute old."""
+WAYS = {
+    "drop": "missing, at partition ",
+    "duplicate": "duplicate, at partition ",
+    "reorder": "reordered, at partition ",
+    "field": "changed, at partition ",
+}
+
+
+class Live(NamedTuple):
+    """A live comparison, which all tests of this file share."""
+
+    service: ServiceProcess
+    kafka: Kafka
+    redis: str
+    topics: tuple[str, str]
+
+    @property
+    def servers(self) -> list[str]:
+        return ["--brokers", self.kafka.brokers, "--redis", self.redis]
+
+    def command(self, *options: str, spec: Path | None = None) -> list[str]:
+        command = [sys.executable, "-m", "twinstream.cli.main", "drill"]
+        return [*command, str(spec or self.service.spec), *self.servers, *options]
+
+    def drill(self, *options: str, spec: Path | None = None) -> tuple[int, dict[str, Any]]:
+        """Exit code and answer of a drill."""
+        done = subprocess.run(
+            self.command("--json", *options, spec=spec), capture_output=True, timeout=200, check=False
+        )
+        assert done.stdout, done.stderr.decode()
+        return done.returncode, orjson.loads(done.stdout)
+
+    def traces(self) -> list[str]:
+        """What drills have left: topics, consumer groups, keys."""
+        admin = AdminClient({"bootstrap.servers": self.kafka.brokers})
+        groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
+        with redis.Redis.from_url(self.redis) as client:
+            keys = [key.decode() for key in client.keys("*")]
+        every = [*admin.list_topics(timeout=10).topics, *groups, *keys]
+        return [name for name in every if "drill" in name]
+
+    def state(self) -> dict[str, Any]:
+        """All that a drill must leave as it is."""
+        status = self.service.get("")
+        with redis.Redis.from_url(self.redis) as client:
+            keys = {key for key in client.keys("*") if not key.endswith((b":lease", b":asked", b":bulletin"))}
+        gate = self.service.get("/gate")
+        progress = {
+            side: [(one["position"], one["end"]) for one in parts]
+            for side, parts in status["progress"].items()
+        }
+        return {
+            **{name: status[name] for name in UNTOUCHED},
+            "gate": gate["answer"],
+            "progress": progress,
+            "keys": {key for key in keys if b":chunk:" not in key and b":reports:" not in key},
+        }
+
+
+def write(brokers: str, *topics: str) -> None:
+    """The same events into each topic: a key `k`, a number `n` and a value `v`."""
+    producer = Producer({"bootstrap.servers": brokers})
+    for number in range(EVENTS):
+        key = number % 10
+        for topic in topics:
+            event = orjson.dumps({"k": key, "n": number, "v": number * 1.5})
+            producer.produce(topic, event, str(key).encode(), headers=[("trace", b"1")])
+    assert producer.flush(60) == 0
+
+
+@pytest.fixture(scope="module")
+def live(kafka: Kafka, redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.flushall()
+    reference, candidate = (kafka.create_topic(f"live-{side}", partitions=2) for side in ("a", "b"))
+    spec = spec_file(tmp_path_factory.mktemp("live"), NAME, reference, candidate, RULES)
+    write(kafka.brokers, reference, candidate)
+    service = ServiceProcess(spec, kafka.brokers, redis_server.url)
+    service.start()
+    try:
+        service.await_events(EVENTS)
+        eventually(lambda: service.gate() == "pass", seconds=30, what="the live gate passes")
+        yield Live(service, kafka, redis_server.url, (reference, candidate))
+    finally:
+        service.stop()
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [step["name"] for step in answer["steps"]]
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_a_difference_comes_through_to_the_metrics_and_the_live_comparison_stays_as_it_is(
+    live: Live, kind: str
+) -> None:
+    before = live.state()
+    code, answer = live.drill("--kind", kind)
+    assert (code, answer["result"]) == (0, "alarm"), answer
+    assert sorted(names(answer)) == sorted(["read", "found", "verdict", "gate", "metric", "counted"])
+    texts = {step["name"]: step["text"] for step in answer["steps"]}
+    assert texts["found"].startswith(WAYS[kind])
+    assert (texts["verdict"], texts["gate"]) == ("DIVERGED", "fail")
+    assert answer["before"]["gate"] in {"pass", "undecided"}, "it did not fail before"
+    assert answer["copied"] == {"reference": EVENTS, "candidate": EVENTS, "both": True, "reason": None}
+    assert live.state() == before
+    assert live.traces() == []
+
+
+def test_a_silent_candidate_is_called_silent_and_not_different(live: Live) -> None:
+    before = live.state()
+    code, answer = live.drill("--kind", "stall")
+    assert (code, answer["result"]) == (0, "alarm"), answer
+    assert sorted(names(answer)) == sorted(["read", "health", "gate", "metric"])
+    assert live.state() == before
+    assert live.traces() == []
+
+
+def test_where_no_order_proves_a_loss_the_drill_shows_the_suspicion(live: Live, tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, NAME, *live.topics, RULES, order="unordered")
+    code, answer = live.drill("--kind", "drop", spec=spec)
+    assert (code, answer["result"], answer["expected"]) == (0, "alarm", "suspicion"), answer
+    assert names(answer)[-1] in {"metric", "gate"}
+    assert live.traces() == []
+
+
+def test_where_the_owner_says_that_time_proves_a_loss_it_fails_the_gate(live: Live, tmp_path: Path) -> None:
+    rules = RULES.replace("60s", "3s, proves: true")
+    spec = spec_file(tmp_path, NAME, *live.topics, rules, order="unordered")
+    code, answer = live.drill("--kind", "drop", spec=spec)
+    assert (code, answer["result"], answer["expected"]) == (0, "alarm", "fail"), answer
+
+
+def sends(server: Prometheus) -> bool:
+    """Whether Prometheus has an Alertmanager."""
+    answer = httpx.get(f"{server.url}/api/v1/alertmanagers", trust_env=False).json()
+    return bool(answer["data"]["activeAlertmanagers"])
+
+
+def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_tell(
+    live: Live, tmp_path: Path
+) -> None:
+    with (
+        alertmanager(tmp_path) as manager,
+        prometheus(tmp_path / "prometheus", live.service.address, manager) as server,
+    ):
+        (tmp_path / "prometheus" / "drill").mkdir()
+        file = tmp_path / "prometheus" / "drill" / "watched.json"
+        asked = ["--prometheus", server.url, "--scrape-file", str(file)]
+        eventually(lambda: server.rules() and server.query("up"), seconds=30, what="Prometheus scrapes")
+        eventually(lambda: sends(server), seconds=30, what="Prometheus has found Alertmanager")
+        refused = subprocess.run(
+            live.command("--kind", "drop", *asked), capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 2
+        assert "so this drill may wake somebody: give --alertmanager" in refused.stderr
+        code, answer = live.drill("--kind", "drop", *asked, "--alertmanager", manager)
+        assert (code, answer["result"]) == (0, "alarm"), answer
+        assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
+        routed = answer["steps"][-1]["text"]
+        assert routed == f"Alertmanager has it for on-call, held back by silence {answer['silence']}"
+        assert not file.exists()
+        live_alerts = f'ALERTS{{comparison="{NAME}"}}'
+        assert server.query(live_alerts) == []
+    assert live.traces() == []
+
+
+class Begun(NamedTuple):
+    """A drill that waits in vain, and what all its processes carry."""
+
+    process: subprocess.Popen[str]
+    mark: dict[str, str]
+
+
+@pytest.fixture
+def begun(live: Live, tmp_path: Path) -> Iterator[Begun]:
+    """A drill of which the difference is about to be written, and for which no alarm comes."""
+    spec, mark = spec_file(tmp_path, NAME, *live.topics, NEVER, order="unordered"), new_mark()
+    process = subprocess.Popen(
+        live.command("--kind", "drop", spec=spec),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **mark},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    words = (line.split()[0] for line in process.stdout)
+    assert "before" in words, "it came as far as that"
+    yield Begun(process, mark)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_drill_that_is_stopped_cleans_up(live: Live, begun: Begun, number: signal.Signals) -> None:
+    assert live.traces() != []
+    if number == signal.SIGINT:  # Ctrl-C in a terminal reaches all processes.
+        os.killpg(begun.process.pid, number)
+    else:
+        begun.process.send_signal(number)
+    assert begun.process.wait(timeout=60) == 130
+    eventually(lambda: not marked(begun.mark), what="all its processes have ended")
+    assert live.traces() == []
+
+
+def test_what_a_killed_drill_has_left_is_named_and_swept(live: Live, begun: Begun) -> None:
+    begun.process.kill()
+    eventually(lambda: not marked(begun.mark), seconds=40, what="its service has ended with it")
+    (topic, _) = sorted(name for name in live.traces() if name.startswith("twinstream.drill."))
+    comparison = f"{NAME}-drill-{topic.split('.')[3]}"
+    assert swept(live) == f"running    {comparison}", "it may still be held, for all that is known"
+    with redis.Redis.from_url(live.redis) as client:
+        client.delete(f"twinstream:{{{comparison}}}:drill")
+    assert swept(live) == f"removed    {comparison}"
+    assert live.traces() == []
+    assert swept(live) == "nothing    no drill has left anything"
+
+
+def swept(live: Live) -> str:
+    """What `twinstream drill --sweep` says."""
+    sweep = [sys.executable, "-m", "twinstream.cli.main", "drill", "--sweep", *live.servers]
+    return subprocess.run(sweep, capture_output=True, text=True, check=True).stdout.strip()
