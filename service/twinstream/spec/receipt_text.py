@@ -99,10 +99,10 @@ def _coverage(receipt: Receipt) -> Iterator[str]:
     if receipt.source == "service":
         yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:g} s asked for"
     yield from (f"- lacking: {_sentence(text)}" for text in coverage.missing)
-    if coverage.keys is not None:
-        more = "more than " if coverage.more_keys else ""
-        yield f"- keys: {more}{coverage.keys:,}"
     sampled = sum(kind.sampled for kind in coverage.kinds.values())
+    if coverage.keys is not None:
+        some = "at least " if sampled < coverage.events else ""
+        yield f"- keys: {'more than ' if coverage.more_keys else some}{coverage.keys:,}"
     yield f"- fields and keys were looked at in {sampled:,} of {coverage.events:,} events of both sides"
     yield from (f"- not put to the test: {_sentence(note)}" for note in coverage.notes)
     yield ""

@@ -92,10 +92,24 @@ def test_fields_are_bounded() -> None:
 
 @pytest.mark.parametrize("run", [1, 7, 1000, 5000])
 def test_the_sample_is_the_same_however_events_come(run: int) -> None:
-    count = FIRST + 3 * STRIDE
+    count = 10 * FIRST
     found = seen([{"k": 1, "n": n} for n in range(count)], run=run)
-    assert fields(found)["sampled"] == FIRST + 3
+    assert found.state() == seen([{"k": 1, "n": n} for n in range(count)], run=count).state()
+    assert FIRST < fields(found)["sampled"] < 2 * FIRST
     assert found.told()["events"] == count
+
+
+def test_a_stream_is_looked_at_from_end_to_end() -> None:
+    found = seen([{"k": n // FIRST} for n in range(20 * FIRST)])
+    assert found.told()["keys"] == 20
+
+
+def test_far_out_one_event_in_a_stride_is_looked_at() -> None:
+    few = seen([{"k": 1}], run=1)
+    place = few.state() | {"count": [STRIDE * 300] * 2, "next": [STRIDE * 300] * 2}
+    few.restore(place)
+    feed(few, Codec(PER_KEY), [{"k": 1}] * (3 * STRIDE))
+    assert fields(few)["sampled"] == 1 + 3
 
 
 def test_what_was_seen_goes_on_after_a_restart() -> None:
