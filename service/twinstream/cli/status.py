@@ -47,7 +47,7 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
 
 def on_trial(item: dict[str, Any]) -> Iterator[str]:
     """What is said of rules on trial beside a comparison, as sentences."""
-    trial = item["trial"]
+    trial = item.get("trial")  # A service of an older version has none.
     if trial is None:
         return
     changes = ", ".join(trial["changes"])
