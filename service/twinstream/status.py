@@ -118,8 +118,23 @@ class KindCoverage(Frozen):
     always_null: list[str] = []
 
 
+class Stretches(Frozen):
+    """How much matched since when: pairs by the Kafka time of the older of their events, in stretches.
+
+    `begins` are times in Unix seconds, in order, and `matched` has for each kind the pairs of each stretch.
+    Both events of a pair are of the beginning of its stretch or later. The older stretches are, the longer:
+    `at` is the time by which they are old.
+    """
+
+    at: int = 0
+    begins: list[int] = []
+    matched: dict[str, list[int]] = {}
+
+
 class Coverage(Frozen):
     """The evidence so far against the evidence asked for; `missing` says in sentences what lacks.
+
+    `until` is the Kafka time at which `seconds` end, and `kinds_required` are those of which one must match.
 
     Then what was seen at all: of `events`, both sides', those that were sampled tell how many keys came
     (`more_keys`: more than that; None where the order has no keys) and which fields varied (`more_fields`:
@@ -132,6 +147,9 @@ class Coverage(Frozen):
     seconds_required: float
     matched_by_kind: dict[str, int]
     missing: list[str]
+    until: datetime | None = None
+    kinds_required: list[str] = []
+    matched_since: Stretches = Stretches()
     events: int = 0
     kinds: dict[str, KindCoverage] = {}
     more_fields: bool = False

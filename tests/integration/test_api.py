@@ -255,7 +255,7 @@ def test_files_of_the_page_come_from_here_and_may_load_from_here_only(http: http
     assert response.headers["cache-control"] == "no-cache"
 
 
-@pytest.mark.parametrize("query", ["min_match=5", "min_matched=-1", "min_matched=many"])
+@pytest.mark.parametrize("query", ["min_match=5", "min_matched=-1", "min_matched=many", "since=14:02"])
 @pytest.mark.parametrize("form", ["", "/strict", "/rollback"])
 def test_a_scope_that_cannot_be_understood_is_refused(http: httpx.Client, form: str, query: str) -> None:
     body = assert_problem(http.get(f"/v1/comparisons/{NAME}/gate{form}?{query}"), 422)
@@ -267,6 +267,24 @@ def test_a_scope_that_is_not_met_is_undecided_in_every_form(service: Served, htt
     gate = http.get(f"/v1/comparisons/{NAME}/gate", params={"min_matched": 10**6}).json()
     assert (gate["answer"], gate["pass"], gate["scope_min_matched"]) == ("undecided", False, 10**6)
     assert http.get(f"/v1/comparisons/{NAME}/gate/strict?min_matched=1000000").status_code == 425
+
+
+def test_a_pass_is_about_what_came_since_in_every_form(service: Served, http: httpx.Client) -> None:
+    at = now()
+    service.publish(status(at=at))
+    for seconds, code in ((310, 200), (120, 425)):
+        since = (at - timedelta(seconds=seconds)).isoformat()
+        gate = http.get(f"/v1/comparisons/{NAME}/gate", params={"since": since}).json()
+        assert (gate["pass"], gate["scope_since"]) == (code == 200, since)
+        assert http.get(f"/v1/comparisons/{NAME}/gate/strict", params={"since": since}).status_code == code
+
+
+def test_a_moment_without_its_zone_is_refused_with_a_sentence(http: httpx.Client) -> None:
+    body = assert_problem(http.get(f"/v1/comparisons/{NAME}/gate?since=2026-03-01T14:02:00"), 422)
+    assert body["detail"] == (
+        "The request cannot be understood: since: '2026-03-01T14:02:00' is no time with its zone; write it "
+        "like 2026-03-01T14:02:00Z."
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ import pytest
 import yaml
 
 from tests.support.server import Served, served
-from tests.support.statuses import diverged, expectation, status
+from tests.support.statuses import coverage, diverged, expectation, status
 from twinstream.access import read_tokens
 from twinstream.api.board import Board
+from twinstream.settings import time_of
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -51,12 +52,16 @@ def say(service: Served, answer: str) -> None:
     """Have the gate answer so; `scarce` is a pass with fewer pairs than the templates ask for."""
     at = datetime.now(UTC)
     published = {
-        "pass": lambda: status(COMPARISON, at, matched=ENOUGH),
-        "scarce": lambda: status(COMPARISON, at, matched=ENOUGH - 1),
+        "pass": lambda: status(COMPARISON, at, matched=ENOUGH, coverage=coverage(ENOUGH, at=at)),
+        "scarce": lambda: status(COMPARISON, at, matched=ENOUGH - 10, coverage=coverage(ENOUGH - 10, at=at)),
         "fail": lambda: diverged(COMPARISON, at),
         "undecided": lambda: status(COMPARISON, at, verdict="PENDING", reason="only 3 of 1000 matches"),
     }
     service.publish(published[answer]())
+
+
+def ago(seconds: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,14 @@ def test_argo_goes_on_with_pass_aborts_with_fail_and_pauses_else(
 def test_argo_pauses_where_the_gate_speaks_of_another_candidate(service: Served, answer: str) -> None:
     say(service, answer)
     assert Analysis(service=service.url, candidate="1.9.1").measure() == "Inconclusive"
+
+
+@pytest.mark.parametrize(("ago_seconds", "phase"), [(310, "Running"), (250, "Inconclusive")])
+def test_argo_pauses_where_too_little_came_since_the_deployment(
+    service: Served, ago_seconds: int, phase: str
+) -> None:
+    say(service, "pass")
+    assert Analysis(service=service.url, since=ago(ago_seconds)).measure() == phase
 
 
 @pytest.mark.parametrize("wrong", [{"service": NOWHERE}, {"token": "another-token-123456789"}])
@@ -270,18 +283,21 @@ def test_flagger_is_not_told_to_roll_back_by_a_service_that_is_not_there(begun: 
 
 
 @pytest.mark.parametrize(
-    ("answer", "version", "code"),
+    ("answer", "version", "since", "code"),
     [
-        ("pass", VERSION, 0),
-        ("fail", VERSION, 1),
-        ("undecided", VERSION, 3),
-        ("scarce", VERSION, 3),
-        ("pass", "1.9.1", 3),
-        ("pass", "", 2),
+        ("pass", VERSION, 320, 0),
+        ("fail", VERSION, 320, 1),
+        ("undecided", VERSION, 320, 3),
+        ("scarce", VERSION, 320, 3),
+        ("pass", "1.9.1", 320, 3),
+        ("pass", "", 320, 2),
+        ("pass", VERSION, 10, 3),
+        ("fail", VERSION, 10, 1),
+        ("pass", VERSION, None, 2),
     ],
 )
 def test_github_actions_goes_on_with_pass_alone(
-    service: Served, answer: str, version: str, code: int
+    service: Served, answer: str, version: str, since: int | None, code: int
 ) -> None:
     say(service, answer)
     (step,) = template("github-actions/gate.yml")["jobs"]["gate"]["steps"]
@@ -291,6 +307,7 @@ def test_github_actions_goes_on_with_pass_alone(
         env={
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "VERSION": version,
+            "SINCE": "" if since is None else ago(since),
             "TWINSTREAM_SERVICE": service.url,
             "TWINSTREAM_TOKEN": TOKEN,
         },
@@ -303,11 +320,21 @@ def test_github_actions_goes_on_with_pass_alone(
 
 def test_github_actions_releases_only_behind_the_gate() -> None:
     jobs = template("github-actions/gate.yml")["jobs"]
-    assert jobs["release"]["needs"] == "gate"
+    assert (jobs["gate"]["needs"], jobs["release"]["needs"]) == ("shadow", "gate")
     for part in (*jobs.values(), *jobs["gate"]["steps"]):
         assert not {"if", "continue-on-error"} & part.keys()
     (step,) = jobs["gate"]["steps"]
-    assert set(step["env"]) == {"VERSION", "TWINSTREAM_SERVICE", "TWINSTREAM_TOKEN"}
+    assert set(step["env"]) == {"VERSION", "SINCE", "TWINSTREAM_SERVICE", "TWINSTREAM_TOKEN"}
+
+
+def test_github_actions_notes_when_the_new_version_was_started(tmp_path: Path) -> None:
+    shadow = template("github-actions/gate.yml")["jobs"]["shadow"]
+    output = tmp_path / "output"
+    run = shadow["steps"][-1]["run"]
+    subprocess.run(["bash", "-e", "-c", run], env={**os.environ, "GITHUB_OUTPUT": str(output)}, check=True)
+    name, _, at = output.read_text().strip().partition("=")
+    assert shadow["outputs"] == {"since": f"${{{{ steps.{shadow['steps'][-1]['id']}.outputs.{name} }}}}"}
+    assert time_of(at) is not None
 
 
 def test_as_a_score_undecided_is_neither_a_pass_nor_a_failure() -> None:

@@ -78,6 +78,9 @@ def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
         (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
         (("--min-matched", "5001"), 3, "undecided No difference so far, but 5000 pairs match of 5001"),
         (("--candidate", "1.9.1 +x&y"), 3, "undecided It was asked about the candidate 1.9.1 +x&y, and "),
+        (("--spec-digest", "5f0c9a", "--since", "2026-03-01T14:02:00+02:00"), 0, "pass Equivalent"),
+        (("--spec-digest", "5f0c9b"), 3, "undecided It was asked about the file 5f0c9b, and follows 5f0c9a"),
+        (("--since", "2999-01-01T00:00:00Z"), 3, "undecided No difference so far, but only what is before "),
     ],
 )
 def test_the_gate_is_asked_about_a_scope(
@@ -91,7 +94,10 @@ def test_the_gate_is_asked_about_a_scope(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--candidate", ""), "it is empty; name a version, or leave the option out"),
+        (("--candidate", ""), "it is empty; name VERSION, or leave the option out"),
+        (("--spec-digest", ""), "it is empty; name DIGEST, or leave the option out"),
+        (("--since", ""), "it is empty; name TIME, or leave the option out"),
+        (("--since", "14:02"), "'14:02' is no time with its zone; write it like 2026-03-01T14:02:00Z"),
         (("--wait", "30"), "'30' is not a duration; write it like 500ms, 60s, 5m, 2h or 1d"),
         (("--wait", "1m", "--poll", "50ms"), "it must be at least 100ms"),
         (("--min-matched", "-1"), "-1 is not in the range x>=0"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.workers import SPEC
 from tests.unit.test_shards import Team
 from twinstream.core.events import Side
+from twinstream.core.stretches import united
 from twinstream.status import ComparisonStatus
 
 Way = Literal["partition", "key"]
@@ -39,6 +40,7 @@ def told(status: ComparisonStatus) -> dict[str, Any]:
         "accounts": status.accounts,
         "matched": status.matched,
         "by kind": status.coverage.matched_by_kind,
+        "in all stretches": united([status.coverage.matched_since.model_dump()]).since(0),
         "divergences": status.divergences,
         "found": status.closed_divergences,
         "diverged": status.verdict == "DIVERGED",

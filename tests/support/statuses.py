@@ -21,6 +21,7 @@ from twinstream.status import (
     Position,
     Reset,
     Sides,
+    Stretches,
     UnmatchedEvent,
     Version,
     Witness,
@@ -103,7 +104,7 @@ def status(name: str = NAME, at: datetime = START, **changes: Any) -> Comparison
         "suspicions": 0,
         "holes": [],
         "undecodable": [],
-        "coverage": coverage(),
+        "coverage": coverage(at=at),
         "verified_up_to": Sides[dict[str, int]](reference={"0": 2500, "1": 2500}, candidate={"0": 5000}),
         "verified_through": at - timedelta(seconds=2),
         "progress": Sides[list[PartitionProgress]](
@@ -125,7 +126,9 @@ def status(name: str = NAME, at: datetime = START, **changes: Any) -> Comparison
     return ComparisonStatus(**{"verified_age_seconds": age, **found})
 
 
-def coverage(matched: int = 5000, missing: tuple[str, ...] = ()) -> Coverage:
+def coverage(matched: int = 5000, missing: tuple[str, ...] = (), at: datetime = START) -> Coverage:
+    """Evidence that came evenly over the 310 s before `at`: a tenth of it each 31 s."""
+    seconds = [int(at.timestamp()) - 310 + 31 * tenth for tenth in range(10)]
     return Coverage(
         matched=matched,
         matched_required=1000,
@@ -133,6 +136,8 @@ def coverage(matched: int = 5000, missing: tuple[str, ...] = ()) -> Coverage:
         seconds_required=300.0,
         matched_by_kind={"event": matched},
         missing=list(missing),
+        until=at,
+        matched_since=Stretches(at=seconds[-1], begins=seconds, matched={"event": [matched // 10] * 10}),
     )
 
 

@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from tests.support.statuses import START, diverged, expectation, status
+from tests.support.statuses import START, coverage, diverged, expectation, status
 from twinstream.api.expectation import placeholder
 from twinstream.api.freshness import Freshness, awaited, heard, lost
 from twinstream.api.gate import GateAnswer, gate
-from twinstream.api.scope import GateScope, scoped
+from twinstream.api.scope import GateScope, ScopedAnswer, scoped
 from twinstream.status import ComparisonStatus, Health
 
 FRESH = heard(START, 0.5, 5.0)
@@ -105,24 +106,80 @@ def test_every_answer_is_flat_with_no_null_and_a_sentence(it: ComparisonStatus, 
     assert body["reason"].endswith(".")
 
 
+def asked(it: ComparisonStatus, **scope: Any) -> ScopedAnswer:
+    return scoped(ask(it), GateScope(**scope), it)
+
+
 def test_a_scope_that_is_met_changes_nothing_and_is_echoed() -> None:
     answer = ask(status())
-    scope = GateScope(min_matched=5000, candidate=answer.candidate_version, spec_digest=answer.spec_digest)
-    found = scoped(answer, scope)
+    about = {"candidate": answer.candidate_version, "spec_digest": answer.spec_digest}
+    found = asked(status(), min_matched=5000, **about)
     assert (found.answer, found.reason, found.scope_min_matched) == ("pass", answer.reason, 5000)
     assert (found.scope_candidate, found.scope_spec_digest) == (answer.candidate_version, answer.spec_digest)
 
 
 def test_a_pass_with_fewer_pairs_than_asked_for_is_undecided_and_a_fail_stays() -> None:
-    found = scoped(ask(status()), GateScope(min_matched=5001))
+    found = asked(status(), min_matched=5001)
     assert (found.answer, found.passed, found.undecided) == ("undecided", False, True)
     assert found.reason == "No difference so far, but 5000 pairs match of 5001 asked for."
-    assert scoped(ask(diverged()), GateScope(min_matched=10**9)).answer == "fail"
+    assert asked(diverged(), min_matched=10**9).answer == "fail"
 
 
 @pytest.mark.parametrize("it", [status(), diverged(), status(verdict="PENDING", reason="too early")])
 @pytest.mark.parametrize("scope", [{"candidate": "9.9"}, {"spec_digest": "other"}])
 def test_an_answer_about_something_else_is_undecided(it: ComparisonStatus, scope: dict[str, str]) -> None:
-    found = scoped(ask(it), GateScope(**scope))
+    found = asked(it, **scope)
     assert (found.answer, found.passed, found.failed, found.undecided) == ("undecided", False, False, True)
     assert found.reason.startswith("It was asked about the ")
+
+
+def ago(seconds: float) -> str:
+    return (START - timedelta(seconds=seconds)).isoformat()
+
+
+def test_a_pass_may_be_asked_to_rest_on_what_came_since() -> None:
+    found = asked(status(), since="2026-03-01T11:54:50Z")
+    assert (found.answer, found.scope_since) == ("pass", "2026-03-01T11:54:50Z")
+    assert (found.matched_in_scope, found.seconds_in_scope) == (5000, 310.0)
+    without = asked(status())
+    assert (without.scope_since, without.matched_in_scope, without.seconds_in_scope) == ("", 5000, 310.0)
+
+
+def test_evidence_from_before_is_none_and_is_said_to_lack() -> None:
+    found = asked(status(), since="2026-03-01T13:58:00+02:00")
+    assert (found.answer, found.matched_in_scope, found.seconds_in_scope) == ("undecided", 1500, 120.0)
+    assert found.reason == (
+        "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 seconds of "
+        "Kafka time."
+    )
+
+
+def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:
+    kinds = coverage().model_copy(update={"kinds_required": ["event", "day"], "seconds_required": 0.0})
+    found = asked(status(coverage=kinds), since=ago(100), min_matched=4000)
+    assert found.reason.endswith("11:58:20 UTC: 1,500 of 4,000 pairs; no `day` has matched.")
+
+
+def test_a_moment_behind_what_is_verified_is_undecided() -> None:
+    assert asked(status(), since=ago(1)).reason == (
+        "No difference so far, but only what is before 2026-03-01 11:59:58 UTC is verified, and it was asked "
+        "about since 2026-03-01 11:59:59 UTC."
+    )
+
+
+def test_one_pair_at_least_must_have_come_since() -> None:
+    none_asked = coverage().model_copy(update={"matched_required": 0, "seconds_required": 0.0})
+    assert asked(status(coverage=none_asked), since=ago(10)).undecided
+    assert asked(status(coverage=none_asked), since=ago(32)).passed
+
+
+def test_a_fail_stays_whenever_its_difference_was_found() -> None:
+    assert asked(diverged(), since=ago(0)).answer == "fail"
+
+
+@pytest.mark.parametrize(
+    "since", ["2026-03-01", "2026", "yesterday", "2026-03-01T14:02:00", "0001-01-01T00:00:00+14:00"]
+)
+def test_what_is_no_moment_is_refused(since: str) -> None:
+    with pytest.raises(ValidationError, match=r"is no time with its zone|lies outside of the calendar"):
+        GateScope(since=since)

@@ -24,6 +24,7 @@ from tests.support.statuses import (
 from twinstream.api.board import Board
 from twinstream.api.merging import merged
 from twinstream.api.operations import obstacles_to_serving
+from twinstream.core.stretches import united
 from twinstream.status import (
     Accounts,
     CheckpointInfo,
@@ -81,6 +82,15 @@ def test_evidence_is_what_all_shards_have_together() -> None:
     assert (found.verdict, found.coverage.matched, found.coverage.missing) == ("EQUIVALENT", 1200, [])
     assert found.coverage.matched_by_kind == {"event": 1200}
     assert found.reason.startswith("1,200 pairs match, and nothing differs")
+
+
+def test_what_matched_since_a_moment_is_what_matched_since_then_in_all_shards() -> None:
+    found, since = both(pending(600), pending(400)), START.timestamp() - 100
+    parts = [coverage(matched).matched_since for matched in (600, 400)]
+    told = [
+        united([part.model_dump()]).since(since).total() for part in (found.coverage.matched_since, *parts)
+    ]
+    assert told == [300, 180, 120]
 
 
 def test_too_little_of_all_shards_is_pending() -> None:

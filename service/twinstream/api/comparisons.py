@@ -95,6 +95,10 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
 def gate_routes(router: APIRouter, board: Board) -> None:
     """The gate in its forms; tools that can only send take those by POST, whose body is not read."""
 
+    def asked(name: str, scope: GateScope) -> ScopedAnswer:
+        view = board.view(name)
+        return scoped(view.gate, scope, view.status)
+
     @router.get(
         "/{name}/gate",
         summary="pass, fail or undecided, always with status 200",
@@ -102,13 +106,13 @@ def gate_routes(router: APIRouter, board: Board) -> None:
         responses=UNKNOWN,
     )
     async def get_gate(name: str, request: Request, scope: Annotated[GateScope, Query()]) -> Response:
-        return of_model(scoped(board.view(name).gate, scope)).answer(request)
+        return of_model(asked(name, scope)).answer(request)
 
     async def in_strict(name: str, scope: Annotated[GateScope, Query()]) -> Response:
-        return strict(scoped(board.view(name).gate, scope))
+        return strict(asked(name, scope))
 
     async def in_rollback(name: str, scope: Annotated[GateScope, Query()]) -> Response:
-        return rollback(scoped(board.view(name).gate, scope))
+        return rollback(asked(name, scope))
 
     for method in ("GET", "POST"):
         router.add_api_route(

@@ -18,6 +18,7 @@ from operator import add, attrgetter
 
 from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
+from twinstream.core.stretches import united
 from twinstream.core.verdicts import verdict_of
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
@@ -34,6 +35,7 @@ from twinstream.status import (
     PartitionProgress,
     ShardStatus,
     Sides,
+    Stretches,
     Undecodable,
     Verdict,
 )
@@ -185,7 +187,8 @@ def _beyond_budget(expected: Expectation, statuses: Sequence[ComparisonStatus]) 
 
 def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
     parts = [shard.status.coverage for shard in shards]
-    matched, seconds = sum(part.matched for part in parts), _verified_seconds(shards)
+    matched, (first, until) = sum(part.matched for part in parts), _verified_time(shards)
+    seconds = 0.0 if first is None or until is None else max(0.0, (until - first).total_seconds())
     by_kind = {
         kind: sum(part.matched_by_kind.get(kind, 0) for part in parts) for kind in parts[0].matched_by_kind
     }
@@ -197,16 +200,17 @@ def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
         seconds_required=expected.seconds_required,
         matched_by_kind=by_kind,
         missing=lacking(asked, matched, seconds, by_kind),
+        until=until,
+        kinds_required=list(expected.kinds_required),
+        matched_since=Stretches(**united(part.matched_since.model_dump() for part in parts).state()),
         **seen_by_all(shards),
     )
     return coverage.model_copy(update={"notes": notes(coverage)})
 
 
-def _verified_seconds(shards: Sequence[ShardStatus]) -> float:
-    """The Kafka time from the first record of all shards to the oldest that is not settled, or the newest."""
+def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
+    """The Kafka times of the first record of all shards, and of the oldest not settled, else the newest."""
     began = [shard.first_at for shard in shards if shard.first_at is not None]
-    if not began:
-        return 0.0
     still_open = [shard.open_since for shard in shards if shard.open_since is not None]
     progress = [shard.status.progress for shard in shards]
     newest = [
@@ -215,8 +219,7 @@ def _verified_seconds(shards: Sequence[ShardStatus]) -> float:
         for partition in (*side.reference, *side.candidate)
         if partition.newest_event_at is not None
     ]
-    until = min(still_open) if still_open else max(newest, default=min(began))
-    return max(0.0, (until - min(began)).total_seconds())
+    return min(began, default=None), min(still_open) if still_open else max(newest, default=None)
 
 
 # -- counts ------------------------------------------------------------------------------------------------

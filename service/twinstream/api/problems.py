@@ -57,7 +57,10 @@ def _unknown_comparison(request: Request, error: Exception) -> Response:
 def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        {"parameter": ".".join(str(part) for part in item["loc"][1:]), "detail": item["msg"]}
+        {
+            "parameter": ".".join(str(part) for part in item["loc"][1:]),
+            "detail": item["msg"].removeprefix("Value error, "),
+        }
         for item in error.errors()
     ]
     told = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)

@@ -13,6 +13,7 @@ from rich.text import Text
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_ANSWER, print_json, print_rich
 from twinstream.cli.polling import span, wait_until_decided, waiting_line
+from twinstream.settings import time_of
 
 LEAST_POLL = timedelta(milliseconds=100)
 """Nothing that the gate looks at changes faster, and asking costs the service."""
@@ -25,11 +26,18 @@ def _poll(context: click.Context, option: click.Parameter, given: str) -> timede
     return poll
 
 
-def _candidate(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    """An empty one is a variable that was not set, and must not mean any version."""
+def _said(_context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """An empty one is a variable that was not set, and must not mean that anything will do."""
     if given == "":
-        raise click.BadParameter("it is empty; name a version, or leave the option out")
+        raise click.BadParameter(f"it is empty; name {option.metavar}, or leave the option out")
     return given
+
+
+def _since(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    said = _said(context, option, given)
+    if said is not None and time_of(said) is None:
+        raise click.BadParameter(f"{said!r} is no time with its zone; write it like 2026-03-01T14:02:00Z")
+    return said
 
 
 @click.command(
@@ -38,6 +46,7 @@ def _candidate(_context: click.Context, _option: click.Parameter, given: str | N
 \b
   twinstream gate ads-views && kubectl rollout resume deployment/ads
   twinstream gate ads-views --wait 30m --min-matched 100000 --candidate 1.9.0
+  twinstream gate ads-views --wait 30m --since 2026-03-01T14:02:00Z
 
 NAME is that of a comparison. It prints pass, fail or undecided, and why. Undecided is no permission: it says
 that something is not known. With --wait it is asked again until it is pass or fail, also while the service
@@ -60,7 +69,15 @@ service cannot be reached, with --wait all the time.
     help="Ask so often meanwhile.",
 )
 @click.option("--min-matched", type=click.IntRange(min=0), help="A pass needs so many matched pairs.")
-@click.option("--candidate", callback=_candidate, help="The version that the candidate must be of.")
+@click.option(
+    "--candidate", metavar="VERSION", callback=_said, help="The version that the candidate must be of."
+)
+@click.option(
+    "--since", metavar="TIME", callback=_since, help="A pass must rest on what was put out from then on."
+)
+@click.option(
+    "--spec-digest", metavar="DIGEST", callback=_said, help="The comparison file that the answer must be of."
+)
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the gate's answer as one JSON object.")
 def gate(

@@ -15,13 +15,14 @@ from typing import Any
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
 from twinstream.core.ledger import EVERYTHING
+from twinstream.core.stretches import united
 
 ShardOf = Callable[[bytes, int], int]
 """The shard of an event, from its record and its partition."""
 State = dict[str, Any]
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
-SUMMED = ("accounts", "matched", "matched_by_kind", "found_by_kind", "closed_by_kind")
+SUMMED = ("accounts", "matched", "matched_by_kind", "stretches", "found_by_kind", "closed_by_kind")
 SHARED = (
     "ended",
     "moments",
@@ -147,6 +148,7 @@ def _common(states: Sequence[State]) -> State:
         "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
         "matched": 0,
         "matched_by_kind": {},
+        "stretches": united([]).state(),
         "moments": [max(state["moments"][0] for state in states), None, None],
         "doubts": {"vouched_at": EVERYTHING, "not_vouched_for": [], "held": []},
         "homes": [],
@@ -218,6 +220,7 @@ def _count(states: Sequence[State], shares: Sequence[State]) -> None:
             account["consumed"] -= waiting
     first["matched"] = sum(state["matched"] for state in states)
     first["matched_by_kind"] = _sum(state["matched_by_kind"] for state in states)
+    first["stretches"] = united(filter(None, (state.get("stretches") for state in states))).state()
     first["found_by_kind"] = _sum(state["found_by_kind"] for state in states)
     closed = Counter(_sum(state["closed_by_kind"] for state in states))
     for share in shares[1:]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from twinstream.core.recent import RecentMatches
 from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.strays import Strays
+from twinstream.core.stretches import Stretches
 
 HOLES_LIMIT = 100
 DOUBTED_LIMIT = 10_000
@@ -49,11 +51,11 @@ class Divergence(NamedTuple):
 class Ledger:
     """The accounts of both sides, the pairs and the differences.
 
-    `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
-    `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
-    by now. `moment` is the driver's count of what was fed, `diverged_at` the earliest of a difference that no
-    hole lies before. `asking` holds differences back where other shards have to be asked first. `halted`
-    tells that there was a difference, and that by the rules nothing after it counts.
+    `stretches` are the pairs by time. `strays` are leftovers that may have changed places, `lone` those that
+    depend on nothing and may be late. `found_by_kind` counts differences as they were found and never falls,
+    `closed_by_kind` as they are known by now. `moment` is the driver's count of what was fed, `diverged_at` the
+    earliest of a difference that no hole lies before. `asking` holds differences back where other shards have
+    to be asked first. `halted` tells that there was a difference, and that by the rules nothing after it counts.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
@@ -69,6 +71,7 @@ class Ledger:
         self.halted = False
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
+        self.stretches = Stretches()
         self.newest_matched_ms: list[int | None] = [None, None]
         self.recent = RecentMatches(rules.recent_matches, rules.canonical)
         self.known = Known(rules.known)
@@ -116,7 +119,7 @@ class Ledger:
         paired_at_once = len(pairs.events) == len(events)
         if paired_at_once and pairs.events == events:
             self.held.left(pairs.partners)
-            self._count(pairs.partners)
+            self._count(pairs)
             return
         self.held.came(side, events)
         if pairs.events:
@@ -126,15 +129,20 @@ class Ledger:
         """Book pairs of events that came before. Complexity: about 0.1 µs a pair."""
         self.held.left(pairs.partners)
         self.held.left(pairs.events)
-        self._count(pairs.partners)
+        self._count(pairs)
 
-    def _count(self, partners: Sequence[Event]) -> None:
+    def _count(self, pairs: Pairs) -> None:
+        partners = pairs.partners
+        if not partners:
+            return
         self.matched += len(partners)
         kinds = set(map(_KIND, map(_FORM, partners)))
         if len(kinds) == 1:
-            self.matched_by_kind[kinds.pop()] += len(partners)
+            counted = {kinds.pop(): len(partners)}
         else:
-            self.matched_by_kind.update(map(_KIND, map(_FORM, partners)))
+            counted = Counter(map(_KIND, map(_FORM, partners)))
+        self.matched_by_kind.update(counted)
+        self.stretches.note(min(map(_TIME, chain(partners, pairs.events))), counted)
         self.recent.note(map(_CONTENT, map(_FORM, partners)))
 
     def advance(self, side: Side, moment_ms: int) -> None:
@@ -320,3 +328,4 @@ def _weight(divergence: Divergence) -> int:
 _FORM = itemgetter(0)
 _CONTENT = itemgetter(1)
 _KIND = itemgetter(2)
+_TIME = itemgetter(3)

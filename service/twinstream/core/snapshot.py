@@ -31,6 +31,7 @@ from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import Scope
 from twinstream.core.strays import Strays
+from twinstream.core.stretches import united
 
 
 class Sweep(NamedTuple):
@@ -125,6 +126,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "accounts": [dict(vars(account)) for account in comparison.ledger.accounts],
         "matched": comparison.ledger.matched,
         "matched_by_kind": dict(comparison.ledger.matched_by_kind),
+        "stretches": comparison.ledger.stretches.state(),
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
         "known_hits": comparison.ledger.known.hits,
@@ -160,6 +162,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         vars(account).update(values)
     comparison.ledger.matched = state["matched"]
     comparison.ledger.matched_by_kind = Counter(state["matched_by_kind"])
+    comparison.ledger.stretches = united(filter(None, [state.get("stretches")]))
     comparison.ended = list(state["ended"])
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
     comparison.ledger.known.hits.update(state["known_hits"])

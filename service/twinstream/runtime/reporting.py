@@ -252,9 +252,11 @@ class Reporter:
     def evidence(self) -> status.Coverage:
         """The evidence so far against what the spec asks for."""
         comparison, asked = self._comparison, self._spec.evidence
-        seconds = self._verified_seconds()
+        first, until = self._verified_time()
+        seconds = 0.0 if first is None or until is None else max(0, until - first) / 1000
         kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
-        missing = lacking(wanted(self._spec), comparison.matched, seconds, kinds)
+        needed = wanted(self._spec)
+        missing = lacking(needed, comparison.matched, seconds, kinds)
         coverage = status.Coverage(
             matched=comparison.matched,
             matched_required=asked.matched,
@@ -262,6 +264,9 @@ class Reporter:
             seconds_required=asked.seconds,
             matched_by_kind=kinds,
             missing=missing,
+            until=_moment(until),
+            kinds_required=list(needed.kinds),
+            matched_since=status.Stretches(**comparison.ledger.stretches.state()),
             **self._intake.seen.told(),
         )
         return coverage.model_copy(update={"notes": notes(coverage)})
@@ -269,14 +274,12 @@ class Reporter:
     def _compared_kinds(self) -> list[str]:
         return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]
 
-    def _verified_seconds(self) -> float:
-        """The Kafka time from the first record to the oldest that is not settled."""
-        first = self._intake.first_ms
-        newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
-        if first is None or not newest:
-            return 0.0
+    def _verified_time(self) -> tuple[int | None, int | None]:
+        """The Kafka times of the first record, and of the oldest that is not settled, or else the newest."""
         oldest_open = self._comparison.surveyed.oldest_ms
-        return max(0, (max(newest) if oldest_open is None else oldest_open) - first) / 1000
+        newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
+        until = oldest_open if newest and oldest_open is not None else max(newest, default=None)
+        return self._intake.first_ms, until
 
     # -- parts ---------------------------------------------------------------------------------------------
 

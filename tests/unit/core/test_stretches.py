@@ -1,0 +1,71 @@
+"""Evidence since a moment is never more than there is, and stays small."""
+
+from __future__ import annotations
+
+from twinstream.core.stretches import LIMIT, Stretches, united
+
+DAY = 86_400
+
+
+def noted(*seconds: int) -> Stretches:
+    stretches = Stretches()
+    for second in seconds:
+        stretches.note(second * 1000, {"ride": 1})
+    return stretches
+
+
+def since(stretches: Stretches, second: float) -> int:
+    return stretches.since(second).total()
+
+
+def test_a_second_that_has_begun_before_the_moment_does_not_count() -> None:
+    stretches = Stretches()
+    stretches.note(60_900, {"ride": 3})
+    assert (since(stretches, 60.0), since(stretches, 60.5), since(stretches, 61.0)) == (3, 0, 0)
+
+
+def test_kinds_are_counted_apart() -> None:
+    stretches = Stretches()
+    stretches.note(60_000, {"ride": 3})
+    stretches.note(61_000, {"ride": 1, "day": 1})
+    assert stretches.since(60) == {"ride": 4, "day": 1}
+    assert stretches.since(61) == {"ride": 1, "day": 1}
+
+
+def test_what_comes_late_counts_when_it_was_and_not_when_it_came() -> None:
+    assert since(noted(100, 200, 150), 160) == 1
+
+
+def test_a_month_of_seconds_stays_small_and_its_last_hour_exact_to_an_eighth() -> None:
+    newest = 30 * DAY
+    stretches = noted(*range(newest - 3 * DAY, newest, 7))
+    assert len(stretches.state()["begins"]) <= LIMIT
+    for age in (60, 600, 3600, DAY):
+        asked, there = since(stretches, newest - age), age // 7
+        assert there * 7 // 8 - 2 <= asked <= there + 1
+
+
+def test_one_time_in_the_far_future_does_not_make_the_others_coarse() -> None:
+    stretches = noted(*range(1000, 1200), 10**9, *range(1200, 1400))
+    for second in range(1400, 1400 + 2 * LIMIT):
+        stretches.note(second * 1000, {"ride": 1})
+    newest = 1400 + 2 * LIMIT
+    assert since(stretches, newest - 16) == 17
+    assert len(stretches.state()["begins"]) <= LIMIT
+
+
+def test_many_times_in_the_far_future_stay_bounded() -> None:
+    stretches = noted(*range(10**9, 10**9 + 5 * LIMIT), 1, 2)
+    assert len(stretches.state()["begins"]) <= LIMIT
+    assert since(stretches, 0) == 5 * LIMIT + 2
+
+
+def test_what_several_have_adds_up() -> None:
+    parts = [noted(100, 101), noted(101, 300)]
+    both = united(part.state() for part in parts)
+    assert [since(both, moment) for moment in (0, 101, 102, 301)] == [4, 3, 1, 0]
+
+
+def test_a_state_of_nothing_has_nothing() -> None:
+    assert united([]).since(0) == {}
+    assert united([Stretches().state()]).state() == {"at": 0, "begins": [], "matched": {}}
