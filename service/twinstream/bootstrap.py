@@ -10,7 +10,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version as installed_version
@@ -29,13 +30,14 @@ from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_requests import RedisRequests
 from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.secret_file import read_secret
 from twinstream.api.app import create_app, create_matcher_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
 from twinstream.api.operations import obstacles_to_answering, obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
-from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
+from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
 from twinstream.listening import Access, bound
 from twinstream.observing import Observers
 from twinstream.runtime.fuse import alarm
@@ -72,6 +74,13 @@ class _StandardError:
             sys.stderr.flush()
 
 
+def _without_values(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """An exception as the lines of code it came by, without its text: that may hold values of records."""
+    if line.pop("exc_info", False) and (error := sys.exception()) is not None:
+        line["exception"] = "".join([*traceback.format_tb(error.__traceback__), type(error).__name__])
+    return line
+
+
 def configure_logging() -> None:
     """JSON lines on standard error."""
     structlog.configure(
@@ -79,7 +88,7 @@ def configure_logging() -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
+            _without_values,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -113,7 +122,7 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
     except Exception as error:  # noqa: BLE001 - whatever it is, the service must be told
         structlog.get_logger().exception("matcher failed", comparison=spec.name)
         with suppress(OSError):
-            publisher.publish(Failure(reason=f"its matcher failed with {type(error).__name__}: {error}"))
+            publisher.publish(Failure(reason=f"its matcher failed with {place_of(error)}"))
 
 
 def make_worker(
@@ -126,7 +135,14 @@ def make_worker(
     part = Part(brief.shard, settings.shard_by)
     terms = Terms(trail, alarm, brief.trial_over, limit)
     trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
-    return Worker(spec, source, store, publisher, clock, caution, part, store.exchange, store, trial)
+    secret = partial(_mask_secret, settings, store)
+    return Worker(
+        spec, source, store, publisher, clock, caution, part, store.exchange, store, trial, mask_secret=secret
+    )
+
+
+def _mask_secret(settings: Settings, store: ShardStore) -> bytes:
+    return store.mask_secret() if settings.mask_key_file is None else read_secret(settings.mask_key_file)
 
 
 def _make_store(settings: Settings, spec: Spec, brief: Brief) -> ShardStore:
@@ -195,6 +211,8 @@ def serve(settings: Settings, specs: list[Spec], trials: Mapping[str, Spec] | No
         if reason := refusal(spec, settings.shards, settings.shard_by):
             raise SettingsError(reason)
     _try_settings(settings, specs[0])
+    if settings.mask_key_file is not None:
+        read_secret(settings.mask_key_file)
     access = Access.of(settings)
     listening = bound(settings.bind)
     host, port = listening.getsockname()[:2]

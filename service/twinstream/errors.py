@@ -14,9 +14,14 @@
         └── CheckpointError  the stored state is newer, damaged, or of another spec
 
 A divergence is a result, never an exception.
+
+No text of an error holds a value of a record: it may be logged, saved and shown.
 """
 
 from __future__ import annotations
+
+import traceback
+from pathlib import Path
 
 
 class TwinstreamError(Exception):
@@ -82,3 +87,10 @@ class Outdated(StoreError):  # noqa: N818 - a state of the store, which the owne
 
 class CheckpointError(StoreError):
     """The stored state cannot be read by this version."""
+
+
+def place_of(error: BaseException) -> str:
+    """The type of any error and the line where it was raised; not its text, which may hold values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
+    return f"{type(error).__name__}{where}"

@@ -350,6 +350,10 @@ class Shelf(Protocol):
         """The store of a shard in a layout."""
         ...
 
+    def mask_secret(self, fresh: bytes) -> bytes:
+        """The secret with which values of the comparison are masked: `fresh`, if it has none yet."""
+        ...
+
     def close(self) -> None:
         """Close connections."""
         ...

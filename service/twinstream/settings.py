@@ -42,7 +42,8 @@ class Settings(BaseSettings):
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
     holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
-    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed.
+    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. What
+    `mask_key_file` holds keys the hashes of masked values; without it each comparison has a secret in Redis.
     A process of the `role` api has no matchers, one of the role matcher no page and no API.
     """
 
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     redis: str = "redis://localhost:6379/0"
     bind: str = DEFAULT_BIND
     token_file: str | None = None
+    mask_key_file: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     base_path: str = ""

@@ -105,3 +105,11 @@ def test_each_shard_of_a_layout_reads_the_newest_notes_of_all(open_shelf: Open) 
     assert other.exchange(Layout(1, 2), 1, b"hello") == {0: b"first", 1: b"hello"}
     assert one.exchange(Layout(1, 2), 0, b"second") == {0: b"second", 1: b"hello"}
     assert one.exchange(Layout(2, 3), 2, b"anew") == {2: b"anew"}
+
+
+def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: Open) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    assert one.mask_secret(b"first") == b"first"
+    assert other.mask_secret(b"second") == b"first"
+    one.replace(Layout(0, 1), Layout(1, 2))
+    assert open_shelf("c").mask_secret(b"third") == b"first"

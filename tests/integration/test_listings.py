@@ -157,7 +157,7 @@ def test_what_waits_is_listed_oldest_first_with_its_age(service: Served, http: h
         (4, 20.0),
         (9, 10.0),
     ]
-    assert items[0]["value"] == {"ad_id": 17, "campaign_id": "‹text, 3 characters›"}
+    assert items[0]["value"] == {"ad_id": 17, "campaign_id": "‹text, 3 characters, #3fa9c21e›"}
     for query, offsets in (("side=candidate", [4]), ("overdue=true", [7]), ("overdue=false", [4, 9])):
         found = http.get(f"{BASE}/unmatched?{query}").json()["items"]
         assert [item["position"]["offset"] for item in found] == offsets

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 
 from tests.support.worlds import World, worlds
 from twinstream.spec.diagram import ASCII, NARROW, UNICODE, Marks, diagram
-from twinstream.spec.explain import Explainer, masked, plain
+from twinstream.spec.explain import Explainer
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Everything, Mask
 from twinstream.spec.telling import tell_divergence
 
 
@@ -22,7 +23,8 @@ def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:
     driver.take(world.batches())
     driver.end()
     driver.comparison.review()
-    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, plain if shown else masked([]))
+    show = Everything() if shown else Mask([])
+    explainer = Explainer(driver.spec, digest(driver.spec), driver.codec, show)
     return [explainer.report(divergence) for divergence in driver.findings()]
 
 

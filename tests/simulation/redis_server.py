@@ -70,6 +70,12 @@ class SimulatedRedis:
         self.data[key] = (value, ends)
         return "OK"
 
+    def _setnx(self, key: bytes, value: bytes) -> int:
+        if self._get(key) is not None:
+            return 0
+        self._put(key, value)
+        return 1
+
     def _del(self, *keys: bytes) -> int:
         return sum(self.data.pop(key, None) is not None for key in keys)
 

@@ -201,7 +201,7 @@ def unmatched(
         kind="event",
         scope={"ad_id": 17},
         overdue=overdue,
-        value={"ad_id": 17, "campaign_id": "‹text, 3 characters›"},
+        value={"ad_id": 17, "campaign_id": "‹text, 3 characters, #3fa9c21e›"},
     )
 
 

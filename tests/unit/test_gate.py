@@ -152,6 +152,7 @@ def test_evidence_from_before_is_none_and_is_said_to_lack() -> None:
         "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 seconds of "
         "Kafka time."
     )
+    assert found.to_decide == "Both sides have to go on, and to match."
 
 
 def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:

@@ -42,3 +42,19 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "stderr", _Gone())
     configure_logging()
     structlog.get_logger().warning("checkpoint failed")
+
+
+def test_an_exception_is_logged_with_the_lines_of_code_and_without_its_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", lines)
+    configure_logging()
+    try:
+        int("ann" + "@example.com")
+    except ValueError:
+        structlog.get_logger().exception("matcher failed")
+    line = orjson.loads(lines.getvalue())
+    assert "test_logging.py" in line["exception"]
+    assert line["exception"].endswith("ValueError")
+    assert "ann@" not in lines.getvalue()

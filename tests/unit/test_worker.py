@@ -293,7 +293,7 @@ def test_values_that_the_spec_does_not_show_are_masked() -> None:
     bench.run(worker)
     published = "".join(report.model_dump_json() for report in bench.reports().values())
     assert "secret" not in published
-    assert "‹text, 6 characters›" in published
+    assert "‹text, 6 characters, #" in published
 
 
 def test_topics_that_have_lost_their_beginnings_are_no_safe_start() -> None:

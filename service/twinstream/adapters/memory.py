@@ -372,6 +372,7 @@ class MemoryShelf:
         self.storages: dict[tuple[int, int], MemoryStorage] = {}
         self.in_effect: Layout | None = None
         self.notes: dict[tuple[int, int], bytes] = {}
+        self.secret: bytes | None = None
 
     def owned_by(self, token: str) -> OwnedShelf:
         """The same for one owner."""
@@ -408,6 +409,11 @@ class OwnedShelf:
     def store(self, layout: Layout, number: int) -> MemoryStore:
         """The store of a shard."""
         return MemoryStore(self._shelf.storage(layout, number), self._token)
+
+    def mask_secret(self, fresh: bytes) -> bytes:
+        """The secret of the comparison: the first that was given."""
+        self._shelf.secret = self._shelf.secret or fresh
+        return self._shelf.secret
 
     def close(self) -> None:
         """Nothing to close."""

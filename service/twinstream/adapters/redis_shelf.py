@@ -2,6 +2,7 @@
 
     twinstream:{NAME}:shards          `GENERATION SHARDS`: how many matchers share the state in effect
     twinstream:{NAME}:notes           what shards by partition tell each other: a hash, by `GENERATION.SHARD`
+    twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
 
 The keys of a matcher that has no others beside it are those of `twinstream.adapters.redis` as they stand,
 with the hash tag NAME; those of one of several have the hash tag NAME.GENERATION.SHARD, so that each may live
@@ -31,7 +32,8 @@ class RedisShelf:
 
     def __init__(self, url: str, name: str, token: str) -> None:
         self._url, self._name, self._token = url, name, token
-        self._key, self._notes = f"twinstream:{{{name}}}:shards", f"twinstream:{{{name}}}:notes"
+        prefix = f"twinstream:{{{name}}}"
+        self._key, self._notes, self._mask = (f"{prefix}:{part}" for part in ("shards", "notes", "mask"))
         self._connection = RedisConnection(url)
 
     def layout(self) -> Layout:
@@ -63,6 +65,13 @@ class RedisShelf:
         alone = layout.shards == 1
         tag = self._name if alone else f"{self._name}.{layout.generation}.{number}"
         return RedisStore(self._url, tag, self._token)
+
+    def mask_secret(self, fresh: bytes) -> bytes:
+        """What hashes of masked values are keyed with: `fresh`, if there is nothing yet."""
+        client = self._connection.client
+        self._connection.run(client.setnx, self._mask, fresh)
+        found: bytes | None = self._connection.run(client.get, self._mask)
+        return found or fresh
 
     def close(self) -> None:
         """Close the connection; those of its stores stay."""

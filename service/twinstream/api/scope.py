@@ -90,8 +90,10 @@ def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus) -> Sc
     """The answer about this scope; `status` is what it was given for."""
     since = _moment(scope.since)
     found = evidence(status.coverage, since)
-    reason = _foreign(answer, scope) or (_too_little(scope, found, status, since) if answer.passed else None)
-    changed = {} if reason is None else _undecided(answer, reason)
+    reason, step = _foreign(answer, scope), "Ask about what is compared, or have the comparison follow it."
+    if reason is None and answer.passed:
+        reason, step = _too_little(scope, found, status, since), "Both sides have to go on, and to match."
+    changed = {} if reason is None else _undecided(answer, reason, step)
     return ScopedAnswer(
         **{**answer.model_dump(), **changed},
         **{f"scope_{name}": value for name, value in scope.model_dump().items()},
@@ -129,7 +131,10 @@ def _too_little(
     return None
 
 
-def _undecided(answer: GateAnswer, reason: str) -> dict[str, object]:
-    """An answer that was undecided anyhow keeps its own reason, behind this one."""
-    told = f"{reason} {answer.reason}" if answer.undecided else reason
-    return {"answer": "undecided", "pass": False, "fail": False, "undecided": True, "reason": told}
+def _undecided(answer: GateAnswer, reason: str, step: str) -> dict[str, object]:
+    """An answer that was undecided anyhow keeps its own reason and what would decide it, behind these."""
+    told = {
+        "reason": f"{reason} {answer.reason}" if answer.undecided else reason,
+        "to_decide": f"{step}\n{answer.to_decide}".strip(),
+    }
+    return {"answer": "undecided", "pass": False, "fail": False, "undecided": True, **told}

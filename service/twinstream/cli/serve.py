@@ -34,6 +34,10 @@ role read or operate; it is read again when it changes.
 @click.option("--redis", help="Redis or Valkey, redis://HOST:PORT/DB.")
 @click.option("--bind", help="Where to serve, HOST:PORT; port 0 takes a free one.")
 @click.option("--token-file", help="Who may ask: lines of ROLE NAME TOKEN. Needed beyond loopback addresses.")
+@click.option(
+    "--mask-key-file",
+    help="A secret of at least 20 characters, for the hashes of masked values; else one is kept in Redis.",
+)
 @click.option("--tls-cert", help="Serve by TLS with this certificate and its chain (PEM).")
 @click.option("--tls-key", help="Its key (PEM, without a password).")
 @click.option("--base-path", help="The part of a proxy's paths that is this service's, as /twinstream.")

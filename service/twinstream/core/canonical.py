@@ -123,7 +123,7 @@ def _fraction(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise DecodeError(f"the exponent of {text} is out of range") from None
+        raise DecodeError("the exponent of a number is out of range") from None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -133,9 +133,7 @@ def _refuse_constant(name: str) -> Any:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DecodeError(f"member {twice!r} stands twice in one object")
+        raise DecodeError("a member stands twice in one object")
     return members
 
 

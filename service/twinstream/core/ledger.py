@@ -53,9 +53,10 @@ class Ledger:
 
     `stretches` are the pairs by time. `strays` are leftovers that may have changed places, `lone` those that
     depend on nothing and may be late. `found_by_kind` counts differences as they were found and never falls,
-    `closed_by_kind` as they are known by now. `moment` is the driver's count of what was fed, `diverged_at` the
-    earliest of a difference that no hole lies before. `asking` holds differences back where other shards have
-    to be asked first. `halted` tells that there was a difference, and that by the rules nothing after it counts.
+    `closed_by_kind` as they are known by now. `moment` is the driver's count of what was fed, `diverged_at`
+    the earliest of a difference that no hole lies before. `asking` holds differences back where other shards
+    have to be asked first. `halted` tells that there was a difference, and that by the rules nothing after it
+    counts.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,

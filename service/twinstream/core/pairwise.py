@@ -8,10 +8,10 @@ Source: DiffStream, section 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import Event, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, without
 from twinstream.core.orders import Pairwise
 from twinstream.core.scopes import Scope
@@ -39,12 +39,12 @@ class PairwiseIndex(Index):
         if self._aside is not None:
             self._aside.add(side, event)
             return None
-        theirs, related = self._waiting[side.other], self._order.related
-        opposing = [related(event[0], other[0]) for other in theirs]
+        theirs = self._waiting[side.other]
+        opposing = [self._related(event, other) for other in theirs]
         place = next((n for n, other in enumerate(theirs) if self._equal(event, other)), None)
         if place is not None:
             self._check_law(event, theirs[place], theirs, opposing)
-            if not any(opposing[:place]) and not self._depends_on_own(side, event, related):
+            if not any(opposing[:place]) and not self._depends_on_own(side, event):
                 return theirs.pop(place)
         if not any(opposing):
             return UNANSWERED
@@ -56,14 +56,20 @@ class PairwiseIndex(Index):
     ) -> None:
         """Equal events must have equal dependences."""
         for other, opposed in zip(others, opposing, strict=True):
-            if other is not partner and self._order.related(partner[0], other[0]) != opposed:
+            if other is not partner and self._related(partner, other) != opposed:
                 raise RelationError(
-                    "`order.callable` tells equal events apart: only one of "
-                    f"{event[0][3]!r} and {partner[0][3]!r} depends on {other[0][3]!r}"
+                    f"`order.callable` tells equal events apart: only one of those at {_place(event)} and "
+                    f"{_place(partner)} depends on the one at {_place(other)}"
                 )
 
-    def _depends_on_own(self, side: Side, event: Event, related: Callable[[Form, Form], bool]) -> bool:
-        return any(related(event[0], other[0]) for other in self._waiting[side])
+    def _depends_on_own(self, side: Side, event: Event) -> bool:
+        return any(self._related(event, other) for other in self._waiting[side])
+
+    def _related(self, one: Event, other: Event) -> bool:
+        try:
+            return self._order.related(one[0], other[0])
+        except RelationError as error:
+            raise RelationError(f"{error}, for the events at {_place(one)} and {_place(other)}") from None
 
     def _equal(self, one: Event, another: Event) -> bool:
         return one[0][1] == another[0][1] or self._hooks.equal(one, another)
@@ -98,3 +104,7 @@ class PairwiseIndex(Index):
     def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         self._aside = None
         return self.feed_again(scope, tails)
+
+
+def _place(event: Event) -> str:
+    return f"partition {event[1]} offset {event[2]}"

@@ -20,8 +20,9 @@ from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen, notes
-from twinstream.spec.explain import NAMES, Explainer, plain
+from twinstream.spec.explain import NAMES, Explainer
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Everything
 from twinstream.spec.model import Spec
 from twinstream.status import Coverage
 
@@ -110,7 +111,7 @@ class Check:
         comparison = self.comparison
         self._sorted = found = self._sort()
         verdict, reason = self._verdict(allow_empty, evidence)
-        explainer = Explainer(self._spec, digest(self._spec), self._codec, plain)
+        explainer = Explainer(self._spec, digest(self._spec), self._codec, Everything())
         kinds = [divergence.finding.kind for divergence in found.counted]
         answer = {
             "verdict": verdict.value,

@@ -27,8 +27,9 @@ from twinstream.runtime.reports import Reports
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
 from twinstream.spec.codec import Codec
-from twinstream.spec.explain import Explainer, masked
+from twinstream.spec.explain import Explainer
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 
 
@@ -51,7 +52,7 @@ class Told:
 class Rehearsal:
     """One course of a changed file beside a `live` one, from where that one has begun."""
 
-    def __init__(self, spec: Spec, live: Course, source: Source, clock: Clock) -> None:
+    def __init__(self, spec: Spec, live: Course, source: Source, clock: Clock, mask: Mask) -> None:
         codec = Codec(spec)
         self._live, self._clock = live, clock
         self._course = live.beside(spec, codec)
@@ -61,7 +62,7 @@ class Rehearsal:
         self._explained = Explained(self.comparison.ledger.known.rules)
         self.comparison.ledger.known = self._explained
         self.told = Told()
-        explainer = Explainer(spec, digest(spec), codec, masked(spec.show))
+        explainer = Explainer(spec, digest(spec), codec, mask)
         self._reports = Reports(spec, explainer, self.told, clock)
 
     @property

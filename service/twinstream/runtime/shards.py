@@ -21,6 +21,7 @@ import structlog
 from twinstream.core.sharding import Shard
 from twinstream.errors import StoreError, Unready
 from twinstream.ports import Checkpoint, Layout, Shelf, Store, Stored
+from twinstream.spec.masking import fresh_secret
 
 Deal = Callable[[Sequence[Stored], int], Sequence[Checkpoint | None]]
 """What deals the state of some shards to so many others; None for one that begins where the topics begin."""
@@ -75,6 +76,10 @@ class ShardStore:
         """Leave a note for the other shards, and read those of all."""
         assert self._layout is not None, "acquire comes first"
         return self._shelf.exchange(self._layout, self._shard.number, note)
+
+    def mask_secret(self) -> bytes:
+        """What the hashes of masked values are keyed with, by all matchers of the comparison."""
+        return self._shelf.mask_secret(fresh_secret())
 
     def release(self) -> None:
         """Give the lease back, if there is one."""

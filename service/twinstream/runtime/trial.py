@@ -34,6 +34,7 @@ from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Poison, Trail
 from twinstream.runtime.rehearsal import Rehearsal
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.trial import changes
 
@@ -93,7 +94,8 @@ class Terms(NamedTuple):
 class Trial:
     """The rules of `spec` on trial beside a comparison with the rules of `live`.
 
-    Constructing it connects nothing. No call of it raises, or takes long.
+    Constructing it connects nothing. No call of it raises, or takes long. `mask` tells what may be seen of what
+    it finds.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Trial:
     ) -> None:
         self._spec, self._digest, self._changes = spec, digest(spec), changes(live, spec)
         self._source, self._publisher, self._clock, self._terms = source, publisher, clock, terms
+        self.mask = Mask.of(spec, fresh_secret())
         self._rehearsal: Rehearsal | None = None
         self._waits: str | None = "the comparison has not begun"
         self._ended: str | None = None
@@ -136,7 +139,7 @@ class Trial:
             return
 
         def start() -> None:
-            self._rehearsal = Rehearsal(self._spec, live, self._source, self._clock)
+            self._rehearsal = Rehearsal(self._spec, live, self._source, self._clock, self.mask)
             begin(self._rehearsal)
 
         self._fenced(start)

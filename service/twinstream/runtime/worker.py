@@ -48,8 +48,9 @@ from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import Account, past_of
 from twinstream.spec.codec import Codec
-from twinstream.spec.explain import NAMES, Explainer, masked
+from twinstream.spec.explain import NAMES, Explainer
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part
 from twinstream.status import ComparisonStatus, Dependency, Reset, ResetRequest, ShardStatus
@@ -72,7 +73,8 @@ log = structlog.get_logger()
 class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
-    Constructing it connects nothing.
+    Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
+    StoreError.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Worker:
         exchange: Exchange | None = None,
         bulletins: Bulletins | None = None,
         trial: Trial | None = None,
+        mask_secret: Callable[[], bytes] = fresh_secret,
     ) -> None:
         self._part, self._exchange, self._trial = part, exchange, trial
         self._caution = caution or Caution(Trail())
@@ -99,7 +102,8 @@ class Worker:
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
-        explainer = Explainer(spec, self._digest, self._codec, masked(spec.show))
+        self._mask, self._mask_secret = Mask.of(spec, fresh_secret()), mask_secret
+        explainer = Explainer(spec, self._digest, self._codec, self._mask)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
         self._keeper = Keeper(spec.name, store, self._reports, clock, trial)
@@ -168,6 +172,7 @@ class Worker:
             self._owns = self._store.acquire()
             if not self._owns:
                 return self._stand_by()
+            self._key_masks(self._mask_secret())
             if self._relay is not None and self._relay.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
@@ -188,6 +193,10 @@ class Worker:
         more = {} if self._course.way is None else {"way": self._course.way}
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions), **more)
         return True
+
+    def _key_masks(self, secret: bytes) -> None:
+        for mask in (self._mask, *([] if self._trial is None else [self._trial.mask])):
+            mask.take(secret)
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""

@@ -1,7 +1,7 @@
 """A dependence that a function of the user decides: found, called and watched.
 
 The function is fenced: whatever it raises, and an answer that breaks a law, becomes a `RelationError` with
-its name and the two events. That ends matching; it is never a match and never a difference.
+its name. That ends matching; it is never a match and never a difference.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from twinstream.core.events import Form
-from twinstream.errors import RelationError, SpecError
+from twinstream.errors import RelationError, SpecError, place_of
 
 VALUES_KEPT = 4096
 """Decoded values kept, since each waiting event is asked for again and again."""
-_TEXT_LIMIT = 200
 
 Relation = Callable[[Any, Any], Any]
 Decode = Callable[[bytes], Any]
@@ -72,14 +71,13 @@ def related_by(name: str, function: Relation, decode: Decode) -> Callable[[Form,
                 function(value_of(second), value_of(first)),
             )
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
-            problem = f"failed with {type(error).__name__}: {error}"
-            raise RelationError(_sentence(name, problem, first, second)) from None
+            raise RelationError(f"`order.callable` {name} failed with {place_of(error)}") from None
         if type(there) is not bool or type(back) is not bool:
-            given = there if type(there) is not bool else back
-            raise RelationError(_sentence(name, f"answered {given!r}, not True or False", first, second))
+            given = type(there if type(there) is not bool else back).__name__
+            raise RelationError(f"`order.callable` {name} answered a {given}, not True or False")
         if there != back:
             problem = f"is not symmetric: it says {there} one way and {back} the other"
-            raise RelationError(_sentence(name, problem, first, second))
+            raise RelationError(f"`order.callable` {name} {problem}")
         return there
 
     return related
@@ -100,13 +98,3 @@ def friendly(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: friendly(member) for name, member in value.items()}
     return value
-
-
-def _sentence(name: str, problem: str, *records: bytes) -> str:
-    events = " and ".join(_brief(record) for record in records)
-    return f"`order.callable` {name} {problem}, for the events {events}"
-
-
-def _brief(record: bytes) -> str:
-    text = record.decode("utf-8", "replace")
-    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"

@@ -17,6 +17,7 @@ from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, read
 from twinstream.spec.routes import exact_time
 from twinstream.spec.start import instant
+from twinstream.spec.traits import trait
 
 HELD_LIMIT = 200_000
 """Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""
@@ -58,5 +59,5 @@ def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
 def _instant_of(member: Any) -> datetime:
     moment = instant(member) if isinstance(member, str) else None
     if moment is None:
-        raise DecodeError(f"{member!r} is no time like 2026-01-01T00:00:00Z")
+        raise DecodeError(f"it is no time like 2026-01-01T00:00:00Z ({trait(member)})")
     return moment

@@ -29,6 +29,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "equality": "Which fields are compared, and how.",
         "identity": "Fields that name what an event is about, so that a difference can be called `changed`.",
         "show": "Fields whose values the service may show; all others are masked.",
+        "maps": "Objects whose member names are data: the service masks these names, too.",
         "start": "The cut at which the comparison begins.",
         "duplicates": "What a second copy of an event is.",
         "overdue": "When an unmatched event is overdue, and whether that proves a difference.",

@@ -7,10 +7,6 @@ as plain data that everything else is made of: the sentences (`twinstream.spec.w
 
 from __future__ import annotations
 
-import base64
-import math
-from collections.abc import Callable
-from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -20,66 +16,17 @@ from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Divergence
 from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
+from twinstream.spec.masking import Show, plain
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path, parse_path, path_text, read
 from twinstream.spec.relations import scope_fields
 from twinstream.spec.wording import ABSENCE, NAMES, Sight, brief, text_of
 
-__all__ = ["NAMES", "Explainer", "Show", "masked", "plain"]
-
-Show = Callable[[Any], Any]
-
-
-def plain(value: Any) -> Any:
-    r"""A decoded value as JSON can carry it: without loss, and as a text what JSON does not have.
-
-    >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
-    {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
-    """
-    if isinstance(value, dict):
-        return {name: plain(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, bytes):
-        return f"base64:{base64.b64encode(value).decode()}"
-    if isinstance(value, Decimal):
-        near = float(value)
-        return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, int) and value.bit_length() > 63:
-        return str(value)
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def masked(shown: list[str]) -> Show:
-    """Hide every value but those of the fields in `shown`: type and length stay."""
-    paths = {parse_path(field) for field in shown}
-
-    def show(value: Any, at: tuple[str, ...] = ()) -> Any:
-        if any(at[: len(path)] == path for path in paths):
-            return plain(value)
-        if isinstance(value, dict):
-            return {name: show(member, (*at, name)) for name, member in value.items()}
-        return _mask(value)
-
-    return show
-
-
-def _mask(value: Any) -> str:
-    if value is None:
-        return "‹null›"
-    if isinstance(value, bool):
-        return "‹boolean›"
-    if isinstance(value, str):
-        return f"‹text, {len(value)} characters›"
-    if isinstance(value, bytes):
-        return f"‹{len(value)} bytes›"
-    return f"‹list of {len(value)}›" if isinstance(value, list) else "‹number›"
+__all__ = ["NAMES", "Explainer"]
 
 
 class Explainer:
-    """Turns divergences of one comparison into reports. `show` maps a value to what may be seen of it."""
+    """Turns divergences of one comparison into reports. `show` tells what may be seen of values."""
 
     def __init__(self, spec: Spec, digest: str, codec: Codec, show: Show) -> None:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
@@ -119,10 +66,18 @@ class Explainer:
         }
 
     def _id(self, divergence: Divergence) -> str:
-        """The same divergence found again, after a replay or with its other half, has the same id."""
+        """The same divergence found again, after a replay or with its other half, has the same id.
+
+        It tells nothing of values that may not be seen.
+        """
         first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
-        scope = {field: str(value) for field, value in self._codec.scope(_record(first.event)).items()}
+        values = self._codec.scope(_record(first.event))
+        seen = {field: self._show(value, parse_path(field)) for field, value in values.items()}
+        scope = {
+            field: str(value) if seen[field] == plain(value) else seen[field]
+            for field, value in values.items()
+        }
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
@@ -144,7 +99,7 @@ class Explainer:
         """The key of the part of the order in which an event is."""
         fields = self._codec.scope(_record(event))
         key = [field for field in self._scopes[event[0][2]] if field in fields]
-        return {field: self._shown_at(parse_path(field), fields[field]) for field in key}
+        return {field: self._show(fields[field], parse_path(field)) for field in key}
 
     def _seen_fields(self, event: Event) -> dict[str, str]:
         """The fields that the order reads of an event and whose values may be seen, as texts."""
@@ -152,7 +107,7 @@ class Explainer:
         return {
             field: brief(plain(value))
             for field, value in fields.items()
-            if self._shown_at(parse_path(field), value) == plain(value)
+            if self._show(value, parse_path(field)) == plain(value)
         }
 
     def _identity(self, event: Event) -> dict[str, Any]:
@@ -160,15 +115,15 @@ class Explainer:
         value = self._codec.compared(_record(event))
         named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
         there = {field: member for field, member in named.items() if member is not ABSENT}
-        shown = {field: self._shown_at(parse_path(field), member) for field, member in there.items()}
+        shown = {field: self._show(member, parse_path(field)) for field, member in there.items()}
         return {field: member for field, member in shown.items() if member == plain(there[field])}
 
     def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""
         one, other = self._codec.compared_pair(_record(left), _record(right))
         return {
-            path_text(path): {
-                NAMES[side]: ABSENCE if member is ABSENT else self._shown_at(path, member)
+            path_text(self._show.path(path)): {
+                NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)
                 for side, member in zip(Side, members, strict=True)
             }
             for path, members in self._differences(one, other)
@@ -179,16 +134,6 @@ class Explainer:
         if not self._spec.whole:
             return list(found)
         return [(path[1:] if path[0] == "$value" else path, members) for path, members in found]
-
-    def _shown_at(self, path: Path, member: Any) -> Any:
-        """What may be seen of a member of a value."""
-        wrapped = member
-        for name in reversed(path):
-            wrapped = {name: wrapped}
-        shown = self._show(wrapped)
-        for name in path:
-            shown = shown[name]
-        return shown
 
 
 def _record(event: Event | None) -> bytes:

@@ -145,6 +145,7 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
     for path in equality_paths(spec):
         fields.setdefault(path.at[:-1], []).append(path.field)
     fields["show",] = spec.show
+    fields["maps",] = spec.maps
     for n, known in enumerate(spec.known_differences):
         at = ("known_differences", n, "when")
         fields |= {(*at, "where"): list(known.when.where), (*at, "fields"): known.when.fields}
@@ -169,7 +170,7 @@ def _lists(spec: Spec) -> Iterator[Breach]:
             if isinstance(read.at[-1], int):
                 lists.setdefault(read.at[:-1], []).append(read.field)
     for at, fields in lists.items():
-        found = repeated(fields) if at[-1] in {"where", "unordered", "sets"} else nested(fields)
+        found = repeated(fields) if at[-1] in {"where", "unordered", "sets", "maps"} else nested(fields)
         if found:
             n, earlier = found
             same = parse_path(fields[n]) == parse_path(earlier)

@@ -57,6 +57,8 @@ def digest(spec: Spec) -> str:
         del meaning["overdue"][key]
     if spec.control is None:
         del meaning["control"]
+    if not spec.maps:
+        del meaning["maps"]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])

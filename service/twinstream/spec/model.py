@@ -232,6 +232,7 @@ class Spec(Strict):
     equality: SpecEquality = SpecEquality()
     identity: Annotated[list[FieldPath], Field(min_length=1)] | None = None
     show: list[FieldPath] = []
+    maps: list[FieldPath] = []
     start: Start = Start()
     duplicates: Duplicates = Duplicates()
     overdue: Overdue = Overdue()

@@ -39,6 +39,7 @@ from twinstream.spec.canonical import canonical_value
 from twinstream.spec.formats.jsontext import decode
 from twinstream.spec.model import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey, Spec
 from twinstream.spec.paths import ABSENT, Path, path_text, read
+from twinstream.spec.traits import trait
 
 TIME_DIGITS = 400
 """Places before or behind the point that a time may have: written out, 1e999999999 fills the memory."""
@@ -334,11 +335,11 @@ def exact_time(number: Any) -> Time:
         return number
     if isinstance(number, Decimal) and number.is_finite():
         if number and abs(number.adjusted()) > TIME_DIGITS:
-            raise DecodeError(f"{number} is no time: it has more than {TIME_DIGITS} digits")
+            raise DecodeError(f"it is no time: it has more than {TIME_DIGITS} digits")
         return Fraction(number)
     if isinstance(number, float) and number - number == 0:
         return Fraction(repr(number))
-    raise DecodeError(f"{number!r} is no number")
+    raise DecodeError(f"it is no number ({trait(number)})")
 
 
 # -- roles -------------------------------------------------------------------------------------------------

@@ -59,9 +59,12 @@ def test_a_function_decides_what_is_dependent(order: Callable[..., Driver]) -> N
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("failing", r"failed with KeyError: 'taxi', for the events \{\"k\":2.*\} and \{\"k\":1.*\}"),
+        (
+            "failing",
+            r"failed with KeyError in line \d+ of test_callables.py, for the events at partition 0 offset \d",
+        ),
         ("one_way", r"is not symmetric: it says False one way and True the other"),
-        ("vague", r"answered 'perhaps', not True or False"),
+        ("vague", r"answered a str, not True or False"),
     ],
 )
 def test_a_function_that_fails_or_breaks_a_law_ends_matching_without_a_match_or_a_difference(

@@ -192,10 +192,10 @@ def test_the_memory_for_twins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1"),
         (b"\xff", "not UTF-8 at byte 0"),
         (b"NaN", "NaN is not a JSON number"),
-        (b'{"a":1,"a":2}', "member 'a' stands twice in one object"),
+        (b'{"a":1,"a":2}', "a member stands twice in one object"),
         (b'"\\ud800"', "a text holds half of a surrogate pair"),
         (b"[" * 129 + b"]" * 129, "nested deeper than 128"),
-        (b"1e9999999999999999999", "the exponent of 1e9999999999999999999 is out of range"),
+        (b"1e9999999999999999999", "the exponent of a number is out of range"),
     ],
 )
 def test_what_is_no_value_is_refused_with_the_reason(record: bytes, message: str) -> None:

@@ -149,10 +149,10 @@ def body_of(schema: Schema) -> Body:
             value = (read_in_python if in_python else fastavro.schemaless_reader)(stream, parsed, None)
         except RecursionError:
             raise DecodeError(f"nested deeper than {DEPTH_LIMIT}") from None
+        except UnicodeDecodeError:
+            raise DecodeError("not a datum of its Avro schema: a text of it is not UTF-8") from None
         except _MALFORMED as error:
-            raise DecodeError(
-                f"not a datum of its Avro schema: {str(error) or type(error).__name__}"
-            ) from None
+            raise DecodeError(f"not a datum of its Avro schema: {type(error).__name__}") from None
         if stream.read(1):
             raise DecodeError("not a datum of its Avro schema: more bytes follow it")
         if recursive:

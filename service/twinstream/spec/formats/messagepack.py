@@ -29,6 +29,8 @@ def decode(record: bytes) -> Any:
         raise DecodeError("nested deeper than 128") from None
     except msgpack.ExtraData:
         raise DecodeError("not MessagePack: more bytes follow the value") from None
+    except UnicodeDecodeError:
+        raise DecodeError("not MessagePack: a text of it is not UTF-8") from None
     except (ValueError, TypeError) as error:
         raise DecodeError(f"not MessagePack: {error}") from None
     if not (type(value) is dict and _FLAT.issuperset(map(type, value.values()))):
@@ -43,10 +45,7 @@ def _refuse_extension(code: int, data: bytes) -> Any:
 def _members(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if set(map(type, members)) - {str}:
-        name = next(name for name in members if type(name) is not str)
-        raise DecodeError(f"member {name!r} of a map has a name that is no text")
+        raise DecodeError("a member of a map has a name that is no text")
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DecodeError(f"member {twice!r} stands twice in one map")
+        raise DecodeError("a member stands twice in one map")
     return members

@@ -187,7 +187,9 @@ def body_of(descriptor: Descriptor) -> Body:
             size = message.ByteSize()
             message.DiscardUnknownFields()
             value = convert.message(message)
-        except (MalformedError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError:
+            raise DecodeError(f"not a message {descriptor.full_name}: a text of it is not UTF-8") from None
+        except MalformedError as error:
             raise DecodeError(f"not a message {descriptor.full_name}: {error}") from None
         if message.ByteSize() != size:
             problem = f"has a field that `{descriptor.full_name}`, or a message in it, does not have"
@@ -255,7 +257,7 @@ def _same(value: Any) -> Any:
 def _text(value: Any) -> Any:
     """A text, which proto2 lets be any bytes."""
     if type(value) is not str:
-        raise DecodeError(f"not a message of its schema: {value!r}, where a text should be, is not UTF-8")
+        raise DecodeError("not a message of its schema: what stands where a text should be, is not UTF-8")
     return value
 
 

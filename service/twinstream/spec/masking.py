@@ -1,0 +1,164 @@
+"""What may be seen of values, where they may hold personal data.
+
+A value of a field that the comparison file does not show is replaced by a *stand-in*: its type, its length,
+and a hash. The hash is keyed with a secret, so that who has none cannot find a value by trying out all there
+are. It is the same for equal values of one field, on both sides and in all events: so a person sees that a
+value is the same elsewhere without seeing it. It says nothing of equal values of two fields, nor of two
+comparisons.
+
+Names of fields are shown. Where an object is a *map*, so that the names of its members are data as well, they
+are masked like values. In a path `*` stands for such a name.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import secrets
+from collections.abc import Iterable
+from decimal import Decimal
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from twinstream.spec.canonical import canonical_value
+from twinstream.spec.model import Spec
+from twinstream.spec.paths import Path, parse_path
+from twinstream.spec.traits import trait
+
+SECRET_BYTES = 32
+HASH_BYTES = 4
+"""Two different values look the same by chance once in four billion pairs; it decides nothing."""
+MEMBER = "*"
+_APPLICATION = b"twinstream mask"
+
+
+def fresh_secret() -> bytes:
+    """A secret that nobody else has."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+class Show(Protocol):
+    """What may be seen of a value, and of a path, as JSON can carry it."""
+
+    def __call__(self, value: Any, at: Path = ()) -> Any:
+        """A value that stands at a path of an event."""
+        ...
+
+    def path(self, path: Path) -> Path:
+        """A path of an event."""
+        ...
+
+
+def plain(value: Any) -> Any:
+    r"""A decoded value as JSON can carry it: without loss, and as a text what JSON does not have.
+
+    >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
+    {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
+    """
+    if isinstance(value, dict):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return f"base64:{base64.b64encode(value).decode()}"
+    if isinstance(value, Decimal):
+        near = float(value)
+        return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > 63:
+        return str(value)
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+class Everything:
+    """All may be seen: by whoever has the records anyway."""
+
+    def __call__(self, value: Any, at: Path = ()) -> Any:  # noqa: ARG002
+        """The value as it is."""
+        return plain(value)
+
+    def path(self, path: Path) -> Path:
+        """The path as it is."""
+        return path
+
+
+class Mask:
+    """The fields in `shown` may be seen, stand-ins of all others; `maps` are objects whose names are data.
+
+    `secret` keys the hashes. It may be set anew: what was masked before has other hashes then.
+
+    >>> mask = Mask(["taxi"], ["fares"], b"a secret")
+    >>> mask({"taxi": 7, "driver": "Ann", "fares": {"Bob": 9}})  # doctest: +NORMALIZE_WHITESPACE
+    {'taxi': 7, 'driver': '‹text, 3 characters, #e857d4f8›',
+     'fares': {'‹name, 3 characters, #505bd68a›': '‹number, #17173fdf›'}}
+    """
+
+    def __init__(
+        self, shown: Iterable[str], maps: Iterable[str] = (), secret: bytes = b"", domain: str = ""
+    ) -> None:
+        self._shown, self._maps = set(map(parse_path, shown)), set(map(parse_path, maps))
+        self._domain = domain
+        self.take(secret)
+
+    @classmethod
+    def of(cls, spec: Spec, secret: bytes) -> Mask:
+        """What a comparison file allows."""
+        return cls(spec.show, spec.maps, secret, spec.name)
+
+    def take(self, secret: bytes) -> None:
+        """Key the hashes with a secret from now on."""
+        inner = blake2b(secret, digest_size=64, person=_APPLICATION).digest()
+        self._key = blake2b(self._domain.encode(), digest_size=32, key=inner).digest()
+
+    def __call__(self, value: Any, at: Path = ()) -> Any:
+        """What may be seen of a value that stands at a path of an event.
+
+        Complexity: about 2 µs for each value that is masked.
+        """
+        return self._seen(value, self._place(at))
+
+    def path(self, path: Path) -> Path:
+        """A path, with stand-ins for names that are data."""
+        return tuple(
+            self._name(name, self._place(path[:number])) if self._hides(path[:number]) else name
+            for number, name in enumerate(path)
+        )
+
+    def _seen(self, value: Any, at: Path) -> Any:
+        if self._allows(at):
+            return plain(value)
+        if not isinstance(value, dict):
+            return self._stand_in(value, at)
+        if at in self._maps:
+            return {self._name(name, at): self._seen(member, (*at, MEMBER)) for name, member in value.items()}
+        return {name: self._seen(member, (*at, name)) for name, member in value.items()}
+
+    def _allows(self, at: Path) -> bool:
+        return any(at[: len(path)] == path for path in self._shown)
+
+    def _hides(self, path: Path) -> bool:
+        """Whether the names of the members of what stands at a path are data, and may not be seen."""
+        at = self._place(path)
+        return at in self._maps and not self._allows(at)
+
+    def _place(self, path: Path) -> Path:
+        """A path with `MEMBER` for names that are data."""
+        at: Path = ()
+        for name in path:
+            at = (*at, MEMBER if at in self._maps else name)
+        return at
+
+    def _name(self, name: str, at: Path) -> str:
+        return f"‹name, {len(name)} characters, {self._hash(name, (*at, MEMBER, ''))}›"
+
+    def _stand_in(self, value: Any, at: Path) -> str:
+        if value is None:
+            return "‹null›"
+        return f"‹{trait(value)}, {self._hash(value, at)}›"
+
+    def _hash(self, value: Any, at: Path) -> str:
+        written = value.encode() if isinstance(value, str) else b"\0" + canonical_value(value)
+        place = "\0".join(at).encode()
+        told = b"%d %b%b" % (len(place), place, written)
+        return f"#{blake2b(told, digest_size=HASH_BYTES, key=self._key).hexdigest()}"
