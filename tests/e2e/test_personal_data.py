@@ -1,0 +1,230 @@
+"""No value that may not be seen leaves the running service, on whatever way out.
+
+Sentinels stand where personal data would: in values, keys of the order, names of members, records that are no
+events. Each way out is read and searched; one that may be seen is found there, so the search can fail.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import orjson
+import pytest
+import redis
+from confluent_kafka import Producer
+
+from deploy.embedded.kafka import Kafka
+from tests.support.service import ServiceProcess
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+from twinstream.runtime import checkpoint
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+HIDDEN = "zqhidden"
+HIDDEN_NUMBER = 918273645546
+SEEN = "zqseen"
+SPEC = """
+version: 1
+name: {name}
+reference: {{topic: {topics[0]}}}
+candidate: {{topic: {topics[1]}}}
+kinds: {{day: {{where: {{type: day}}}}, ride: {{}}}}
+order: {order}
+identity: [ride]
+show: [label]
+maps: [tips]
+undecodable: {{budget: 1000}}
+evidence: {{matched: 1, seconds: 0}}
+"""
+ORDERS = {
+    "by-key": "{barrier: day, inner: {by_key: [user, $key], inner: {dependent: "
+    "[{pair: [ride, ride], within: {field: ts, less_than: 1}}]}}}",
+    "by-function": '{callable: "leaking:related"}',
+}
+LEAKING = """
+def related(one, other):
+    if "boom" in one.values() and "boom" in other.values():
+        raise ValueError(f"{one} and {other}")
+    return one.get("user") == other.get("user")
+"""
+
+
+def ride(number: int, **changes: Any) -> bytes:
+    """An event in which all but `label` is hidden; `number` makes it another one."""
+    value = {
+        "type": "ride",
+        "user": f"{HIDDEN}-{number % 7}",
+        "ride": f"{HIDDEN}-ride-{number}",
+        "ts": number,
+        "fare": HIDDEN_NUMBER + number % 7,
+        "tips": {f"{HIDDEN}@example.com": {f"{HIDDEN}": True}},
+        "stops": [f"{HIDDEN}-a", f"{HIDDEN}-b"],
+        "label": f"{SEEN}-{number}",
+    }
+    return orjson.dumps({**value, **changes})
+
+
+DAY = orjson.dumps({"type": "day", "user": HIDDEN, "ride": f"{HIDDEN}-day", "label": "night", "ts": 0})
+BROKEN = [
+    f"{HIDDEN} is no JSON".encode(),
+    f'{{"type": "{HIDDEN}", "ts": 1}}'.encode(),
+    f'{{"user": "{HIDDEN}", "type": "ride", "ts": "{HIDDEN}"}}'.encode(),
+    f'{{"{HIDDEN}": 1, "{HIDDEN}": 2}}'.encode(),
+    b'{"user": 1e99%d}' % (HIDDEN_NUMBER * 10**9),
+    f'"{HIDDEN}\\ud800"'.encode(),
+    f'{{"user": "{HIDDEN}"'.encode() + b"\xff}",
+]
+
+
+class Outputs(NamedTuple):
+    """Two instances of the service on one comparison, and what they store."""
+
+    service: ServiceProcess
+    standby: ServiceProcess
+    store: redis.Redis
+
+
+@pytest.fixture(params=ORDERS)
+def running(
+    request: pytest.FixtureRequest, kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> Iterator[Outputs]:
+    """Services that have met differences of all kinds, records that are no events, an event that waits."""
+    topics = topic(), topic()
+    (tmp_path / "leaking.py").write_text(LEAKING)
+    name = f"data-{request.param}"
+    (tmp_path / "standby").mkdir()
+    files = tmp_path / f"{name}.yaml", tmp_path / "standby" / f"{name}.yaml"
+    for file in files:
+        file.write_text(SPEC.format(name=name, topics=topics, order=ORDERS[request.param]))
+    services = [ServiceProcess(file, kafka.brokers, redis_url) for file in files]
+    with redis.Redis.from_url(redis_url) as store, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        write(kafka.brokers, topics, failing=request.param == "by-function")
+        for service in services:
+            service.start()
+        try:
+            yield Outputs(services[0], services[1], store)
+        finally:
+            for service in services:
+                service.stop()
+
+
+def write(brokers: str, topics: tuple[str, str], *, failing: bool) -> None:
+    """Write what differs in every way; at the end what the function of the order fails at."""
+    producer = Producer({"bootstrap.servers": brokers})
+    same = [ride(number) for number in range(20)]
+    other = ride(20, fare=HIDDEN_NUMBER - 1, tips={f"{HIDDEN}-2": {}})
+    left = [*same, ride(20), ride(21), ride(27), ride(22), DAY, *BROKEN, ride(40)]
+    right = [*same, other, ride(27), ride(21), same[3], DAY]
+    for records, topic in zip((left, right), topics, strict=True):
+        for record in records:
+            producer.produce(topic, record, key=HIDDEN.encode(), headers={"user": HIDDEN})
+        if failing:
+            producer.produce(topic, ride(60, note="boom", ride=f"{HIDDEN}-{topic}"))
+    assert producer.flush(30) == 0
+
+
+def settled(running: Outputs) -> bool:
+    status = running.service.get("")
+    return bool(status["verdict"] != "PENDING" and status["checkpoint"]["sequence"] and _divergences(running))
+
+
+def _divergences(running: Outputs) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = running.service.get("/divergences")["items"]
+    return found
+
+
+def said(running: Outputs) -> Iterator[tuple[str, str]]:
+    """All that leaves the service, by where it does."""
+    name = running.service.spec.stem
+    base = f"/v1/comparisons/{name}"
+    ids = [found["id"] for found in _divergences(running)]
+    for service in (running.service, running.standby):
+        parts = ["", "/progress", "/history", "/timeline", "/unmatched", "/divergences", "/gate"]
+        parts += ["/gate/strict", "/gate/rollback", *(f"/divergences/{key}" for key in ids)]
+        for path in ("/v1/comparisons", "/metrics", "/readyz", "/", *(base + part for part in parts)):
+            yield path, httpx.get(service.address + path, trust_env=False).text
+        address, ndjson = f"{service.address}{base}/divergences", {"accept": "application/x-ndjson"}
+        yield "export", httpx.get(address, headers=ndjson, trust_env=False).text
+        yield "events", _events(service)
+        yield "log", service.log()
+    commands = [["status"], ["status", name], ["status", "--json"], ["gate", name], ["divergences", name]]
+    commands += [["divergences", name, "--json"], *(["explain", key] for key in ids)]
+    for command in [*commands, *(["explain", key, "--json"] for key in ids)]:
+        yield " ".join(command), _told(running.service, command)
+    yield from _stored(running.store)
+
+
+def _events(service: ServiceProcess) -> str:
+    """What a stream of events brings within two seconds."""
+    got = ""
+    with (
+        suppress(httpx.ReadTimeout),
+        httpx.stream("GET", f"{service.address}/v1/events", timeout=2, trust_env=False) as stream,
+    ):
+        for text in stream.iter_text():
+            got += text
+            if got.count("event: status") > 2:
+                break
+    return got
+
+
+def _told(service: ServiceProcess, command: list[str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "twinstream.cli.main", *command, "--service", service.address],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def _stored(store: Any) -> Iterator[tuple[str, str]]:
+    """What Redis holds but for the events that matching needs."""
+    for key in store.scan_iter():
+        name, kind = key.decode(), store.type(key)
+        if ":chunk:" in name:
+            continue
+        if kind == b"hash":
+            fields = store.hgetall(key)
+            if b"head" in fields:
+                yield f"{name} head", str(checkpoint.decode(fields.pop(b"head")))
+            yield name, str(fields)
+        else:
+            yield name, str(store.smembers(key) if kind == b"set" else store.get(key))
+
+
+def leaks(outputs: dict[str, str]) -> dict[str, str]:
+    """Where something hidden stands, with what is around it."""
+    found = {}
+    for place, text in outputs.items():
+        for sentinel in (HIDDEN, str(HIDDEN_NUMBER)[:9], "6eXFoaWRkZW4"):
+            at = text.lower().find(sentinel.lower())
+            if at >= 0:
+                found[place] = text[max(0, at - 80) : at + 60]
+    return found
+
+
+def test_nothing_hidden_is_in_anything_that_leaves_the_service(running: Outputs) -> None:
+    eventually(lambda: settled(running), seconds=60, what=f"differences are saved; {running.service.log()}")
+    eventually(lambda: running.standby.get("/divergences")["items"], seconds=30, what="the other one relays")
+    outputs = dict(said(running))
+    assert leaks(outputs) == {}
+    name = running.service.spec.stem
+    for place in (f"/v1/comparisons/{name}/divergences", f"divergences {name}", "export"):
+        assert SEEN in outputs[place] or place == "export", place
+    assert any(SEEN in text for place, text in outputs.items() if ":reports:" in place)
+    assert "‹text, " in outputs[f"/v1/comparisons/{name}/divergences"]
+    status = running.service.get("")
+    assert status["accounts"]["reference"]["undecodable"] >= len(BROKEN) - 1 or status["holes"]
+    assert len(running.store.get(f"twinstream:{{{name}}}:mask") or b"") == 32
