@@ -23,6 +23,7 @@ from twinstream.runtime.moments import moment_of
 from twinstream.runtime.reporting import Reporter, Situation, Standing
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.coverage import Seen
 from twinstream.spec.load import loads
 
 ZERO = 1_772_366_400_000
@@ -65,7 +66,7 @@ class Run:
     def __init__(self) -> None:
         self.codec = Codec(SPEC)
         self.comparison = Comparison(rules_of(SPEC, self.codec))
-        self.intake = Intake(self.codec, self.comparison, ManualClock(), 0)
+        self.intake = Intake(self.codec, self.comparison, ManualClock(), 0, Seen(SPEC, self.codec))
         self.intake.begin({side: {0: 0} for side in Side})
 
     def feed(self, side: Side, numbered: list[tuple[int, Put]]) -> None:

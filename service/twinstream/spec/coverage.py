@@ -13,7 +13,7 @@ Complexity: about 10 µs for an event that is looked at; none for others, but a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Any
 
@@ -46,6 +46,7 @@ class Seen:
     def __init__(self, spec: Spec, codec: Codec) -> None:
         self._codec, self._kinds = codec, spec.compared_kinds
         self._inside = 1 if spec.whole else 0
+        self._maps = frozenset(map(spec.path_of, spec.maps))
         self._count, self._next = [0, 0], [0, 0]
         self._sampled: dict[str, int] = dict.fromkeys(self._kinds, 0)
         self._fields: dict[str, dict[Path, str]] = {kind: {} for kind in self._kinds}
@@ -71,7 +72,7 @@ class Seen:
             return  # It was read before: a schema registry that is away now is no matter.
         self._sampled[kind] += 1
         fields = self._fields[kind]
-        for path, member in _members(value, ()):
+        for path, member in _members(value, (), self._maps):
             known = fields.get(path)
             if known != _VARIED:
                 self._note_member(fields, path, known, _hash(member))
@@ -183,11 +184,14 @@ def _gap(place: int) -> int:
     return 1 if place + 1 < FIRST else min(STRIDE, place // THINNING | 1)
 
 
-def _members(value: Any, at: Path) -> Iterator[tuple[Path, Any]]:
-    """The members of a value that are no mappings, with their places; an array is one."""
-    if type(value) is dict and value and len(at) < DEPTH_LIMIT:
+def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]]:
+    """The members of a value that are no mappings, with their places; an array is one.
+
+    An object whose names are data is one, too: these names are not for the status.
+    """
+    if type(value) is dict and value and len(at) < DEPTH_LIMIT and at not in maps:
         for name, member in value.items():
-            yield from _members(member, (*at, name))
+            yield from _members(member, (*at, name), maps)
     elif at:
         yield at, value
 

@@ -173,3 +173,12 @@ def test_a_whole_record_names_its_fields_as_the_comparison_file_does() -> None:
     records = [envelope(b'{"v":1}', b"key", (), 5, 0) for _ in range(2)]
     found.note(RIGHT, codec.forms(records, RIGHT)[0])
     assert fields(found)["constant"] == ["$key", "v"]
+
+
+def test_a_map_is_one_field_since_its_names_are_data() -> None:
+    of = spec("unordered", "maps: [tips]")
+    codec = Codec(of)
+    found = Seen(of, codec)
+    records = [b'{"v":1,"tips":{"ann@example.com":1}}', b'{"v":1,"tips":{"bob@example.com":1}}']
+    found.note(RIGHT, codec.forms(records, RIGHT)[0])
+    assert (fields(found)["constant"], fields(found)["varied"]) == (["v"], ["tips"])
