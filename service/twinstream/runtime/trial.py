@@ -94,8 +94,8 @@ class Terms(NamedTuple):
 class Trial:
     """The rules of `spec` on trial beside a comparison with the rules of `live`.
 
-    Constructing it connects nothing. No call of it raises, or takes long. `mask` tells what may be seen of what
-    it finds.
+    Constructing it connects nothing. No call of it raises, or takes long. `mask` tells what may be seen of
+    what it finds.
     """
 
     def __init__(
