@@ -10,6 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.property.test_sharding import BOTH
+from tests.support.statuses import status
 from twinstream.adapters.memory import ManualClock
 from twinstream.api.freshness import heard
 from twinstream.api.gate import gate
@@ -20,7 +21,7 @@ from twinstream.core.events import Side
 from twinstream.ports import Batch
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.moments import moment_of
-from twinstream.runtime.reporting import Reporter, Situation, Standing
+from twinstream.runtime.reporting import Reporter
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen
@@ -88,13 +89,13 @@ class Run:
         """Whether the gate passes, and the pairs that it takes for those of its scope."""
         now = moment_of(ZERO) + timedelta(seconds=21)
         self.intake.survey((True, True))
-        reporter = Reporter(SPEC, "digest", self.comparison, self.intake)
+        coverage = Reporter(SPEC, "digest", self.comparison, self.intake, ManualClock()).evidence()
         oldest = self.comparison.surveyed.oldest_ms
         through = now if oldest is None else moment_of(oldest)
-        situation = Situation(started_at=now, standing=Standing(0, through, reporter.evidence()))
-        status = reporter.glance(situation, now)
+        verdict = "PENDING" if coverage.missing else "EQUIVALENT"
+        it = status("t", now, verdict=verdict, coverage=coverage, verified_through=through)
         scope = GateScope(since=since.isoformat(), min_matched=min_matched)
-        found = scoped(gate(status, heard(now, 0.0, 5.0), now), scope, status)
+        found = scoped(gate(it, heard(now, 0.0, 5.0), (now - through).total_seconds()), scope, it)
         assert not found.failed
         return found.passed, found.matched_in_scope
 
