@@ -56,6 +56,10 @@ def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) 
     eventually(lambda: service.gate() == "fail", what="the gate fails")
     (divergence,) = service.get("/divergences")["items"]
     assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
+    receipt = service.get("/receipt")
+    assert (receipt["verdict"], receipt["gate"]["answer"]) == ("DIVERGED", "fail")
+    assert {"order", "decode"} <= {one["key"] for one in receipt["exclusions"]}
+    assert (receipt["coverage"]["keys"], receipt["coverage"]["kinds"]["event"]["varied"]) == (10, ["k", "n"])
 
 
 @pytest.fixture
