@@ -11,7 +11,7 @@ from tests.support.browser import Watched, watched
 from tests.support.server import Served
 from tests.support.statuses import NAME, coverage, diverged, divergence, status, unmatched
 from tests.support.webpage import at, later, now, part, reordered, verdict, violations
-from twinstream.status import UnmatchedSample
+from twinstream.status import KindCoverage, UnmatchedSample
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -26,7 +26,9 @@ def width(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(params=["light", "dark"])
 def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, width: int) -> Any:
     """The page in a theme and a width, with all that it can show."""
-    lacking = coverage(210, ("210 of 1,000 pairs",))
+    fields = KindCoverage(sampled=60, varied=["ad_id"], constant=["currency"])
+    seen = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
+    lacking = coverage(210, ("210 of 1,000 pairs",)).model_copy(update=seen)
     service.publish(
         divergence("c"),
         reordered("r"),
@@ -101,6 +103,7 @@ def test_the_keyboard_alone_leads_to_the_records_and_back(service: Served, page:
 
 def press_until(page: Page, text: str, presses: int = 40) -> None:
     """Tab until the link with this text has the focus, then Enter."""
+    expect(page.get_by_role("link", name=text, exact=True)).to_be_visible()
     for _ in range(presses):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent.trim()") == text:

@@ -25,7 +25,7 @@ from tests.support.statuses import (
 )
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.board import Board
-from twinstream.status import Frontier, Hole, Position, Sides, Undecodable, UnmatchedSample
+from twinstream.status import Frontier, Hole, KindCoverage, Position, Sides, Undecodable, UnmatchedSample
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -100,6 +100,20 @@ def test_events_that_wait_for_long_are_listed_and_those_of_a_moment_ago_are_not(
     expect(waiting.nth(2)).to_contain_text("5 min, overdue")
     service.publish(UnmatchedSample(comparison=NAME, events=(young,)))
     expect(waiting).to_have_count(0, timeout=15_000)
+
+
+def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) -> None:
+    seen = page.get_by_role("region", name="What was seen")
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    expect(seen).to_be_hidden()
+    fields = KindCoverage(
+        sampled=60, varied=["ad_id", "price"], constant=["currency"], always_null=["discount"]
+    )
+    more = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
+    service.publish(status(at=later(1), coverage=coverage().model_copy(update=more)))
+    expect(seen.get_by_role("listitem")).to_have_text("currency never varied")
+    expect(seen.get_by_role("row").nth(1)).to_have_text("event5,00060ad_id, pricecurrencydiscount")
+    expect(seen).to_contain_text("210 keys came by.")
 
 
 def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Served, page: Page) -> None:

@@ -90,7 +90,7 @@ class Chart {
     const points = { show: (plot) => plot.data[0].length < 3 };
     return {
       ...this.size(),
-      padding: [8, 16, 0, 0],
+      padding: [8, 26, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 7 }, sync: { key: "twinstream" }, y: false },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),

@@ -2,6 +2,7 @@
 
 import { comparisonPath } from "./api.js";
 import { chartsIn } from "./charts.js";
+import { showCoverage } from "./coverage.js";
 import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
 import { setAttribute, slot } from "./dom.js";
@@ -27,6 +28,7 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   showResets(part("resets"), comparison, now);
   showAccounts(part("accounts"), comparison);
   showLatency(part("latency"), comparison);
+  showCoverage(part("coverage"), comparison);
   showProgress(part("progress"), comparison, now);
   showParticulars(part("particulars"), comparison, now);
   setAttribute(slot(root, "json"), "href", comparisonPath(comparison.name));

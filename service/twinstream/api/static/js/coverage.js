@@ -1,0 +1,47 @@
+// What was seen at all: a verdict says nothing of kinds that never came, and little of fields that never varied.
+
+import { withCode } from "./deciding.js";
+import { el, render, slot } from "./dom.js";
+import { NOTHING, count, counted } from "./format.js";
+
+const FIELDS = 12; // named in a cell; the others are counted
+
+export function showCoverage(root, { status }) {
+  const { coverage } = status;
+  root.hidden = !coverage.events;
+  slot(root, "lead").hidden = !coverage.notes.length;
+  render(slot(root, "notes"), coverage.notes, (notes) => notes.map((note) => el("li", {}, ...withCode(note))));
+  render(slot(root, "keys"), [coverage.keys, coverage.more_keys], () => [keys(coverage)]);
+  render(slot(root, "table"), [coverage.kinds, coverage.matched_by_kind], () => [table(coverage)]);
+}
+
+function keys({ keys: seen, more_keys: more }) {
+  if (seen === null) return "The order has no keys.";
+  return `${more ? "More than " : ""}${counted(seen, "key")} came by.`;
+}
+
+const HEAD = ["Kind", "Matched", "Looked at", "Fields that varied", "One value only", "Only null"];
+
+const table = ({ kinds, matched_by_kind: matched }) =>
+  el(
+    "table",
+    {},
+    el("thead", {}, el("tr", {}, ...HEAD.map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, ...Object.entries(kinds).map(([kind, seen]) => row(kind, seen, matched[kind]))),
+  );
+
+const row = (kind, { sampled, varied, constant, always_null: nulls }, matched) =>
+  el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, kind),
+    el("td", {}, count(matched)),
+    el("td", {}, count(sampled)),
+    ...[varied, constant, nulls].map((fields) => el("td", { class: "fields" }, named(fields))),
+  );
+
+function named(fields) {
+  if (!fields.length) return NOTHING;
+  const more = fields.length - FIELDS;
+  return el("code", {}, fields.slice(0, FIELDS).join(", ") + (more > 0 ? ` and ${more} more` : ""));
+}
