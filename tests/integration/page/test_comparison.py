@@ -13,6 +13,8 @@ from tests.support.server import Served, served
 from tests.support.statuses import (
     NAME,
     START,
+    Clocks,
+    counts,
     coverage,
     diverged,
     divergence,
@@ -25,7 +27,18 @@ from tests.support.statuses import (
 )
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.board import Board
-from twinstream.status import Frontier, Hole, KindCoverage, Position, Sides, Undecodable, UnmatchedSample
+from twinstream.status import (
+    Contrast,
+    ContrastExample,
+    Frontier,
+    Hole,
+    KindCoverage,
+    Position,
+    Sides,
+    TrialStatus,
+    Undecodable,
+    UnmatchedSample,
+)
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -113,7 +126,39 @@ def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) ->
     service.publish(status(at=later(1), coverage=coverage().model_copy(update=more)))
     expect(seen.get_by_role("listitem")).to_have_text("currency never varied")
     expect(seen.get_by_role("row").nth(1)).to_have_text("event5,00060ad_id, pricecurrencydiscount")
-    expect(seen).to_contain_text("210 keys came by.")
+    expect(seen).to_contain_text("At least 210 keys came by.")
+
+
+def test_rules_on_trial_stand_beside_those_in_force(service: Served, page: Page) -> None:
+    found = Contrast(
+        of_live={"hidden": 2, "reported": 1, "explained": 0, "open": 0, "unknown": 0},
+        hidden_by_kind={"changed": 2},
+        hidden_by_rule={},
+        hidden=[ContrastExample(id="5d1f0c", kind="changed", text="campaign_id differs.")],
+        of_trial={"hidden": 0, "reported": 1, "explained": 0, "open": 0, "unknown": 0},
+        new_by_kind={},
+        new=[],
+    )
+    trial = TrialStatus(
+        state="running",
+        reason="The outputs differ: 1 changed.",
+        spec_digest="77",
+        order="per_key: [ad_id]",
+        changes=["equality.ignore"],
+        verdict="DIVERGED",
+        matched=5002,
+        divergences=counts(changed=1),
+        contrast=found,
+    )
+    service.publish(divergence("5d1f0c"), diverged(at=later(1), divergences=counts(changed=3), trial=trial))
+    panel = page.get_by_role("region", name="Rules on trial")
+    expect(panel).to_contain_text("What it changes: equality.ignore")
+    expect(panel.get_by_role("row", name="Matched pairs 5,000 5,002")).to_be_visible()
+    expect(panel.get_by_role("row", name="changed 3 1")).to_be_visible()
+    expect(panel).to_contain_text("It would hide 2 divergences, and alone reports 0.")
+    panel.get_by_text("Hidden: examples").click()
+    panel.get_by_role("link", name="changed").click()
+    expect(page.locator("mark").first).to_be_visible()
 
 
 def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Served, page: Page) -> None:
@@ -210,12 +255,17 @@ def test_the_charts_are_described_for_those_who_do_not_see_them(service: Served,
     expect(page.locator('#waits [data-slot="p99"]')).to_have_text("9.8 ms")
 
 
-def test_the_charts_have_the_past_from_before_the_page_was_opened(service: Served, page: Page) -> None:
-    many = Sides[int](reference=512, candidate=2)
-    service.publish(status(at=later(1), unmatched=many), status(at=later(2)))
-    page.reload()
-    described = "Unmatched events in the last minutes: now reference 12, at most 512;"
-    expect(page.get_by_role("img", name=described)).to_be_visible()
+def test_the_charts_have_the_past_from_before_the_page_was_opened(browser: Browser) -> None:
+    clocks = Clocks()
+    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=600)
+    with served(board) as service, watched(browser) as watch:
+        for waiting in (12, 512, 31):
+            clocks.advance(1)
+            unmatched = Sides[int](reference=waiting, candidate=2)
+            service.publish(status(at=clocks.now(), unmatched=unmatched))
+        watch.page.goto(at(service))
+        described = "Unmatched events in the last minutes: now reference 31, at most 512; candidate 2"
+        expect(watch.page.get_by_role("img", name=described)).to_be_visible()
 
 
 def test_a_comparison_that_is_not_there_is_said_to_be_missing_until_it_comes(

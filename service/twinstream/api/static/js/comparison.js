@@ -9,6 +9,7 @@ import { setAttribute, slot } from "./dom.js";
 import { showFigures } from "./figures.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
 import { showTimeline } from "./timeline.js";
+import { showTrial } from "./trial.js";
 import { showVerdict } from "./verdict.js";
 import { showWaiting } from "./waiting.js";
 
@@ -25,6 +26,7 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   charts.forEach((chart) => chart.show(comparison.samples));
   showWaiting(part("waiting"), comparison, now);
   showUnchecked(part("unchecked"), comparison, now);
+  showTrial(part("trial"), comparison);
   showResets(part("resets"), comparison, now);
   showAccounts(part("accounts"), comparison);
   showLatency(part("latency"), comparison);

@@ -11,13 +11,16 @@ export function showCoverage(root, { status }) {
   root.hidden = !coverage.events;
   slot(root, "lead").hidden = !coverage.notes.length;
   render(slot(root, "notes"), coverage.notes, (notes) => notes.map((note) => el("li", {}, ...withCode(note))));
-  render(slot(root, "keys"), [coverage.keys, coverage.more_keys], () => [keys(coverage)]);
+  render(slot(root, "keys"), [coverage.keys, coverage.more_keys, coverage.kinds], () => [keys(coverage)]);
   render(slot(root, "table"), [coverage.kinds, coverage.matched_by_kind], () => [table(coverage)]);
 }
 
-function keys({ keys: seen, more_keys: more }) {
+/** Of a sample it is only known that there were at least so many. */
+function keys({ keys: seen, more_keys: more, kinds, events }) {
   if (seen === null) return "The order has no keys.";
-  return `${more ? "More than " : ""}${counted(seen, "key")} came by.`;
+  const sampled = Object.values(kinds).reduce((all, kind) => all + kind.sampled, 0);
+  const least = more ? "More than " : sampled < events ? "At least " : "";
+  return `${least}${counted(seen, "key")} came by.`;
 }
 
 const HEAD = ["Kind", "Matched", "Looked at", "Fields that varied", "One value only", "Only null"];
