@@ -24,8 +24,8 @@ from tests.support.waiting import eventually
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MOST_BYTES = 150_000
 PATIENCE_MILLISECONDS = 600_000
-"""Spark needs a minute to write its first events, and a scope some time to meet again: minutes where a machine
-has much else to do."""
+"""Spark needs a minute to write its first events, and a scope some time to meet again: minutes on a machine
+that has much else to do."""
 WATCHED_SECONDS = 90
 """So much of the charts is to be seen."""
 
