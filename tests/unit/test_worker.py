@@ -517,6 +517,22 @@ class _Hanging(MemoryStore):
         return super().renew(sequence)
 
 
+def test_since_when_a_verdict_holds_is_known_after_a_restart() -> None:
+    bench = Bench()
+    bench.write_both(*((1, number) for number in range(5)))
+    worker = bench.started()
+    bench.run(worker)
+    bench.write(Side.LEFT, (1, 5))
+    bench.write_both((1, 6))
+    before = bench.run(worker)
+    assert before.verdict == "DIVERGED"
+    for _ in range(3):
+        bench.run(worker)
+    bench.clock.advance(60)
+    after = bench.run(bench.restarted())
+    assert (after.verdict, after.since) == ("DIVERGED", before.since)
+
+
 @pytest.mark.parametrize("seconds", [5, 50, 500])
 def test_a_store_that_hung_is_used_again_within_seconds_and_has_not_stopped_matching_for_long(
     seconds: int,

@@ -22,6 +22,7 @@ from twinstream.core.events import Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.progress import Finished
 from twinstream.core.sharding import Way
+from twinstream.core.verdicts import Verdict
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing, unreliable
@@ -271,10 +272,12 @@ class Course:
         self._rereading = None
         return True
 
-    def marks(self, account: Account) -> Marks | None:
-        """What Kafka is to remember; nothing while it is read again, since the earlier memory says more."""
+    def marks(self, sequence: int, verdict: Verdict) -> Marks | None:
+        """What Kafka is to remember of a checkpoint; nothing while it is read again, since that is more."""
         if self._rereading is not None:
             return None
+        begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
+        account = Account(self._digest, begun, sequence, verdict, holes, resets.made, resets.noted)
         return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
 
     def ground(self) -> Ground | None:

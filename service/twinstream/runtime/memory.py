@@ -1,9 +1,11 @@
-"""How much memory this process has, from the kernel."""
+"""How much memory this process has, from the kernel, and what to do where that is too much."""
 
 from __future__ import annotations
 
 import resource
 from pathlib import Path
+
+from twinstream.core.comparison import Comparison
 
 _STATM = Path("/proc/self/statm")
 
@@ -15,3 +17,11 @@ def resident_bytes() -> int:
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return pages * resource.getpagesize()
+
+
+def watch_memory(comparison: Comparison, limit_bytes: int | None) -> None:
+    """Have a comparison keep no more events before the kernel stops the process."""
+    if limit_bytes is None or comparison.overflowing:
+        return
+    if (taken := resident_bytes()) > limit_bytes:
+        comparison.overflow(f"the memory limit of a matcher ({limit_bytes:,} bytes, {taken:,} taken)")

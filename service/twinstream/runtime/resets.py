@@ -12,6 +12,7 @@ waited for; it says nothing where the matcher does not follow all that is put ou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -26,7 +27,7 @@ from twinstream.spec.anew import begun_at
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 from twinstream.spec.start import Start
-from twinstream.status import Reset, ResetRefused, ResetRequest
+from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
 KEPT = 10
 """So many of the latest resets are told in full; all are counted."""
@@ -74,6 +75,11 @@ class Resets(NamedTuple):
             "begins": None if self.start is None else self.start.as_written(),
         }
 
+    def beginning(self, digest: str) -> dict[str, Any]:
+        """The head of a checkpoint with which the last of them begins, before anything is read."""
+        begun_at = self.records[-1].at.isoformat()
+        return {"spec_digest": digest, "started_at": begun_at, "anew": True, **self.state()}
+
     @property
     def noted(self) -> dict[str, Any] | None:
         """The start without its offsets, which stand beside it where it is noted."""
@@ -91,6 +97,12 @@ class Resets(NamedTuple):
             head.get("reset_count", 0),
             None if begins is None else Start.model_validate(begins),
         )
+
+
+def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now: datetime) -> Reset:
+    """The record of a reset that takes effect now."""
+    told = request.model_dump(exclude={"start"})
+    return Reset(comparison=name, at=now, start=start.as_written(), before=before, **told)
 
 
 def _told(error: Exception) -> str:

@@ -33,27 +33,27 @@ from twinstream.runtime import checkpoint
 from twinstream.runtime.course import Course
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
-from twinstream.runtime.memory import resident_bytes
+from twinstream.runtime.memory import watch_memory
 from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.reading import Reader
 from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.reports import Reports
-from twinstream.runtime.resets import ResetDesk, Resets
+from twinstream.runtime.resets import ResetDesk, Resets, reset_of
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.trial import Trial
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
-from twinstream.runtime.witness import Account, past_of
+from twinstream.runtime.witness import past_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.explain import NAMES, Explainer
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part
-from twinstream.status import ComparisonStatus, Dependency, Reset, ResetRequest, ShardStatus
+from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
 
 BEAT_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
@@ -110,6 +110,7 @@ class Worker:
         self._dirty = True
         self._owns = False
         self._saved_diverged = False
+        self._saved_verdict: Verdict | None = None
         self._next_beat = 0.0
         self._next_save = 0.0
 
@@ -256,17 +257,10 @@ class Worker:
         return self._keeper.trouble
 
     def _save_beginning(self, request: ResetRequest, begun: Spec) -> None:
-        reset = Reset(
-            comparison=self._spec.name,
-            at=self._clock.now(),
-            start=begun.start.as_written(),
-            before=self._course.ended(),
-            **request.model_dump(exclude={"start"}),
-        )
+        reset = reset_of(request, self._spec.name, begun.start, self._course.ended(), self._clock.now())
         resets = self._resets.plus(reset, None if begun is self._spec else begun.start)
-        head = {"spec_digest": self._digest, "started_at": reset.at.isoformat(), "anew": True}
         try:
-            self._keeper.begin_anew(checkpoint.encode({**head, **resets.state()}))
+            self._keeper.begin_anew(checkpoint.encode(resets.beginning(self._digest)))
         except StoreError as error:
             self._desk.refuse(str(error), unsure=True)
             raise
@@ -372,7 +366,7 @@ class Worker:
         if self._course.refusal is None:  # Else some of what was read was left out, and proves nothing.
             if self._trial is not None:  # Before the memory is looked at: what it holds goes first.
                 self._trial.survey(self.intake.positions)
-            self._watch_memory()
+            watch_memory(self.comparison, self._caution.memory_limit_bytes)
             self._surveys.take()
             self._waiting.show(self.comparison, self._surveys.at_end)
             self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
@@ -389,23 +383,24 @@ class Worker:
 
     def _keep(self) -> None:
         """Save what changed, or prolong the lease."""
-        due = self._dirty or self._reports.unsaved or self._reports.awaits(self.comparison.ledger.doubted)
+        told = self._course.reporter.verdict is not self._saved_verdict  # Since when it holds is saved, too.
+        due = (
+            self._dirty
+            or told
+            or self._reports.unsaved
+            or self._reports.awaits(self.comparison.ledger.doubted)
+        )
         due = due or (self._trial is not None and self._trial.is_unsaved)
         if not self._course.begun():
             self._keeper.renewed()
         elif due or self._newly_diverged() or not self._keeper.renewed():
             self._checkpoint()
 
-    def _watch_memory(self) -> None:
-        """Stop keeping events before the kernel stops the process."""
-        limit = self._caution.memory_limit_bytes
-        if limit is not None and not self.comparison.overflowing and (taken := resident_bytes()) > limit:
-            self.comparison.overflow(f"the memory limit of a matcher ({limit:,} bytes, {taken:,} taken)")
-
     def _checkpoint(self) -> None:
+        verdict = self._course.reporter.verdict
         written = self._keeper.save(self._head(), self.comparison)
         if written is not None:
-            self._dirty = False
+            self._dirty, self._saved_verdict = False, verdict
             self._saved_diverged = self.comparison.diverged_for_sure
             self._course.situation.saved = self.comparison.ledger.found_by_kind.copy()
             self._remember()
@@ -414,12 +409,7 @@ class Worker:
     def _remember(self) -> None:
         """Have Kafka remember what was saved."""
         verdict = Verdict.DIVERGED if self._saved_diverged else self._course.reporter.verdict
-        holes, started_at = len(self.comparison.holes), self._course.situation.started_at
-        resets = self._resets
-        account = Account(
-            self._digest, started_at, self._keeper.sequence, verdict, holes, resets.made, resets.noted
-        )
-        marks = self._course.marks(account)
+        marks = self._course.marks(self._keeper.sequence, verdict)
         if marks is not None:
             self._source.remember(marks)
 
@@ -467,6 +457,7 @@ class Worker:
         base, *deltas = bodies = [*map(checkpoint.decode, stored.bodies)]
         course.restore(head, snapshot.merged(base, deltas))
         self._saved_diverged = self.comparison.diverged_for_sure
+        self._saved_verdict = course.reporter.verdict
         course.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
         changes = course.looks.begin(topics, self.intake.positions)
