@@ -192,6 +192,7 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
             "filesSecret": "files",
         },
         "redis": {"url": "redis://redis:6379/0"},
+        "masking": {"existingSecret": {"name": "masking", "key": "key"}},
         "access": {
             "tokenSecret": {"name": "access", "key": "tokens"},
             "tlsSecret": "tls",
@@ -209,6 +210,7 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
         {
             "login": {"more.yaml": SECRET},
             "files": {"ca.pem": "CERTIFICATE"},
+            "masking": {"key": "KEY OF MASKED VALUES"},
             "access": {"tokens": "TOKENS"},
             "tls": {"tls.crt": "CERTIFICATE OF THE SERVICE", "tls.key": "KEY"},
         },
@@ -220,12 +222,9 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
             patch.setenv(name, value)
         settings = load({}, config)
     assert [
-        Path(str(path)).read_text() for path in (settings.token_file, settings.tls_cert, settings.tls_key)
-    ] == [
-        "TOKENS",
-        "CERTIFICATE OF THE SERVICE",
-        "KEY",
-    ]
+        Path(str(path)).read_text()
+        for path in (settings.token_file, settings.tls_cert, settings.tls_key, settings.mask_key_file)
+    ] == ["TOKENS", "CERTIFICATE OF THE SERVICE", "KEY", "KEY OF MASKED VALUES"]
     assert settings.base_path == "/twinstream"
     authority = Path(str(settings.kafka.pop("ssl.ca.location")))
     assert authority.read_text() == "CERTIFICATE"

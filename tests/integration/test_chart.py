@@ -65,6 +65,7 @@ FULL = {
     },
     "service": {"port": 443, "annotations": {"example.org/scope": "internal"}},
     "memoryLimit": "3GiB",
+    "masking": {"existingSecret": {"name": "masking", "key": "key"}},
     "readFrom": "latest",
     "api": {
         "replicas": 3,
@@ -241,7 +242,13 @@ def test_secrets_are_named_and_never_contained() -> None:
         "secretKeyRef": {"name": "redis-login", "key": "redis-url"}
     }
     secrets = [volume["secret"] for volume in pod(manifests)["spec"]["volumes"] if "secret" in volume]
-    assert [secret["secretName"] for secret in secrets] == ["kafka-login", "kafka-files", "access", "tls"]
+    assert [secret["secretName"] for secret in secrets] == [
+        "kafka-login",
+        "masking",
+        "kafka-files",
+        "access",
+        "tls",
+    ]
 
 
 def test_pods_of_the_api_have_nothing_of_kafka() -> None:

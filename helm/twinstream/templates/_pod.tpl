@@ -105,6 +105,10 @@ spec:
           value: {{ $values.kafka.brokers | quote }}
         - name: TWINSTREAM_READ_FROM
           value: {{ $values.readFrom | quote }}
+        {{- if $values.masking.existingSecret.name }}
+        - name: TWINSTREAM_MASK_KEY_FILE
+          value: /etc/twinstream/masking/{{ $values.masking.existingSecret.key }}
+        {{- end }}
         {{- with $values.memoryLimit }}
         - name: TWINSTREAM_MEMORY_LIMIT
           value: {{ . | quote }}
@@ -153,6 +157,11 @@ spec:
           mountPath: /etc/twinstream/settings
           readOnly: true
         {{- end }}
+        {{- if and $matcher $values.masking.existingSecret.name }}
+        - name: masking
+          mountPath: /etc/twinstream/masking
+          readOnly: true
+        {{- end }}
         {{- if and $matcher $values.kafka.filesSecret }}
         - name: kafka
           mountPath: /etc/twinstream/kafka
@@ -177,6 +186,16 @@ spec:
     {{- with $values.kafka.existingSecret }}
     {{- if and $matcher .name }}
     - name: settings
+      secret:
+        secretName: {{ .name }}
+        defaultMode: 0440
+        items:
+          - {key: {{ .key }}, path: {{ .key }}}
+    {{- end }}
+    {{- end }}
+    {{- with $values.masking.existingSecret }}
+    {{- if and $matcher .name }}
+    - name: masking
       secret:
         secretName: {{ .name }}
         defaultMode: 0440
