@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
+from tests.simulation.beginnings import Beginning, behind_the_input, draw_beginning, offsets_of
 from tests.simulation.comparisons import (
     BY_CLOCK,
     BY_EVENT_TIME,
@@ -26,10 +27,10 @@ from tests.simulation.comparisons import (
     comparison,
     division,
 )
-from tests.simulation.saying import RETRIES, Spoken
+from tests.simulation.saying import OTHER, RETRIES, Spoken
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.streams import APART, POISON, draw_events, plant, reordered, tail
-from tests.simulation.topics import Row, Shape, lay, lay_speaking
+from tests.simulation.topics import Row, Shape, Speaking, lay, lay_speaking
 from tests.simulation.truth import Truth
 from tests.support.orders import Order
 from twinstream.core.events import Side
@@ -42,7 +43,8 @@ class Input:
     """One comparison and both topics, by side in the order in which they are written.
 
     `only_by_order`: nothing but the order proves a difference. `all_count`: no difference is a known one.
-    Where barriers have copies neither is said, since `truth` knows nothing of them.
+    Where barriers have copies neither is said, since `truth` knows nothing of them. `uneven`: a retry has
+    written something else than the attempt before it.
     """
 
     order: Order
@@ -56,6 +58,7 @@ class Input:
     shards: tuple[int, ...] = (1,)
     shard_by: ShardBy = "auto"
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    uneven: bool = False
 
     @property
     def poisoned(self) -> bool:
@@ -63,12 +66,73 @@ class Input:
         return any(row.record == POISON for rows in self.rows for row in rows)
 
 
+class Outputs(NamedTuple):
+    """What both versions put out of one input. `unique`: no event comes twice."""
+
+    order: Order
+    unique: bool
+    streams: tuple[list[Any], list[Any]]
+    faults: tuple[str, ...]
+
+
 def draw_input(scheduler: Scheduler) -> Input:
     """A comparison with its topics."""
+    outputs = _outputs(scheduler)
+    order, faults = outputs.order, outputs.faults
+    most = 3 if order in SPREAD else 1
+    partitions = scheduler.number(1, most), scheduler.number(1, most)
+    more = _more(scheduler, outputs)
+    if faults and more in BY_EVENT_TIME:
+        partitions = _filled(partitions[0], outputs.streams[0]), _filled(partitions[1], outputs.streams[0])
+    begins = Beginning("earliest", {}, outputs.streams)
+    if more in ({}, KNOWN, *SPEAKING) and order not in COPIED:
+        begins = draw_beginning(scheduler, order, outputs.streams, says=more in SPEAKING)
+    step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
+    spec = comparison(order, {**more, **begins.file})
+    shards, shard_by = division(scheduler, spec, partitions)
+    keyed = order in KEYED or order == COPIED[0] or shards != (1,)
+    letters: dict[bytes, int] = {}
+    shapes = [Shape(count, step_ms, order, keyed) for count in partitions]
+    said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    if more in SPEAKING:
+        uneven = more is RETRIES and not faults and scheduler.aside("uneven", (True, False))
+        how = Speaking(retries=more is RETRIES, uneven=uneven)
+        sides, said = lay_speaking(scheduler, begins.streams, letters, shapes, how)
+    else:
+        left, right = (lay(scheduler, begins.streams[side], letters, shapes[side]) for side in Side)
+        sides = left, right
+    compared = sides
+    if begins.at == "offsets":
+        spec = comparison(order, {**more, **offsets_of(sides, begins.earlier, partitions)})
+        compared = sides[0][begins.earlier[0] :], sides[1][begins.earlier[1] :]
+    elif begins.at == "input":
+        compared = behind_the_input(sides, said)
+    scheduler.note(
+        f"order {order}, {len(outputs.streams[0])} events, faults {list(faults)}, partitions {partitions}, "
+        f"{step_ms} ms each, {more or 'nothing more'}, start {begins.at}, shards {shards} by {shard_by}"
+    )
+    exact = order not in COPIED
+    return Input(
+        order,
+        spec,
+        sides,
+        partitions,
+        faults,
+        Truth(order, [orjson.loads(record) for record in letters], compared),
+        only_by_order=exact and more not in BY_CLOCK,
+        all_count=exact and more is not KNOWN,
+        shards=shards,
+        shard_by=shard_by,
+        said=said,
+        uneven=any(b'"v":%d' % OTHER in row.record for row in compared[1] if row.letter is not None),
+    )
+
+
+def _outputs(scheduler: Scheduler) -> Outputs:
     order = scheduler.one_of(ORDERS)
     unique = scheduler.chance(0.85)
     events = draw_events(scheduler, unique=unique)
-    other = reordered(scheduler, order, events)
+    other: list[Any] = reordered(scheduler, order, events)
     faults: list[str] = []
     if len({event["n"] for event in events}) == len(events):
         place = scheduler.number(0, 30)
@@ -80,49 +144,18 @@ def draw_input(scheduler: Scheduler) -> Input:
         events += behind
         other += behind
     if scheduler.aside("poison", (True, *[False] * 9)):
-        poisoned = scheduler.one_of((events, other))
+        poisoned: list[Any] = scheduler.one_of((events, other))
         poisoned.insert(scheduler.number(0, len(poisoned)), POISON)
-    most = 3 if order in SPREAD else 1
-    partitions = scheduler.number(1, most), scheduler.number(1, most)
+    return Outputs(order, unique, (events, other), tuple(faults))
+
+
+def _more(scheduler: Scheduler, outputs: Outputs) -> dict[str, Any]:
+    """What the comparison file says besides the order."""
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
     more = more or scheduler.aside("event time", ({}, {}, {}, {}, EVENT_TIME, EVENT_TIME_PROVES))
-    if faults and more in BY_EVENT_TIME:
-        partitions = _filled(partitions[0], events), _filled(partitions[1], events)
-    if not more and unique and scheduler.aside("says", (True, *[False] * 6)):
+    if not more and outputs.unique and scheduler.aside("says", (True, *[False] * 4)):
         more = scheduler.aside("retries", SPEAKING)
-    step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
-    spec = comparison(order, more)
-    shards, shard_by = division(scheduler, spec, partitions)
-    keyed = order in KEYED or order == COPIED[0] or shards != (1,)
-    letters: dict[bytes, int] = {}
-    shapes = [Shape(count, step_ms, order, keyed) for count in partitions]
-    if more in SPEAKING:
-        sides, said = lay_speaking(scheduler, (events, other), letters, shapes, retries=more is RETRIES)
-    else:
-        sides = (
-            lay(scheduler, events, letters, shapes[Side.LEFT]),
-            lay(scheduler, other, letters, shapes[Side.RIGHT]),
-        )
-        said = ([], [])
-    truth = Truth(order, [orjson.loads(record) for record in letters], sides)
-    scheduler.note(
-        f"order {order}, {len(events)} events, faults {faults}, partitions {partitions}, {step_ms} ms each, "
-        f"{more or 'nothing more'}, shards {shards} by {shard_by}"
-    )
-    exact = order not in COPIED
-    return Input(
-        order,
-        spec,
-        sides,
-        partitions,
-        tuple(faults),
-        truth,
-        only_by_order=exact and more not in BY_CLOCK,
-        all_count=exact and more is not KNOWN,
-        shards=shards,
-        shard_by=shard_by,
-        said=said,
-    )
+    return more
 
 
 def _filled(most: int, events: Sequence[Any]) -> int:

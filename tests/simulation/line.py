@@ -6,6 +6,7 @@ also what it does when no answer comes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -74,14 +75,17 @@ class SimulatedShelf(RedisShelf):
 
     kind = RedisStore
 
-    def __init__(self, carry: Carry, name: str, token: str) -> None:
+    def __init__(
+        self, carry: Carry, name: str, token: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__(URL, name, token)
-        self._carry = carry
+        self._carry, self._monotonic = carry, monotonic
         plugged(self._connection, carry)
 
     def store(self, layout: Layout, number: int) -> RedisStore:
         """The store of one matcher."""
         store = super().store(layout, number)
         store.__class__ = self.kind
+        store._bulletins._monotonic = self._monotonic
         plugged(store._connection, self._carry)
         return store

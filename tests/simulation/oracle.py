@@ -29,6 +29,7 @@ from twinstream.status import (
     DivergenceReport,
     Hole,
     Publication,
+    Relayed,
     ShardStatus,
     Sides,
     Withdrawn,
@@ -125,6 +126,7 @@ class Oracle:
         self._must_diverge: set[str] = set()
         self._heard_at: dict[tuple[Service, int], float] = {}
         self._apart: dict[tuple[Service, int], float] = {}
+        self._said: dict[tuple[object, ...], tuple[float, float]] = {}
 
     def violated(self, what: str) -> None:
         """End the run."""
@@ -168,12 +170,16 @@ class Oracle:
                 self._check(process, status)
             case ComparisonStatus():
                 self._check(process, publication)
+            case Relayed(said=said):
+                self._check_relayed(process, said.status)
             case DivergenceReport(provisional=False):
                 self._check_final(process, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
         who = process.matcher.service, process.shard.number
-        self._heard_at[who], self._apart[who] = self._world.scheduler.now, abs(process.apart or 0.0)
+        said = self._world.scheduler.now, abs(process.apart or 0.0)
+        self._heard_at[who], self._apart[who] = said
+        self._said[process.shard.number, *_writing(status)] = said
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
         for side in Side:
@@ -184,6 +190,16 @@ class Oracle:
             self.violated(f"{process.token} takes DIVERGED back: {_line(status)}")
         if status.verdict == "EQUIVALENT" and process.shard.whole:
             self._check_equivalent(process.token, status, positions)
+
+    def _check_relayed(self, process: Process, status: ComparisonStatus) -> None:
+        """What one that stands by passes on is what an owner has said: it is as old as that."""
+        who = process.matcher.service, process.shard.number
+        said = self._said.get((process.shard.number, *_writing(status)))
+        if said is None:
+            self.violated(f"{process.token} passes on what no owner has said: {_line(status)}")
+            return
+        self._world.scheduler.note(f"  {process.token} passes on {_line(status)}")
+        self._heard_at[who], self._apart[who] = said
 
     def heard(self, service: Service) -> None:
         """All matchers of a service together say how things stand."""
@@ -221,7 +237,13 @@ class Oracle:
     def _deleted(
         self, side: Side, positions: Positions, status: ComparisonStatus, first: dict[int, int]
     ) -> int:
-        """At most so many records may be unread below the positions, because they are gone."""
+        """At most so many records may be unread below the positions, because they are gone.
+
+        Or because they lie before the start: what is gone there is no hole.
+        """
+        start = self._world.given.spec.start.at
+        if start == "input" or (start in ("event_time", "barrier") and self._is_gone()):
+            return self._world.given.truth.written(side, positions[side])
         if not status.hole_count:
             return 0
         gone = {partition: min(first[partition], at) for partition, at in positions[side].items()}
@@ -288,7 +310,7 @@ class Oracle:
         found = outcome(view.status, reports)
         if view.status.hole_count:
             return self._unjustified(view.status, calm)
-        if waits(view.status):
+        if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
         if lacking := self._lacking_hole():
             return lacking
@@ -309,6 +331,8 @@ class Oracle:
         """What must be a hole."""
         if self._world.given.poisoned:
             return "a record that matchers fall over is no hole"
+        if self._world.given.uneven and not self._is_gone():
+            return "a retry that has written something else is no hole"
         if self.topic_was_known == self.losses:
             return "a topic that was created anew while it was known is no hole"
         return None
@@ -318,12 +342,13 @@ class Oracle:
 
         Which of two events changed places is told as one or the other, as the sides came in, and so is which
         copy stands for a barrier. How many copies stand for one depends on how the work is divided, and so
-        does whether two events of a bag that have one identity are told as one that has changed.
+        does whether two events of a bag that have one identity are told as one that has changed. How many
+        events before a start at the input are read depends on what both had said of it by then.
         """
         given = self._world.given
         moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
         left_out = {"verified_up_to", "reports"} if moved or self._is_another() else set()
-        if given.order in COPIED and given.shards != (1,):
+        if (given.order in COPIED and given.shards != (1,)) or given.spec.start.at == "input":
             left_out.add("accounts")
         if given.shards != (1,) and not given.only_by_order:
             left_out |= {"by_kind", "reports"}
@@ -356,7 +381,7 @@ class Oracle:
                 continue
             if _ANOTHER in hole.reason and self._is_another():
                 continue
-            if _HALF_A_BATCH in hole.reason and self._is_gone():
+            if _HALF_A_BATCH in hole.reason and (self._is_gone() or self._world.given.uneven):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._is_gone() or self._is_another()
@@ -400,6 +425,10 @@ def _positions(status: ComparisonStatus) -> dict[Side, dict[int, int]]:
 def waits(status: ComparisonStatus) -> bool:
     """Whether it has not started to compare, and says so."""
     return status.verdict == "PENDING" and status.health.status == "degraded"
+
+
+def _writing(status: ComparisonStatus) -> tuple[object, ...]:
+    return status.started_at, status.updated_at, status.checkpoint.sequence, status.events
 
 
 def _of(sides: Sides[Any], side: Side) -> Any:

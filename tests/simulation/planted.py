@@ -151,6 +151,17 @@ class TrustsItsClock(Worker):
         self._timepieces.trouble = lambda: None  # type: ignore[method-assign]
 
 
+class ForgetsTheCut(Worker):
+    """Where it begins by the times of events is not known any more after a start."""
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        if self._keeper.sequence:
+            self.intake.cut = None
+        return True
+
+
 def _incautious(*ports: Any) -> Worker:
     """A worker that is never told where those before it fell."""
     return Worker(*ports[:5], None, *ports[6:])
@@ -214,6 +225,10 @@ def trusts_its_clock(seed: int) -> Failure | None:
     return simulate(seed, make=TrustsItsClock, storm=JUMPS)
 
 
+def forgets_the_cut(seed: int) -> Failure | None:
+    return simulate(seed, make=ForgetsTheCut)
+
+
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of"),
     (reads_twice, "consumed of"),
@@ -228,6 +243,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (takes_its_word, "says DIVERGED|undisturbed"),
     (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
     (trusts_its_clock, "a pass though a clock is"),
+    (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

@@ -26,7 +26,7 @@ from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 from twinstream.spec.sharding import Part
-from twinstream.status import ComparisonStatus, Publication, ShardStatus
+from twinstream.status import ComparisonStatus, Publication, Relayed, ShardStatus
 
 if TYPE_CHECKING:
     from tests.simulation.services import Matcher
@@ -97,7 +97,8 @@ class Process:
         try:
             spec = self._world.given.spec
             exchange = self._store.exchange
-            worker = self._world.make(spec, source, store, publisher, clock, self._caution, part, exchange)
+            ports = (spec, source, store, publisher, clock)
+            worker = self._world.make(*ports, self._caution, part, exchange, store)
             if self._world.given.poisoned:
                 worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
             worker.run(self._stopping)
@@ -123,6 +124,8 @@ class Process:
         if isinstance(publication, ComparisonStatus | ShardStatus):
             status = publication.status if isinstance(publication, ShardStatus) else publication
             self.said = status
+        if isinstance(publication, Relayed):
+            self.said = publication.said.status
         self._world.oracle.published(self, publication)
         self.matcher.service.accept(publication, self.shard, made_at)
 

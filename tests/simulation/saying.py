@@ -25,6 +25,8 @@ SAYS: dict[str, Any] = {
 """What a comparison file adds that hears it."""
 RETRIES = {**SAYS, "duplicates": {"policy": "replays", "horizon": 5}}
 """And that tells what was written again."""
+OTHER = 7
+"""The value that an execution that was killed wrote in the place of the one that was right."""
 Reorder = Callable[[Sequence[Any]], list[Any]]
 
 
@@ -52,14 +54,21 @@ class Written(NamedTuple):
         return [InputPosition("in", 0, self.event["n"]).header, *attempt.headers]
 
 
-def written(scheduler: Scheduler, stream: Sequence[Any], retried: Reorder | None) -> list[Written]:
-    """A stream in batches; `retried` is in which order an execution that was killed has written."""
+def written(
+    scheduler: Scheduler, stream: Sequence[Any], retried: Reorder | None, *, uneven: bool = False
+) -> list[Written]:
+    """A stream in batches; `retried` is in which order an execution that was killed has written.
+
+    `uneven`: of the first one that was killed it has written one event with another content.
+    """
     longest, found = scheduler.one_of((3, 10, 40)), []
     for number, batch in enumerate(_cut(scheduler, stream, longest)):
         killed: list[Any] = []
         events = not any(isinstance(one, bytes) for one in batch)
         if retried is not None and events and len(batch) > 1 and scheduler.chance(0.4):
             killed = retried(batch)[: scheduler.number(1, len(batch))]
+        if uneven and killed:
+            killed[-1], uneven = {**killed[-1], "v": OTHER}, False
         late = scheduler.number(0, len(killed))
         on_time, after = killed[: len(killed) - late], killed[len(killed) - late :]
         found += [Written(event, number, "killed", replay=False) for event in on_time]
@@ -69,7 +78,7 @@ def written(scheduler: Scheduler, stream: Sequence[Any], retried: Reorder | None
             if replay:
                 rest.remove(event)
             found.append(Written(event, number, "last", replay))
-        found += [Written(event, number, "killed", replay=True) for event in after]
+        found += [Written(event, number, "killed", event in batch) for event in after]
     return found
 
 

@@ -14,12 +14,13 @@ import redis
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
-from twinstream.adapters import redis_scripts
+from twinstream.adapters import redis_bulletin, redis_scripts
 
 NAMES = {
-    getattr(redis_scripts, name).encode(): name.lower().replace("_", " ")
-    for name in vars(redis_scripts)
-    if name.isupper() and not name.startswith("_")
+    text.encode(): name.lower().replace("_", " ")
+    for scripts in (redis_scripts, redis_bulletin)
+    for name, text in vars(scripts).items()
+    if name.isupper() and not name.startswith("_") and isinstance(text, str)
 }
 """What the scripts are called."""
 KEPT = 60

@@ -60,20 +60,26 @@ def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], 
     return rows
 
 
+class Speaking(NamedTuple):
+    """What versions do that say how far they are: `retries`, one of them `uneven`, with another content."""
+
+    retries: bool
+    uneven: bool
+
+
 def lay_speaking(
     scheduler: Scheduler,
     streams: tuple[Sequence[Any], Sequence[Any]],
     letters: dict[bytes, int],
     shapes: Sequence[Shape],
-    *,
-    retries: bool,
+    how: Speaking,
 ) -> tuple[tuple[list[Row], list[Row]], tuple[list[Spoken], list[Spoken]]]:
     """The rows of both sides with their marks, a replay as no event, and what the versions say."""
-    retried = partial(reordered, scheduler, shapes[0].order) if retries else None
+    retried = partial(reordered, scheduler, shapes[0].order) if how.retries else None
     sides: tuple[list[Row], list[Row]] = ([], [])
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     for side in Side:
-        wrote = written(scheduler, streams[side], retried)
+        wrote = written(scheduler, streams[side], retried, uneven=how.uneven and side is Side.RIGHT)
         rows = lay(scheduler, [one.event for one in wrote], letters, shapes[side])
         numbers = [(row.timestamp_ms - START_MS) // shapes[side].step_ms for row in rows]
         for number, row in zip(numbers, rows, strict=True):

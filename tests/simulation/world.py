@@ -15,7 +15,7 @@ import structlog
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
 from tests.simulation.line import Carry, SimulatedShelf
-from tests.simulation.oracle import Oracle, Outcome, undisturbed
+from tests.simulation.oracle import Oracle, Outcome, undisturbed, waits
 from tests.simulation.processes import Make, Process, shard_store
 from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
 from tests.simulation.server import Alter, Server
@@ -52,6 +52,9 @@ class World:
         self.scheduler = Scheduler(seed, log=log)
         self.given = draw_input(self.scheduler)
         self.weather = replace(self.scheduler.weather(), **(storm or {}))
+        if self.given.spec.start.at in ("barrier", "input"):
+            # What is gone of the beginning makes such a start later, rather than a hole.
+            self.weather = replace(self.weather, retention=0.0)
         self.scheduler.note(f"weather {self.weather}")
         self.store_clock = SimulatedClock(self.scheduler, "the store")
         self.broker = Broker(self.scheduler, self.given)
@@ -63,7 +66,7 @@ class World:
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = count()
         self._created_anew = self.scheduler.aside("created anew", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2))
-        if any(self.given.said):
+        if any(self.given.said) or self.given.spec.start.at != "earliest":
             self._created_anew = 0.0  # What is said of a topic would be taken as said of the new one.
         self._sources: list[SimulatedSource] = []
 
@@ -77,7 +80,7 @@ class World:
 
     def shelf(self, token: str, carry: Carry) -> SimulatedShelf:
         """The stores of the comparison for an owner; `carry` takes what is sent to the server."""
-        return self._shelf(carry, self.given.spec.name, token)
+        return self._shelf(carry, self.given.spec.name, token, lambda: self.scheduler.now)
 
     def store(self, shard: Shard, token: str, carry: Carry) -> ShardStore:
         """The store of a matcher."""
@@ -296,7 +299,18 @@ class World:
             self._agree(int(advice[1]))
         if len(owners) != shards:
             return f"{len(owners)} processes own a part of the comparison, which has {shards}"
-        return self.oracle.unsettled(owners[0], calm)
+        return self.oracle.unsettled(owners[0], calm) or self._disagreed(owners[0])
+
+    def _disagreed(self, owner: Service) -> str | None:
+        """Who stands by says something else."""
+        said = owner.board.views()[0]
+        for service in self._running if not waits(said.status) else ():
+            view = service.board.views()[0]
+            if view.in_crash_loop or said.in_crash_loop:
+                continue
+            if (view.answer, view.status.verdict) != (said.answer, said.status.verdict):
+                return f"one that stands by says {view.answer}, the owner {said.answer}: {view.gate.reason}"
+        return None
 
     def _round(self) -> None:
         for service in self._running:

@@ -60,6 +60,7 @@ class RedisBulletins:
         self._connection, self._token = connection, token
         self._keys = [f"{prefix}:{part}" for part in ("owner", "lease", "bulletin", "asked")]
         self._quick: Any = None
+        self._monotonic = time.monotonic
         self._next_try = 0.0
 
     def asked(self) -> bytes:
@@ -85,7 +86,7 @@ class RedisBulletins:
             self._quick = None
 
     def _at_once(self, call: Callable[[Any], Any]) -> Any:
-        if time.monotonic() < self._next_try:
+        if self._monotonic() < self._next_try:
             return None
         if self._quick is None:
             self._quick = self._connection.hasty()
@@ -93,5 +94,5 @@ class RedisBulletins:
             return call(self._quick)
         except redis.RedisError:
             self.close()  # The next one asks the node that the store asks by then.
-            self._next_try = time.monotonic() + PAUSE_SECONDS
+            self._next_try = self._monotonic() + PAUSE_SECONDS
             return None
