@@ -96,9 +96,9 @@ def _without(part: str, *others: str, instead: str = "") -> Alter:
 class SaysItBeforeItIsSaved(Worker):
     """A difference is announced at once."""
 
-    def _publish_status(self) -> None:
+    def _publish_status(self) -> Any:
         self._saved_diverged = self.comparison.diverged_for_sure
-        super()._publish_status()
+        return super()._publish_status()
 
 
 class ReportsBeforeItSaves(Worker):
