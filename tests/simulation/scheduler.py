@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cached_property
 from random import Random
 from typing import TypeVar
 
@@ -38,14 +39,15 @@ class Weather:
     wall_jump: float
     divided_anew: float
 
-    @property
+    @cached_property
     def disturbs_calls(self) -> bool:
         """Whether anything may happen to a call."""
         return any(getattr(self, name) for name in _CALLS)
 
     def __str__(self) -> str:
         """What may go wrong."""
-        return ", ".join(f"{name} {rate}" for name, rate in vars(self).items() if rate) or "fair"
+        rates = {field.name: getattr(self, field.name) for field in fields(self)}
+        return ", ".join(f"{name} {rate}" for name, rate in rates.items() if rate) or "fair"
 
 
 _CALLS = ("crash_in_call", "pause_in_call", "answer_lost", "call_lost", "arrives_late", "repeated", "slow")
