@@ -29,8 +29,8 @@ from twinstream.status import Coverage
 EXAMPLES_LIMIT = 100
 UNDECIDED_LIMIT = 20
 REVIEW_EVERY = 1000
-EVIDENCE = {"matched", "matched_required", "seconds", "seconds_required", "missing"}
-"""What of a coverage is for a service, which waits for it."""
+SEEN = {"matched_by_kind", "events", "kinds", "more_fields", "keys", "more_keys", "notes"}
+"""What of a coverage is for recorded input, too; the rest is evidence, which a service waits for."""
 
 
 class Check:
@@ -145,9 +145,7 @@ class Check:
             **self._seen.told(),
         )
         told = coverage.model_copy(update={"notes": notes(coverage)})
-        return told.model_dump(
-            exclude={"matched", "matched_required", "seconds", "seconds_required", "missing"}
-        )
+        return told.model_dump(include=SEEN)
 
     def _sort(self) -> Sorted:
         """Every divergence, as it was found last."""

@@ -39,6 +39,20 @@ def test_equivalent_outputs_are_equivalent_and_say_in_which_order() -> None:
     assert found["examples"] == []
 
 
+def test_the_coverage_tells_what_was_seen_and_no_evidence_of_a_service() -> None:
+    assert answer("total", "L:a1 R:a1")["coverage"] == {
+        "matched_by_kind": {"event": 1},
+        "events": 2,
+        "kinds": {
+            "event": {"sampled": 2, "varied": [], "constant": ["k", "v"], "always_null": []},
+        },
+        "more_fields": False,
+        "keys": None,
+        "more_keys": False,
+        "notes": [],
+    }
+
+
 def test_the_line_that_decided_is_named() -> None:
     found = answer("total", "L:a1 R:a1 L:b1 R:c1 L:c1")
     assert (found["verdict"], found["decided_at"]) == ("DIVERGED", 4)
