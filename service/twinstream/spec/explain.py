@@ -68,15 +68,16 @@ class Explainer:
     def _id(self, divergence: Divergence) -> str:
         """The same divergence found again, after a replay or with its other half, has the same id.
 
-        It tells nothing of values that may not be seen.
+        Of values that may not be seen it has nothing, not even keyed hashes: where the key is lost with the
+        store, it is still the same. Its position names the event by itself.
         """
         first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
         values = self._codec.scope(_record(first.event))
-        seen = {field: self._show(value, parse_path(field)) for field, value in values.items()}
         scope = {
-            field: str(value) if seen[field] == plain(value) else seen[field]
+            field: str(value)
             for field, value in values.items()
+            if self._show(value, parse_path(field)) == plain(value)
         }
         parts = [self._spec.name, self._digest, scope, NAMES[side], self._position(side, first.event)]
         return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
