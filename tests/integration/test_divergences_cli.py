@@ -14,6 +14,7 @@ import pytest
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
+from twinstream.status import OnTrial, TrialStatus
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 FOUND = 600
@@ -55,6 +56,19 @@ def test_they_are_told_as_a_person_reads_them_and_picked_by_kind(service: Served
     listing = json.loads(out)
     assert ([each["id"] for each in listing["items"]], code) == (["m-1", f"d-{FOUND - 1}"], 0)
     assert listing["next"] is not None
+
+
+def test_what_rules_on_trial_find_is_listed_and_explained_when_asked_for(service: Served) -> None:
+    given = ("--service", service.url, "--json")
+    code, _, err = run("divergences", NAME, "--trial", *given)
+    assert (code, "No rules are on trial beside comparison" in err) == (2, True)
+    trial = TrialStatus(state="running", reason="Fine.", spec_digest="7a", order="in any order", changes=[])
+    service.publish(status(at=datetime.now(UTC), trial=trial))
+    service.publish(OnTrial(comparison=NAME, said=divergence("t-1")))
+    code, out, _ = run("divergences", NAME, "--trial", *given)
+    assert (code, [each["id"] for each in json.loads(out)["items"]]) == (0, ["t-1"])
+    code, out, _ = run("explain", "t-1", *given)
+    assert (code, json.loads(out)["id"]) == (0, "t-1")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS
+from twinstream.runtime.worker import BEAT_SECONDS, RETRY_STORE_SECONDS
 from twinstream.status import ComparisonStatus, DivergenceReport, TrialStatus
 
 LENGTH = 60
@@ -22,6 +22,8 @@ faults = st.lists(
     unique_by=lambda fault: fault[1] // 2,
 )
 crashes = st.lists(st.integers(0, 25), max_size=4)
+outages = st.lists(st.integers(0, 22), max_size=2)
+"""Steps at which the store is away for the next three."""
 
 KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
 MORE = "identity: [k]\nundecodable: {budget: 5}\nevidence: {matched: 1, seconds: 0}\n"
@@ -70,15 +72,26 @@ def _fill(bench: Bench, planted: list[Fault]) -> None:
             bench.write(Side.RIGHT, *[other] * (2 if kind == "duplicate" else 1), at_ms=number)
 
 
-def _run(bench: Bench, planted: list[Fault], crash_at: list[int], beat_every: int) -> Bench:
+class Trouble(NamedTuple):
+    """When the process is killed, when the store is away, and at which steps a second has gone by."""
+
+    crashes: list[int]
+    outages: list[int]
+    beat_every: int
+
+
+def _run(bench: Bench, planted: list[Fault], trouble: Trouble) -> Bench:
     _fill(bench, planted)
     worker = bench.started()
     for step in range(30):
-        if step in crash_at:
+        away = any(first <= step < first + 3 for first in trouble.outages)
+        bench.storage.down = "the store is away" if away else None
+        if step in trouble.crashes and not away:
             worker = bench.restarted()
-        if step % beat_every == 0:
+        if step % trouble.beat_every == 0:
             bench.clock.advance(BEAT_SECONDS)
         worker.step()
+    bench.clock.advance(RETRY_STORE_SECONDS)
     worker.stop()
     return bench
 
@@ -89,14 +102,14 @@ def _bench(rules: str, trial: str | None = None) -> Bench:
 
 
 @settings(max_examples=60)
-@given(st.permutations(RULES), faults, crashes, st.integers(1, 7))
+@given(st.permutations(RULES), faults, st.builds(Trouble, crashes, outages, st.integers(1, 7)))
 def test_a_trial_comes_to_what_its_rules_come_to_alone_and_changes_nothing_for_the_comparison(
-    rules: list[str], planted: list[Fault], crash_at: list[int], beat_every: int
+    rules: list[str], planted: list[Fault], trouble: Trouble
 ) -> None:
     live, tried = rules[:2]
-    both = _run(_bench(live, tried), planted, crash_at, beat_every)
-    alone = _run(_bench(tried), planted, [], beat_every)
-    untried = _run(_bench(live), planted, crash_at, beat_every)
+    both = _run(_bench(live, tried), planted, trouble)
+    alone = _run(_bench(tried), planted, trouble._replace(crashes=[], outages=[]))
+    untried = _run(_bench(live), planted, trouble)
     assert both.on_trial().state == "running"
     assert _told(both.on_trial(), both.trial_reports()) == _told(alone.status(), alone.reports())
     assert _told(both.status(), both.reports()) == _told(untried.status(), untried.reports())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -69,14 +70,24 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
     names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
     for name in names:
         try:
-            report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+            return _of_comparison(service, name, identifier)
         except click.UsageError:
             if comparison is not None:
                 raise
-        else:
-            return report
     listed = ", ".join(names) or "none"
     raise click.UsageError(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
+
+
+def _of_comparison(service: Service, name: str, identifier: str) -> Report:
+    """One that a comparison reports, or the rules on trial beside it. Raises UsageError."""
+    try:
+        report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+    except click.UsageError:
+        with suppress(click.UsageError):
+            tried: Report = ask(service, f"/comparisons/{name}/trial/divergences/{identifier}")
+            return tried
+        raise
+    return report
 
 
 # -- a file ------------------------------------------------------------------------------------------------
