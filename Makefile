@@ -25,7 +25,7 @@ help:
 	@echo 'make lint     ruff: rules and formatting'
 	@echo 'make types    mypy, strict'
 	@echo 'make openapi  docs/openapi.json, the description of the HTTP interface'
-	@echo 'make screenshots  docs/images, taken of the demo in Chromium'
+	@echo 'make screenshots  docs/images, taken of a running service in Chromium'
 	@echo 'make bench    Kafka to verdict against a bare loop, on the embedded broker'
 	@echo 'make setup    the virtual environment and the jars, which all others set up by themselves'
 	@echo 'make clean    remove everything that make has made, the data of runs included'

@@ -1,133 +1,178 @@
-"""`python -m tests.support.screenshots`: the pictures of the README, taken of the demo as it runs.
+"""`python -m tests.support.screenshots`: the pictures of the README, taken of a real service as it runs.
 
-Two runs of the demo, with a candidate that drops events and with one that reorders them; in each the page is
-gone through as a person does. What is written is small: 256 colours are enough.
+Kafka, Redis and the service are real, and compare what the demo compares, by its comparison files. The
+records are written here and not by Spark, with bugs as in the demo: so it takes two minutes on any machine.
+The page is gone through as a person does.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import orjson
+from confluent_kafka import Producer
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from deploy.demo.folder import RunFolder
-from deploy.demo.parts import SPECS, Parts
-from deploy.demo.service import Service, UnreachableError
+from deploy.demo.parts import SPECS
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
 from tests.support.browser import chromium, watched
-from tests.support.waiting import eventually
+from tests.support.service import ServiceProcess
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MOST_BYTES = 150_000
-PATIENCE_MILLISECONDS = 600_000
-"""Spark needs a minute to write its first events, and a scope some time to meet again: minutes on a machine
-that has much else to do."""
-WATCHED_SECONDS = 90
+PATIENCE_MILLISECONDS = 120_000
+WATCHED_SECONDS = 60
 """So much of the charts is to be seen."""
 
-COMPARISON = "ads-views"
-DESK, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 844}
+DESK, PHONE = ViewportSize(width=1180, height=800), ViewportSize(width=390, height=844)
+TICK_SECONDS = 0.1
+ADS = 30
+
+
+class Feed(threading.Thread):
+    """Both versions of the job: each ad is viewed once a tick, campaigns are counted once in two seconds."""
+
+    def __init__(self, brokers: str) -> None:
+        super().__init__(daemon=True)
+        self._producer = Producer({"bootstrap.servers": brokers})
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Write until it is told to end."""
+        tick = 0
+        while not self._ended.wait(TICK_SECONDS):
+            now = time.time_ns() // 1_000_000
+            views = [
+                (f"campaign-{ad // 3:02}", f"ad-{ad:03}", now + part) for ad in range(ADS) for part in (0, 1)
+            ]
+            for view in views:
+                self._view("reference", view)
+            for view in _wrong(views, tick):
+                self._view("candidate", view)
+            if tick % 20 == 0:
+                self._count(now - now % 2000, tick)
+            tick += 1
+            self._producer.poll(0)
+        self._producer.flush(10)
+
+    def end(self) -> None:
+        """Stop writing."""
+        self._ended.set()
+        self.join()
+
+    def _view(self, side: str, view: tuple[str, str, int]) -> None:
+        event = dict(zip(("campaign_id", "ad_id", "event_time"), view, strict=True))
+        self._write(f"ads.views.{side}", view[1], event)
+
+    def _count(self, window: int, tick: int) -> None:
+        for campaign in range(ADS // 3):
+            event = {
+                "campaign_id": f"campaign-{campaign:02}",
+                "window": window,
+                "views": 120 + (tick + campaign) % 7,
+            }
+            for side in ("reference", "candidate"):
+                self._write(f"ads.counts.{side}", event["campaign_id"], event)
+
+    def _write(self, topic: str, key: str, event: dict[str, Any]) -> None:
+        self._producer.produce(topic, orjson.dumps(event), key)
+
+
+def _wrong(views: list[tuple[str, str, int]], tick: int) -> list[tuple[str, str, int]]:
+    """What the candidate makes of them: it loses a campaign for a moment, and swaps two views of an ad."""
+    if tick % 100 == 90:
+        return [view for view in views if view[0] != "campaign-00"]
+    if tick == 150:
+        return [*views[:8], views[9], views[8], *views[10:]]
+    return views
 
 
 @contextmanager
-def demo(fault: str) -> Iterator[str]:
-    """The demo with a bug in the candidate; gives the address of its page."""
-    with RunFolder() as run:
-        parts = Parts(run.path, rate=500, fault=fault, tell=print)
-        try:
-            parts.start()
-            with Service(parts.address) as service:
-                eventually(lambda: _answers(service), seconds=60, what="the service answers")
-            yield f"{parts.address}/"
-        finally:
-            parts.stop()
+def running() -> Iterator[str]:
+    """The service on all of it; gives the address of its page."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        specs = [Path(shutil.copy(spec, folder)) for spec in SPECS]
+        with Kafka(folder / "kafka") as kafka, RedisServer(folder / "redis") as redis:
+            for topic in ("views", "counts"):
+                for side in ("reference", "candidate"):
+                    kafka.create_topic(f"ads.{topic}.{side}", partitions=2)
+            service, feed = (
+                ServiceProcess(specs[0], kafka.brokers, redis.url, str(specs[1])),
+                Feed(kafka.brokers),
+            )
+            service.start()
+            feed.start()
+            try:
+                yield f"{service.address}/"
+            finally:
+                feed.end()
+                service.stop()
 
 
-def _answers(service: Service) -> bool:
-    try:
-        return len(service.look()) == len(SPECS)
-    except UnreachableError:
-        return False
-
-
-def keep(page: Page, name: str, *, most: int = 1600) -> None:
+def keep(page: Page, name: str, *, most: int) -> None:
     """Write what is to be seen now, from the top of the page down to `most` pixels."""
     page.evaluate("scrollTo(0, 0)")
     height = min(most, int(page.evaluate("document.documentElement.scrollHeight")))
-    width = page.viewport_size["width"] if page.viewport_size else DESK["width"]
-    taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
-    picture = (
-        Image.open(BytesIO(taken))
-        .convert("RGB")
-        .quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    assert page.viewport_size is not None
+    taken = page.screenshot(
+        full_page=True, clip={"x": 0, "y": 0, "width": page.viewport_size["width"], "height": height}
     )
+    whole = Image.open(BytesIO(taken)).convert("RGB")
+    # By coverage, or the few pixels of a lamp would not have a colour of their own.
+    picture = whole.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     file = IMAGES / f"{name}.png"
     picture.save(file, optimize=True)
     print(f"{file.relative_to(IMAGES.parents[1])}: {file.stat().st_size:,} bytes")
     assert file.stat().st_size < MOST_BYTES, f"{file} is too large for a README"
 
 
-def settled(page: Page, kind: str) -> None:
-    """Wait in a comparison until a divergence of this kind is for good."""
-    rows = page.get_by_role("list", name="Divergences for good, newest first")
-    expect(rows.get_by_role("link", name=kind, exact=True).first).to_be_visible(timeout=PATIENCE_MILLISECONDS)
-
-
-def drop(browser: Browser) -> None:
-    """From the overview to a lost record, light and dark, at a desk and on a phone."""
-    with demo("drop") as address, watched(browser, viewport=DESK, device_scale_factor=1) as watch:
+def go_through(browser: Browser, address: str) -> None:
+    """From the first page to a lost record in two clicks, and to events that changed places."""
+    with watched(browser, viewport=DESK) as watch:
         page = watch.page
         page.goto(address)
-        card = page.get_by_role("link", name=COMPARISON, exact=True)
-        expect(card).to_be_visible(timeout=PATIENCE_MILLISECONDS)
-        card.click()
-        settled(page, "missing")
+        page.get_by_role("link", name="ads-views", exact=True).click()
+        found = page.get_by_role("list", name="Divergences for good, newest first")
+        for kind in ("missing", "reordered"):
+            expect(found.get_by_role("link", name=kind).first).to_be_visible(timeout=PATIENCE_MILLISECONDS)
         time.sleep(WATCHED_SECONDS)
-        keep(page, "comparison", most=1500)
-        page.get_by_role("link", name="missing", exact=True).first.click()
-        expect(page.locator(".record").first).to_be_visible()
+        keep(page, "comparison", most=1350)
+        found.get_by_role("link", name="missing").first.click()
+        expect(page.locator(".picture path.loose").first).to_be_attached()
         keep(page, "divergence", most=900)
         page.get_by_role("link", name="Comparisons", exact=True).click()
         expect(page.locator(".comparison")).to_have_count(2)
         keep(page, "overview", most=620)
-        elsewhere(browser, f"{address}#/{COMPARISON}", "comparison-phone", viewport=PHONE)
         assert watch.errors == []
 
 
-def elsewhere(browser: Browser, address: str, name: str, **context: object) -> None:
-    """The same page in another window."""
-    with watched(browser, color_scheme="dark", **context) as watch:
-        watch.page.goto(address)
-        expect(watch.page.locator("#waits canvas")).to_be_visible()
-        keep(watch.page, name, most=844)
-
-
-def reorder(browser: Browser) -> None:
-    """Two events that changed places, in the dark."""
-    with (
-        demo("reorder") as address,
-        watched(browser, viewport=DESK, device_scale_factor=1, color_scheme="dark") as watch,
-    ):
-        page = watch.page
-        page.goto(f"{address}#/{COMPARISON}")
-        settled(page, "reordered")
-        page.get_by_role("link", name="reordered", exact=True).first.click()
-        expect(page.locator(".picture path.reordered")).to_be_attached()
-        keep(page, "reordered", most=760)
+def in_the_dark(browser: Browser, address: str) -> None:
+    """The same on a phone, and two events that changed places."""
+    with watched(browser, viewport=PHONE, color_scheme="dark") as watch:
+        watch.page.goto(f"{address}#/ads-views")
+        expect(watch.page.locator(".row").first).to_be_visible()
+        keep(watch.page, "phone", most=844)
+    with watched(browser, viewport=DESK, color_scheme="dark") as watch:
+        watch.page.goto(f"{address}#/ads-views?kind=reordered")
+        watch.page.get_by_role("link", name="reordered", exact=True).first.click()
+        expect(watch.page.locator(".picture path.reordered")).to_be_attached()
+        keep(watch.page, "reordered", most=760)
         assert watch.errors == []
-
-
-def main(*takes: Callable[[Browser], None]) -> None:
-    """Take all of them."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    with chromium() as browser:
-        for take in takes:
-            take(browser)
 
 
 if __name__ == "__main__":
-    main(drop, reorder)
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with running() as place, chromium() as chrome:
+        go_through(chrome, place)
+        in_the_dark(chrome, place)
