@@ -53,7 +53,7 @@ def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
         writer.candidate(3, 2000)
         writer.both(range(200, 400))
         trial = eventually(lambda: _settled(service, 400), seconds=60, what="both have settled")
-        assert (trial["verdict"], trial["contrast"]["hidden_by_kind"]) == ("EQUIVALENT", {"changed": 1})
+        assert trial["contrast"]["hidden_by_kind"] == {"changed": 1}
         assert service.gate() == "fail"
         assert service.get("/trial/divergences")["items"] == []
         os.kill(service.matchers()[0], signal.SIGKILL)
@@ -73,12 +73,12 @@ def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
 
 
 def _settled(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
-    """The trial, once it has as many pairs and both have settled what differs."""
+    """The trial, once it has as many pairs, both have settled what differs, and nothing does for it."""
     status = service.get("")
     trial: dict[str, Any] | None = status["trial"]
     if trial is None or trial["contrast"] is None:
         return None
-    complete = status["matched"] >= pairs and trial["matched"] > pairs
+    complete = status["matched"] >= pairs and trial["matched"] > pairs and trial["verdict"] == "EQUIVALENT"
     return trial if complete and trial["contrast"]["of_live"]["hidden"] == 1 else None
 
 
