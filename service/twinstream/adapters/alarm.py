@@ -23,10 +23,11 @@ class _Asked:
     def _ask(self, method: str, path: str, **given: Any) -> Any:
         try:
             answer = self._http.request(method, f"{self.address}{path}", **given)
-            answer.raise_for_status()
-            return answer.json()
+            if answer.is_success:
+                return answer.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise SourceError(f"{self._what} at {self.address} does not answer: {error}") from None
+        raise SourceError(f"{self._what} at {self.address} answers {path} with {answer.status_code}")
 
     def close(self) -> None:
         """Give the connections back."""

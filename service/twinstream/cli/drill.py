@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,7 @@ def _hold(spec: str, settings: Settings, own: Settings, options: dict[str, Any],
     from twinstream.cli.drilling import Drill, Options
 
     comparison = load(spec)
-    _check(options)
-    if options["field"] is not None and options["kind"] != "field":
-        raise SettingsError("--field is for --kind field")
+    _check(options, own)
     names = ("kind", "field", "records", "timeout", "scrape_file", "prometheus", "alertmanager", "page")
     asked = Options(**{name: options[name] for name in names})
     report = Drill(comparison, settings, own, asked, _quiet if as_json else _tell).run()
@@ -119,8 +118,10 @@ def _hold(spec: str, settings: Settings, own: Settings, options: dict[str, Any],
     return EXIT_OF_RESULT[report.result]
 
 
-def _check(options: dict[str, Any]) -> None:
+def _check(options: dict[str, Any], own: Settings) -> None:
     """What the options say together."""
+    if options["field"] is not None and options["kind"] != "field":
+        raise SettingsError("--field is for --kind field")
     file: Path | None = options["scrape_file"]
     if options["prometheus"] is None:
         for name in ("scrape_file", "alertmanager", "page"):
@@ -130,6 +131,10 @@ def _check(options: dict[str, Any]) -> None:
         raise SettingsError(
             "Prometheus has to scrape the drill: give --scrape-file, a file of its file_sd_configs, or "
             "--bind, an address that it scrapes"
+        )
+    if own.token_file is not None and not os.environ.get("TWINSTREAM_TOKEN"):
+        raise SettingsError(
+            "the drill's service asks for tokens: give it one of its token file in TWINSTREAM_TOKEN"
         )
     if file is not None and file.suffix not in _SUFFIXES:
         raise SettingsError(

@@ -119,10 +119,13 @@ class ShadowService:
 
     def _get(self, path: str) -> bytes:
         try:
-            return self._http.get(f"{self.address}{path}").raise_for_status().content
+            answer = self._http.get(f"{self.address}{path}")
         except httpx.HTTPError as error:
             said = "" if self._process.is_alive() else f"; it ended: {self._last_words()}"
             raise SourceError(f"the drill's own service does not answer: {error}{said}") from None
+        if not answer.is_success:
+            raise SourceError(f"the drill's own service answers {path} with {answer.status_code}")
+        return answer.content
 
 
 def _label(labels: Mapping[str, str]) -> str:
