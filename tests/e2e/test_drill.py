@@ -171,6 +171,15 @@ def test_where_the_owner_says_that_time_proves_a_loss_it_fails_the_gate(live: Li
     assert (code, answer["result"], answer["expected"]) == (0, "alarm", "fail"), answer
 
 
+def test_an_alarm_that_does_not_come_in_time_is_missed(live: Live, tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, NAME, *live.topics, NEVER, order="unordered")
+    code, answer = live.drill("--kind", "drop", "--timeout", "2s", spec=spec)
+    assert (code, answer["result"]) == (1, "no alarm"), answer
+    assert answer["missing"][-3:] == ["verdict", "gate", "metric"]
+    assert answer["reason"].startswith("within 2 s there was no ")
+    assert live.traces() == []
+
+
 def sends(server: Prometheus) -> bool:
     """Whether Prometheus has an Alertmanager."""
     answer = httpx.get(f"{server.url}/api/v1/alertmanagers", trust_env=False).json()

@@ -34,8 +34,9 @@ from twinstream.runtime.drill.course import Course, Seen
 from twinstream.runtime.drill.planting import Kind, Plan, plan
 from twinstream.runtime.drill.shadow import Expectation, awaited, dated, expected, left_out, shadow_of
 from twinstream.runtime.drill.signals import ALERTS, Look, Wanted, read, series, signals, unexpected
+from twinstream.runtime.drill.writing import Behind, before, behind
 from twinstream.settings import Settings
-from twinstream.spec.drills import Names, Record
+from twinstream.spec.drills import Names
 from twinstream.spec.model import Spec
 
 POLL_SECONDS = 0.1
@@ -144,12 +145,12 @@ class Drill:
             service = stack.enter_context(ShadowService(self._own, shadow, folder / "service.log", token))
             stack.enter_context(self._scraped(service.address))
             self._silence()
-            topics.write(_turns(names, copies, planted, 0))
+            topics.write(before(names, copies, planted))
             if self._before(service, planted):
-                mark = None if planted.kind == "stall" else planted
-                at = topics.write(*_behind(names, copies, planted, mark))
-                self._tell("planted", f"{self.report.told['planted']['text']}")
-                self._watch(service, planted, expectation, at)
+                tail = behind(self._spec, names, copies, planted)
+                at = topics.write(tail.first, tail.mark)
+                self._tell("planted", str(self.report.told["planted"]["text"]))
+                self._watch(service, planted, expectation, at, lambda: topics.write(tail.rest), tail)
         return self.report
 
     # -- beforehand ----------------------------------------------------------------------------------------
@@ -285,36 +286,47 @@ class Drill:
                 return True
             time.sleep(POLL_SECONDS)
 
-    def _watch(self, service: ShadowService, planted: Plan, expectation: Expectation, at: float) -> None:
+    def _watch(
+        self,
+        service: ShadowService,
+        planted: Plan,
+        expectation: Expectation,
+        at: float,
+        write_rest: Callable[[], float],
+        tail: Behind,
+    ) -> None:
         events = (len(planted.pair.reference), len(planted.pair.candidate))
         about = planted.about(self._spec)
         asked = self._prometheus is not None, self._alertmanager is not None
         wanted = Wanted(expectation, events, about, planted.closed, *asked)
         course = Course(signals(wanted))
-        deadline = at + self._limit
-        wrong = None
+        deadline, waits = at + self._limit, bool(tail.rest)
+        wrong, look = None, None
         while course.awaited and wrong is None and time.monotonic() < deadline:
             look = self._look(service, expectation)
             wrong = unexpected(look, wanted)
+            if waits and read(look, tail.events):
+                write_rest()
+                waits = False
             for seen in course.look(round(time.monotonic() - at, 3), look):
                 self._tell(f"+{seen.seconds:.2f} s", f"{seen.name}: {seen.text}")
             time.sleep(POLL_SECONDS if course.awaited else 0)
         self.report.seen, self.report.awaited = course.seen, course.awaited
-        self._conclude(course, wrong)
+        self._conclude(course, wrong, look)
 
-    def _conclude(self, course: Course, wrong: str | None) -> None:
+    def _conclude(self, course: Course, wrong: str | None, last: Look | None) -> None:
         report = self.report
         if wrong is not None:
             report.result, report.reason = "no alarm", wrong
         elif course.awaited:
             lacks = ", ".join(course.awaited)
-            report.result, report.reason = "no alarm", f"within {self._limit:g} s there was no {lacks}"
+            says = "" if last is None else f"; {last.status['verdict']}: {last.status['reason']}"
+            report.result = "no alarm"
+            report.reason = f"within {self._limit:g} s there was no {lacks}{says}"
         else:
-            last = course.seen[-1]
+            end = course.seen[-1]
             report.result = "alarm"
-            report.reason = (
-                f"the alarm came: {last.name} {last.seconds:.1f} s after the difference was written"
-            )
+            report.reason = f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
 
     def _look(self, service: ShadowService, expectation: Expectation | None) -> Look:
         """What is said now; those who are not ours are asked once a second."""
@@ -338,31 +350,6 @@ class Drill:
             routes = self._alertmanager.routes(comparison)
             said["routed"] = {name: route.text for name, route in routes.items()}
         return said
-
-
-def _turns(names: Names, copies: Pair, planted: Plan, half: int) -> list[tuple[str, Record]]:
-    """The records of both sides before (0) or behind (1) the difference, as far along in turn."""
-    parts = []
-    for side in Side:
-        before = planted.before[side]
-        records = copies.of(side)[:before] if half == 0 else copies.of(side)[before:]
-        parts += [
-            (place / max(1, len(records)), int(side), place, names.topics[side], record)
-            for place, record in enumerate(records)
-        ]
-    return [(topic, record) for *_, topic, record in sorted(parts, key=lambda one: one[:3])]
-
-
-def _behind(
-    names: Names, copies: Pair, planted: Plan, mark: Plan | None
-) -> tuple[list[tuple[str, Record]], int | None]:
-    """What is written behind the first half, and the number of the record at which the difference shows."""
-    turns = _turns(names, copies, planted, 1)
-    if mark is None:
-        return turns, 0
-    shown = copies.candidate[mark.at]
-    topic = names.topics[Side.RIGHT]
-    return turns, next(n for n, (name, record) in enumerate(turns) if name == topic and record is shown)
 
 
 class _Stopping:

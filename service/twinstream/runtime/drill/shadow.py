@@ -95,10 +95,10 @@ def dated(spec: Spec, plan: Plan, now_ms: int) -> Pair:
 
 
 def _together(spec: Spec, pair: Pair) -> bool:
-    """Whether both sides wrote what is copied at about the same time, so that neither leads."""
+    """Whether both sides wrote what is copied at about the same time: neither leads, nor looks stalled."""
     firsts = [pair.of(side)[0].timestamp_ms for side in Side]
-    lead_ms = spec.limits.lead.total_seconds() * 1000
-    return abs(firsts[0] - firsts[1]) * 2 <= lead_ms
+    apart = min(spec.limits.lead, spec.overdue.after / 4)
+    return abs(firsts[0] - firsts[1]) * 2 <= apart.total_seconds() * 1000
 
 
 def _needed_ms(spec: Spec, plan: Plan) -> int:

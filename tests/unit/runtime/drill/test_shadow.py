@@ -72,9 +72,10 @@ def test_behind_a_difference_that_a_clock_has_to_tell_enough_time_passes() -> No
         assert times(copies.of(side)) == sorted(times(copies.of(side)))
 
 
-def test_a_candidate_that_wrote_hours_later_does_not_make_the_reference_lead() -> None:
+@pytest.mark.parametrize("seconds", [3600, 20])
+def test_a_candidate_that_wrote_later_does_not_make_the_reference_lead_or_look_stalled(seconds: int) -> None:
     spec = spec_with()
-    later = [record._replace(timestamp_ms=record.timestamp_ms + 3_600_000) for record in rides()]
+    later = [record._replace(timestamp_ms=record.timestamp_ms + seconds * 1000) for record in rides()]
     found = replace(planted(spec), pair=Pair(rides(), later))
     copies = dated(spec, found, NOW_MS)
     firsts = [times(copies.of(side))[0] for side in Side]
