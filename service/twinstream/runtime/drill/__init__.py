@@ -2,5 +2,6 @@
 
 Everything here is pure. `copies` holds what is copied, `editing` changes one field of a record, `planting`
 plans the difference and has the offline comparison say that it is found and nothing else is, `shadow` is the
-comparison of the copy, `signals` what the alarm's way consists of, and `course` what was seen of it when.
+comparison of the copies, `writing` the order in which these are written, `signals` what the way of the alarm
+consists of, and `course` what was seen of it when.
 """
