@@ -14,7 +14,7 @@ from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.comparisons import COPIED
 from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
-from tests.simulation.processes import shard_store
+from tests.simulation.processes import mask_secret, shard_store
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.streams import POISON
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
@@ -95,7 +95,7 @@ def undisturbed(given: Input) -> Outcome:
     for side in Side:
         broker.produce(side, len(given.rows[side]))
     source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
-    worker = Worker(given.spec, source, store, publisher, clock)
+    worker = Worker(given.spec, source, store, publisher, clock, mask_secret=mask_secret)
     assert worker.start()
     for _ in range(4):
         worker.step()
@@ -411,9 +411,8 @@ def look(world: World, number: int) -> Worker:
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
     store = shard_store(shelf, world.given, shard)
     part = Part(shard, world.given.shard_by)
-    worker = Worker(
-        world.given.spec, source, store, MemoryPublisher(), ManualClock(), None, part, store.exchange
-    )
+    ports = (world.given.spec, source, store, MemoryPublisher(), ManualClock())
+    worker = Worker(*ports, None, part, store.exchange, mask_secret=mask_secret)
     worker.start()
     return worker
 

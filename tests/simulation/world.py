@@ -52,8 +52,9 @@ class World:
         self.scheduler = Scheduler(seed, log=log)
         self.given = draw_input(self.scheduler)
         self.weather = replace(self.scheduler.weather(), **(storm or {}))
-        if self.given.spec.start.at in ("barrier", "input"):
-            # What is gone of the beginning makes such a start later, rather than a hole.
+        if self.given.spec.start.at in ("event_time", "barrier", "input"):
+            # What is gone of the beginning makes such a start later, and no hole; and of an event time it
+            # is told by the first event that is left, which is no sign where earlier events come late.
             self.weather = replace(self.weather, retention=0.0)
         self.scheduler.note(f"weather {self.weather}")
         self.store_clock = SimulatedClock(self.scheduler, "the store")
