@@ -40,7 +40,7 @@ Make = Callable[..., Worker]
 
 
 def mask_secret() -> bytes:
-    """The same for all: else the ids of divergences would differ."""
+    """The same for all of a run, as the store has it: no draw of its own decides anything."""
     return b"simulated" * 4
 
 
