@@ -221,12 +221,7 @@ def test_rules_on_trial_and_what_they_find_are_apart_from_the_comparison(
     assert ([item["id"] for item in found["items"]], bool(found["next"])) == (["d"], True)
     assert http.get(f"{BASE}/trial/divergences/b").json()["id"] == "b"
     assert http.get(f"{BASE}/trial/divergences/a").status_code == 404
-    relayed = Relayed(
-        said=ShardStatus(status=status(at=datetime.now(UTC), trial=trial)),
-        age_seconds=0,
-        relayed_at=datetime.now(UTC),
-    )
-    service.publish(relayed)
+    service.publish(Relayed(said=ShardStatus(status=status(at=datetime.now(UTC), trial=trial))))
     elsewhere = http.get(f"{BASE}/trial/divergences")
     assert (elsewhere.status_code, "ask that one" in elsewhere.json()["detail"]) == (421, True)
     service.publish(status(at=datetime.now(UTC), trial=trial))
