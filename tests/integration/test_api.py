@@ -244,7 +244,7 @@ def test_metrics_are_served_with_the_type_that_prometheus_asks_for() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/docs", "/static/js/main.js", "/static/uplot/uPlot.iife.min.js", "/static/swagger/swagger-ui.css",
+    ["/", "/docs", "/static/js/main.js", "/static/uplot/uPlot.iife.js", "/static/swagger/swagger-ui.css",
      "/favicon.ico", "/openapi.json"],
 )  # fmt: skip
 def test_files_of_the_page_come_from_here_and_may_load_from_here_only(http: httpx.Client, path: str) -> None:

@@ -1,7 +1,6 @@
 """``/`` and ``/docs``: files for people, all from this host, so that they work where nothing else is reached.
 
-The viewer of the API's description comes from an installed package that ships it. The chart library, one file
-that is on npm alone, is kept beside the page as it was published (`static/uplot/`, with its licence).
+The chart library and the viewer of the API's description come from installed packages that ship them.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ def package_files(package: str, folder: str) -> Path:
 
 def install(app: FastAPI) -> None:
     """Serve the page, its files and the documentation."""
+    app.mount("/static/uplot", StaticFiles(directory=package_files("uplot", "static")))
     app.mount("/static/swagger", StaticFiles(directory=package_files("fastapi_offline", "static")))
     app.mount("/static", StaticFiles(directory=STATIC))
 
