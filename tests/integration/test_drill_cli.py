@@ -34,6 +34,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     [
         ([], "give a comparison file, and --kind for the difference"),
         (["--kind", "drop", "--field", "n"], "--field is for --kind field"),
+        (["--kind", "drop", "--bind", "127.0.0.1:0"], "--bind has no meaning without --prometheus"),
         (["--kind", "drop", "--page"], "--page has no meaning without --prometheus"),
         (
             ["--kind", "drop", "--alertmanager", "http://x"],
@@ -62,7 +63,7 @@ def test_a_service_that_asks_for_tokens_needs_one_of_the_drill(tmp_path: Path) -
     config = tmp_path / "settings.yaml"
     config.write_text(f"token_file: {tokens}\n")
     spec = spec_file(tmp_path, "rides", "a", "b")
-    code, err = run(spec, "--kind", "drop", *NOWHERE, "--config", config, "--bind", "0.0.0.0:0")
+    code, err = run(spec, *PROMETHEUS, *NOWHERE, "--config", config, "--bind", "0.0.0.0:0")
     assert code == 2
     assert "the drill's service asks for tokens: give it one of its token file in TWINSTREAM_TOKEN" in err
 

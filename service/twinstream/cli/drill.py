@@ -124,7 +124,7 @@ def _check(options: dict[str, Any], own: Settings) -> None:
         raise SettingsError("--field is for --kind field")
     file: Path | None = options["scrape_file"]
     if options["prometheus"] is None:
-        for name in ("scrape_file", "alertmanager", "page"):
+        for name in ("scrape_file", "bind", "alertmanager", "page"):  # Else it might be seen unasked.
             if options[name]:
                 raise SettingsError(f"--{name.replace('_', '-')} has no meaning without --prometheus")
     elif file is None and options["bind"] is None:
