@@ -78,7 +78,7 @@ class Live(NamedTuple):
         with redis.Redis.from_url(self.redis) as client:
             keys = [key.decode() for key in client.keys("*")]
         every = [*admin.list_topics(timeout=10).topics, *groups, *keys]
-        return [name for name in every if "drill" in name]
+        return [name for name in every if "twinstream.drill." in name or f"{NAME}-drill-" in name]
 
     def state(self) -> dict[str, Any]:
         """All that a drill must leave as it is."""
