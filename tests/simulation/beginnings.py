@@ -115,7 +115,7 @@ def _of_both(scheduler: Scheduler, streams: Streams) -> Beginning:
 
     A batch has what comes of a stretch of the input, and nothing of what comes behind it.
     """
-    later = scheduler.number(0, 20)
+    later = scheduler.number(0, min(20, len(streams[1]) // 2))  # It has to say something.
     candidate = sorted((event for event in streams[1] if event["n"] >= later), key=itemgetter("n"))
     return Beginning("input", {"start": {"at": "input"}}, (streams[0], candidate))
 
