@@ -240,19 +240,28 @@ def test_a_lost_connection_shows_no_old_verdict_and_comes_back(browser: Browser)
             expect(row(page, "while-away")).to_be_visible()
 
 
-def test_the_charts_are_described_for_those_who_do_not_see_them(service: Served, page: Page) -> None:
-    service.publish(
-        status(
-            at=later(1),
-            unmatched=Sides[int](reference=31, candidate=2),
-            match_latency=histogram(0, 120, 3800, 1900, 160, 20),
+def test_the_charts_are_described_for_those_who_do_not_see_them(browser: Browser) -> None:
+    clocks = Clocks()
+    board = Board(monotonic=clocks.monotonic, now=clocks.now, stale_after_seconds=600)
+    with served(board) as service, watched(browser) as watch:
+        service.publish(status(at=clocks.now()))
+        watch.page.goto(at(service))
+        expect(verdict(watch.page)).to_have_text("✓EQUIVALENT")
+        clocks.advance(1)
+        service.publish(
+            status(
+                at=clocks.now(),
+                unmatched=Sides[int](reference=31, candidate=2),
+                match_latency=histogram(0, 120, 3800, 1900, 160, 20),
+            )
         )
-    )
-    described = "Unmatched events in the last minutes: now reference 31, at most 31; candidate 2, at most 4."
-    expect(page.get_by_role("img", name=described)).to_be_visible()
-    lag = "Lag in records in the last minutes: now reference 7, at most 7; candidate 1, at most 1."
-    expect(page.get_by_role("img", name=lag)).to_be_visible()
-    expect(page.locator('#waits [data-slot="p99"]')).to_have_text("9.8 ms")
+        unmatched = (
+            "Unmatched events in the last minutes: now reference 31, at most 31; candidate 2, at most 4."
+        )
+        expect(watch.page.get_by_role("img", name=unmatched)).to_be_visible()
+        lag = "Lag in records in the last minutes: now reference 7, at most 7; candidate 1, at most 1."
+        expect(watch.page.get_by_role("img", name=lag)).to_be_visible()
+        expect(watch.page.locator('#waits [data-slot="p99"]')).to_have_text("9.8 ms")
 
 
 def test_the_charts_have_the_past_from_before_the_page_was_opened(browser: Browser) -> None:
