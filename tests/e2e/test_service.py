@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
-from tests.support.cases import Case, passes_with, serving
+from tests.support.cases import Case, passes_with, running, serving
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -132,16 +132,14 @@ def test_a_second_service_stands_by_and_takes_over(shared: Case, kafka: Kafka, r
     service, write, _ = shared
     write.both(range(100))
     eventually(lambda: service.gate() == "pass", what="the gate passes")
-    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
-    second.start()
-    eventually(lambda: "stands by" in " ".join(second.get("")["health"]["reasons"]), what="it stands by")
-    passes_with(second, 100)
-    assert not second.ready()
-    service.stop()
-    write.both(range(100, 200))
-    passes_with(second, 200)
-    assert second.ready()
-    second.stop()
+    with running(ServiceProcess(service.spec, kafka.brokers, redis_url)) as second:
+        eventually(lambda: "stands by" in " ".join(second.get("")["health"]["reasons"]), what="it stands by")
+        passes_with(second, 100)
+        assert not second.ready()
+        service.stop()
+        write.both(range(100, 200))
+        passes_with(second, 200)
+        assert second.ready()
     service.start()
 
 
@@ -151,18 +149,16 @@ def test_a_service_that_stands_by_shows_what_the_owner_shows(
     service, write, _ = shared
     write.both(range(100))
     passes_with(service, 100)
-    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
-    second.start()
-    passes_with(second, 100)
-    write.reference(3, -1)
-    write.both(range(100, 1000))
-    eventually(lambda: _said(service) == _said(second), what="both say the same")
-    eventually(lambda: second.gate() == "fail", what="it fails, too")
-    eventually(lambda: _said(service) == _said(second), what="both say the same")
-    (divergence,) = second.get("/divergences")["items"]
-    assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
-    assert (second.get("")["health"]["standby"], second.ready()) == (True, False)
-    second.stop()
+    with running(ServiceProcess(service.spec, kafka.brokers, redis_url)) as second:
+        passes_with(second, 100)
+        write.reference(3, -1)
+        write.both(range(100, 1000))
+        eventually(lambda: _said(service) == _said(second), what="both say the same")
+        eventually(lambda: second.gate() == "fail", what="it fails, too")
+        eventually(lambda: _said(service) == _said(second), what="both say the same")
+        (divergence,) = second.get("/divergences")["items"]
+        assert (divergence["kind"], divergence["reference"]) == ("missing", {"k": 3, "n": -1})
+        assert (second.get("")["health"]["standby"], second.ready()) == (True, False)
 
 
 def _said(service: ServiceProcess) -> tuple[Any, ...]:
@@ -177,22 +173,20 @@ def test_an_owner_that_is_frozen_passes_no_more_at_the_one_that_stands_by_which_
     service, write, _ = shared
     write.both(range(100))
     passes_with(service, 100)
-    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
-    second.start()
-    passes_with(second, 100)
-    (frozen,) = service.matchers()
-    os.kill(frozen, signal.SIGSTOP)
-    try:
-        eventually(lambda: second.gate() == "undecided", seconds=9, what="before its lease has ended")
-        assert not second.ready()
-        write.both(range(100, 200))
-        passes_with(second, 200)
-        assert (second.get("")["health"]["standby"], second.ready()) == (False, True)
-    finally:
-        os.kill(frozen, signal.SIGCONT)
-    eventually(lambda: service.get("")["health"]["standby"], what="the first one stands by")
-    passes_with(service, 200)
-    second.stop()
+    with running(ServiceProcess(service.spec, kafka.brokers, redis_url)) as second:
+        passes_with(second, 100)
+        (frozen,) = service.matchers()
+        os.kill(frozen, signal.SIGSTOP)
+        try:
+            eventually(lambda: second.gate() == "undecided", seconds=9, what="before its lease has ended")
+            assert not second.ready()
+            write.both(range(100, 200))
+            passes_with(second, 200)
+            assert (second.get("")["health"]["standby"], second.ready()) == (False, True)
+        finally:
+            os.kill(frozen, signal.SIGCONT)
+        eventually(lambda: service.get("")["health"]["standby"], what="the first one stands by")
+        passes_with(service, 200)
 
 
 def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_its_lease_ends(
@@ -201,17 +195,15 @@ def test_a_service_that_is_killed_is_replaced_by_the_one_that_stands_by_before_i
     service, write, _ = shared
     write.both(range(100))
     passes_with(service, 100)
-    second = ServiceProcess(service.spec, kafka.brokers, redis_url)
-    second.start()
-    eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
-    with redis.Redis.from_url(redis_url) as client:
-        service.kill()
-        eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
-        lease = f"twinstream:{{{service.spec.stem}}}:lease"
-        assert client.pexpire(lease, 3_600_000), "whose end shall not be what lets the second in"
-    write.both(range(100, 200))
-    passes_with(second, 200)
-    second.stop()
+    with running(ServiceProcess(service.spec, kafka.brokers, redis_url)) as second:
+        eventually(lambda: second.get("")["health"]["standby"], what="it stands by")
+        with redis.Redis.from_url(redis_url) as client:
+            service.kill()
+            eventually(lambda: not service.family(), seconds=5, what="all its processes are gone")
+            lease = f"twinstream:{{{service.spec.stem}}}:lease"
+            assert client.pexpire(lease, 3_600_000), "whose end shall not be what lets the second in"
+        write.both(range(100, 200))
+        passes_with(second, 200)
     service.start()
 
 

@@ -32,6 +32,16 @@ def passes_with(service: ServiceProcess, matched: int) -> None:
 
 
 @contextmanager
+def running(service: ServiceProcess) -> Iterator[ServiceProcess]:
+    """A service that is started, and stopped at the end of the block, however that ends."""
+    service.start()
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+@contextmanager
 def serving(
     folder: Path,
     brokers: str,
@@ -43,9 +53,6 @@ def serving(
 ) -> Iterator[Case]:
     """A service that compares two topics, stopped at the end of the block."""
     service = ServiceProcess(spec_file(folder, f"on-{topics[0]}", *topics, more, order), brokers, redis)
-    service.start()
     hand = KafkaTopics(brokers, dict(zip(Side, topics, strict=True)))
-    try:
+    with running(service):
         yield Case(service, Writer(brokers, *topics), hand)
-    finally:
-        service.stop()
