@@ -12,6 +12,10 @@ pieces:
 
 While the streams go on, an event without a partner is only a difference where the other side is past it;
 else it is left over as *tail*. Of pieces that are `whole` nothing is tail.
+
+Of abcd and c the fewest differences is one: c, moved to the front, if a and b are yet to come. But nothing
+that c has passed has come, and so far a and b are what lacks. So while the streams go on a guess is made for
+such pieces, which names their differences and never makes them meet.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from twinstream.core.alignment import align
+from twinstream.core.alignment import Alignment, align
 from twinstream.core.events import Side
 from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
 
@@ -173,7 +177,11 @@ def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
 
 
 def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
-    alignment = align(_letters(left), _letters(right), ALIGNMENT_BUDGET, whole=whole)
+    letters = _letters(left), _letters(right)
+    alignment = align(*letters, ALIGNMENT_BUDGET, whole=whole)
+    guessed = _moved_past_nothing(alignment, *letters)
+    if guessed:
+        alignment = align(*letters, 0)
     left_rest = _gaps((i for i, _ in alignment.pairs), alignment.left_end)
     right_rest = _gaps((j for _, j in alignment.pairs), alignment.right_end)
     last_left, last_right = left_rest[-1] if left_rest else -1, right_rest[-1] if right_rest else -1
@@ -183,8 +191,16 @@ def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
         [right[j].place for j in right_rest],
         [item.place for item in left[alignment.left_end :]],
         [item.place for item in right[alignment.right_end :]],
-        clean=sum(1 for i, j in alignment.pairs if i > last_left and j > last_right),
+        clean=0 if guessed else sum(1 for i, j in alignment.pairs if i > last_left and j > last_right),
     )
+
+
+def _moved_past_nothing(alignment: Alignment, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+    """Whether a difference behind all pairs equals what is left over as tail: it would have moved past none."""
+    last_left, last_right = alignment.pairs[-1] if alignment.pairs else (-1, -1)
+    behind = left[last_left + 1 : alignment.left_end], right[last_right + 1 : alignment.right_end]
+    tails = left[alignment.left_end :], right[alignment.right_end :]
+    return not (set(behind[0]).isdisjoint(tails[1]) and set(behind[1]).isdisjoint(tails[0]))
 
 
 def _letters(items: Items) -> list[bytes]:

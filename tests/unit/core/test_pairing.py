@@ -63,3 +63,34 @@ def test_pairs_that_are_not_equal_after_all_are_a_difference_behind_which_less_i
     pairing.clean = 0
     pairing.part(lambda i, _: i == 0)
     assert pairing.clean == 0
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "missing", "extra"),
+    [
+        ("abcd", "c", "ab", ""),
+        ("c", "abcd", "", "ab"),
+        ("abcdefgh", "efg", "abcd", ""),
+        ("axbcd", "ayc", "xb", "y"),
+    ],
+)
+def test_while_more_may_come_an_event_is_not_called_moved_before_one_that_it_passed_has_come(
+    left: str, right: str, missing: str, extra: str
+) -> None:
+    found = paired(items(left, "k"), items(right, "k"), whole=False)
+    assert "".join(left[i] for i in found.left_rest) == missing
+    assert "".join(right[j] for j in found.right_rest) == extra
+    assert found.clean == 0
+
+
+@pytest.mark.parametrize(("left", "right"), [("abcd", "ca"), ("abcd", "cab"), ("abcd", "cabd")])
+def test_an_event_that_came_before_one_that_it_follows_on_the_other_side_has_moved(
+    left: str, right: str
+) -> None:
+    found = paired(items(left, "k"), items(right, "k"), whole=False)
+    assert [right[j] for j in found.right_rest] == ["c"]
+
+
+def test_two_pieces_do_not_meet_by_a_guess() -> None:
+    lost, run = "".join(map(chr, range(97, 117))), "".join(map(chr, range(200, 216)))
+    assert paired(items(lost + run, "k"), items(run, "k"), whole=False).clean == 0
