@@ -298,7 +298,7 @@ class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
-    needs to decide.
+    needs to decide. `explained_by_rule` counts by id what each known difference has explained.
     `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
     are known; no jump of a clock moves it.
     """
@@ -319,6 +319,7 @@ class ComparisonStatus(Frozen):
     accounts: Sides[Accounts]
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
+    explained_by_rule: dict[str, int] = {}
     suspicions: int
     waiting_for: str | None = None
     difference_awaits: list[Awaited] = []

@@ -16,7 +16,7 @@ FOLDERS = sorted(folder for folder in CASES.iterdir() if folder.is_dir())
 EXIT_CODES = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
 MEMBERS = {
     *("verdict", "decided_at", "reason", "events", "matched", "unmatched", "max_unmatched", "accounts"),
-    *("divergences", "examples", "spec_digest", "coverage"),
+    *("divergences", "examples", "spec_digest", "coverage", "explained_by_rule", "holes"),
 }
 
 

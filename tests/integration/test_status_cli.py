@@ -63,6 +63,12 @@ def test_an_equivalent_status_says_what_it_does_not_rest_on(service: Served) -> 
     assert f"{NAME}: not put to the test: all events are of one key\n" in out
 
 
+def test_what_known_differences_have_explained_is_told_by_rule(service: Served) -> None:
+    service.publish(status(at=datetime.now(UTC), explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
+    _, out, _ = run(service, "status", NAME)
+    assert f"{NAME}: explained by known differences: 1,200 by PRICE-17\n" in out
+
+
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     service.publish(status(at=datetime.now(UTC), verdict="INCONCLUSIVE", reason="Not decided.", suspicions=2))
     code, out, err = run(service, "gate", NAME)

@@ -50,6 +50,17 @@ def test_a_difference_that_is_not_saved_is_provisional_and_not_counted_until_it_
     assert (_counted(bench), _in_store(bench)) == (1, set(bench.reports()))
 
 
+def test_what_known_differences_have_explained_is_counted_by_rule_over_a_restart() -> None:
+    rule = "when: {divergences: [%s]}, owner: ann, expires: 2999-01-01, ceiling: {count: 9}"
+    lost, extra = (f"{{id: {kind.upper()}, {rule % kind}}}" for kind in ("missing", "extra"))
+    bench = Bench(f"{SPEC}known_differences: [{lost}, {extra}]\n")
+    worker = bench.started()
+    _lose_one(bench)
+    for found in (bench.run(worker), bench.run(bench.restarted())):
+        assert found.explained_by_rule == {"MISSING": 1, "EXTRA": 0}
+        assert (found.accounts.reference.explained, found.divergences.total) == (1, 0)
+
+
 def test_a_difference_that_is_saved_at_once_is_never_provisional_and_reported_once() -> None:
     bench = Bench()
     worker = bench.started()

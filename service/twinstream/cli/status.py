@@ -12,6 +12,7 @@ from rich.text import Text
 
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, print_json, print_rich
+from twinstream.spec.telling import explained_text
 
 PIPE_WIDTH = 200
 """Columns where nobody looks: enough for every heading."""
@@ -106,10 +107,20 @@ def _severity(code: int) -> int:
     return (0, 3, 1).index(code)
 
 
+def _beside(item: dict[str, Any]) -> list[str]:
+    return [*_explained(item), *_untested(item), *on_trial(item)]
+
+
 def _untested(item: dict[str, Any]) -> list[str]:
     """What an EQUIVALENT does not rest on."""
     noted = item["coverage"].get("notes") if item["verdict"] == "EQUIVALENT" else None
     return [f"not put to the test: {'; '.join(noted)}"] if noted else []
+
+
+def _explained(item: dict[str, Any]) -> list[str]:
+    """What known differences have explained. A service of an older version does not say."""
+    told = explained_text(item.get("explained_by_rule", {}))
+    return [told] if told else []
 
 
 def _print(items: list[dict[str, Any]]) -> None:
@@ -143,6 +154,6 @@ def _print(items: list[dict[str, Any]]) -> None:
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
-        for reason in (item["reason"], *item["health"]["reasons"], *_untested(item), *on_trial(item))
+        for reason in (item["reason"], *item["health"]["reasons"], *_beside(item))
     )
     print_rich(console, table, *reasons)

@@ -37,6 +37,11 @@ class Known:
     rules: Sequence[KnownDifference]
     hits: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each rule has covered a finding, also those that never have."""
+        return {rule.id: self.hits.get(rule.id, 0) for rule in self.rules}
+
     def open(self, matched: int) -> bool:
         """Whether any rule may still cover something."""
         return any(rule.allows(self.hits.get(rule.id, 0), matched) for rule in self.rules)

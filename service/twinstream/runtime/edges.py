@@ -14,6 +14,9 @@ beyond. It is assumed that no two partners are further apart than `slack`, in Ka
 So a difference of one event counts where that event lies in the stretch, is decided, and equals none that is
 not. Of two that changed places each must, and the witness: if one of them has no partner in what is read,
 places tell nothing.
+
+Known differences are therefore asked last (`explain`): what is left over beside the stretch is none of theirs
+and must not use up their ceilings.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.events import Event, Side
+from twinstream.core.known import Known
 from twinstream.core.ledger import Divergence
 from twinstream.core.rules import Rules
 from twinstream.ports import Line
@@ -34,11 +38,28 @@ Place = Literal["within", "undecided", "beside"]
 
 
 class Sorted(NamedTuple):
-    """Divergences: those that count, those of which it is not known, and those that are left out."""
+    """Divergences: those that count, of which it is not known, that are left out, that are known ones."""
 
     counted: Sequence[Divergence] = ()
     undecided: Sequence[Divergence] = ()
     left_out: Sequence[Divergence] = ()
+    explained: Sequence[Divergence] = ()
+
+
+def explain(found: Sorted, known: Known, matched: int) -> Sorted:
+    """Let known differences explain what they cover, of `matched` pairs.
+
+    What is undecided has a partner, or is a difference; if a known one, it is harmless either way. It only
+    gets what is left of a ceiling, so that no ceiling is reached by what may be no difference.
+    """
+    explained: list[Divergence] = []
+    rest: list[list[Divergence]] = []
+    for divergences in (found.counted, found.undecided):
+        left: list[Divergence] = []
+        for one in divergences:
+            (left if known.explain(one.finding, matched) is None else explained).append(one)
+        rest.append(left)
+    return found._replace(counted=rest[0], undecided=rest[1], explained=explained)
 
 
 class Edges:

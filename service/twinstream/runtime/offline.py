@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from twinstream.core.accounts import Hole
 from twinstream.core.comparison import NEVER, Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
+from twinstream.core.known import Known
 from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.batches import HELD, attempts_of, unmarked
-from twinstream.runtime.edges import Edges, Sorted, count_by_side, count_settled, told, undecided_text
+from twinstream.runtime.edges import (
+    Edges,
+    Sorted,
+    count_by_side,
+    count_settled,
+    explain,
+    told,
+    undecided_text,
+)
 from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -42,7 +53,9 @@ class Check:
     def __init__(self, spec: Spec, edges: Edges | None = None) -> None:
         self._spec, self._edges = spec, edges
         self._codec = Codec(spec)
-        self.comparison = Comparison(rules_of(spec, self._codec, running_at=datetime.now(UTC)))
+        rules = rules_of(spec, self._codec, running_at=datetime.now(UTC))
+        self._known_last = None if edges is None or not edges.stretch.fuzzy else Known(rules.known)
+        self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
         self._seen = Seen(spec, self._codec)
         self._lines = 0
         self._max_unmatched = 0
@@ -123,6 +136,8 @@ class Check:
             "max_unmatched": self._max_unmatched,
             "accounts": {NAMES[side]: self._account(side) for side in Side},
             "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
+            "explained_by_rule": (self._known_last or comparison.ledger.known).counts,
+            "holes": [self._hole(hole) for hole in comparison.holes],
             "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),
             "coverage": self._coverage(),
@@ -147,21 +162,36 @@ class Check:
         told = coverage.model_copy(update={"notes": notes(coverage)})
         return told.model_dump(include=SEEN)
 
+    def _hole(self, hole: Hole) -> dict[str, Any]:
+        """What was not checked: why, and where if that is known."""
+        position = None
+        if hole.side is not None and hole.partition is not None and hole.offset is not None:
+            topic = self._spec.version_of(hole.side).topic
+            position = {"topic": topic, "partition": hole.partition, "offset": hole.offset}
+        side = None if hole.side is None else NAMES[hole.side]
+        return {"reason": hole.reason, "side": side, "position": position}
+
     def _sort(self) -> Sorted:
         """Every divergence, as it was found last."""
         closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
         for number in self.comparison.take_tainted():
             closed[number] = closed[number]._replace(tainted=True)
         found = [*closed.values(), *self.comparison.provisional()]
-        return Sorted(found) if self._edges is None else self._edges.sort(found, self.comparison.rules)
+        if self._edges is None:
+            return Sorted(found)
+        found_there = self._edges.sort(found, self.comparison.rules)
+        if self._known_last is None:
+            return found_there
+        return explain(found_there, self._known_last, self.comparison.matched)
 
     def _account(self, side: Side) -> dict[str, int]:
         """Where the events of a side went; what is undecided is not settled, what is left out is ignored."""
         account = account_of(self.comparison, side)
-        undecided, left_out = count_settled(self._sorted.undecided), count_settled(self._sorted.left_out)
-        account["divergent"] -= undecided[side] + left_out[side]
+        undecided, left_out, explained = map(count_settled, self._sorted[1:])
+        account["divergent"] -= undecided[side] + left_out[side] + explained[side]
         account["unmatched"] += undecided[side]
         account["ignored"] += left_out[side]
+        account["explained"] += explained[side]
         return account
 
     def _decided_at(self) -> int | None:
@@ -182,7 +212,7 @@ class Check:
     def _unmatched(self, side: Side) -> int:
         if self._sharp:
             return self.comparison.unmatched(side) + self.comparison.partnerless.at_end[side]
-        found = (*self._sorted.counted, *self._sorted.undecided)
+        found = (*self._sorted.counted, *self._sorted.undecided, *self._sorted.explained)
         alone = (one for one in found if one.finding.kind != "reordered")
         return self.comparison.unmatched(side) + count_by_side(alone)[side]
 

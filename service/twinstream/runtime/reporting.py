@@ -118,6 +118,7 @@ class Reporter:
             accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
+            explained_by_rule=comparison.ledger.known.counts,
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from twinstream.spec.exclusions import Exclusion, exclusions
@@ -23,13 +23,14 @@ from twinstream.status import (
     DivergenceCounts,
     Frozen,
     Health,
-    Hole,
+    Position,
     Reset,
     Sides,
     Verdict,
 )
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+HOLES_SHOWN = 20
 UNPROVEN = (
     "what either version does beside the two outputs: other sinks, databases, calls",
     "inputs that did not occur in what was compared",
@@ -82,6 +83,30 @@ class Range(Frozen):
     undecided: int
 
 
+class KnownUse(Frozen):
+    """A known difference, and what it has explained: `hits` differences, as a `share` of the pairs.
+
+    `share` is None where no pair has matched.
+    """
+
+    id: str
+    owner: str
+    ticket: str | None = None
+    expires: date
+    ceiling: str
+    hits: int
+    share: float | None = None
+
+
+class Unchecked(Frozen):
+    """A hole; of recorded outputs it is not told when it was seen."""
+
+    reason: str
+    side: Literal["reference", "candidate"] | None = None
+    position: Position | None = None
+    seen_at: datetime | None = None
+
+
 class Receipt(Frozen):
     """One verdict. `since` is how long it held when the receipt was made, of a running comparison."""
 
@@ -103,11 +128,12 @@ class Receipt(Frozen):
     sides: Sides[Compared]
     matched: int
     divergences: DivergenceCounts
+    known_differences: tuple[KnownUse, ...] = ()
     suspicions: int = 0
     coverage: Coverage
     exclusions: tuple[Exclusion, ...]
     hole_count: int = 0
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[Unchecked, ...] = ()
     reset_count: int = 0
     resets: tuple[Reset, ...] = ()
     unproven: tuple[str, ...] = UNPROVEN
@@ -137,11 +163,12 @@ def receipt_of_status(
         sides=Sides[Compared](reference=_side(status, "reference"), candidate=_side(status, "candidate")),
         matched=status.matched,
         divergences=status.divergences,
+        known_differences=_uses(left_out, status.explained_by_rule, status.matched),
         suspicions=status.suspicions,
         coverage=status.coverage,
         exclusions=tuple(left_out),
         hole_count=status.hole_count,
-        holes=tuple(status.holes),
+        holes=tuple(Unchecked(**hole.model_dump()) for hole in status.holes),
         reset_count=status.reset_count,
         resets=tuple(status.resets),
     )
@@ -170,7 +197,7 @@ def _side(status: ComparisonStatus, side: str) -> Compared:
 
 def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, made_by: str) -> Receipt:
     """The receipt of an answer of `check`."""
-    ranges = answer.get("ranges")
+    ranges, left_out = answer.get("ranges"), exclusions(spec)
     evidence = {
         "matched": answer["matched"],
         "matched_required": spec.evidence.matched,
@@ -193,8 +220,11 @@ def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, 
         ),
         matched=answer["matched"],
         divergences=DivergenceCounts.model_validate(answer["divergences"]),
+        known_differences=_uses(left_out, answer["explained_by_rule"], answer["matched"]),
         coverage=Coverage.model_validate({**answer["coverage"], **evidence}),
-        exclusions=exclusions(spec),
+        exclusions=left_out,
+        hole_count=len(answer["holes"]),
+        holes=tuple(Unchecked.model_validate(hole) for hole in answer["holes"][:HOLES_SHOWN]),
     )
 
 
@@ -219,6 +249,23 @@ def _recorded(answer: Mapping[str, Any], spec: Spec, side: Literal["reference", 
         events=answer["events"][side],
         unmatched=answer["unmatched"][side],
         accounts=Accounts.model_validate(answer["accounts"][side]),
+    )
+
+
+def _uses(left_out: Sequence[Exclusion], hits: Mapping[str, int], matched: int) -> tuple[KnownUse, ...]:
+    """The known differences among what is left out, with what each has explained."""
+    return tuple(
+        KnownUse(
+            id=one.name,
+            owner=one.owner,
+            ticket=one.ticket,
+            expires=one.expires,
+            ceiling=one.ceiling,
+            hits=hits.get(one.name, 0),
+            share=hits.get(one.name, 0) / matched if matched else None,
+        )
+        for one in left_out
+        if one.owner is not None and one.expires is not None and one.ceiling is not None
     )
 
 

@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from twinstream.spec.receipt import Compared, Receipt, Stretch
+from twinstream.spec.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status import Accounts, KindCoverage
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 PARTITIONS_SHOWN = 16
-_NOTHING = {
-    "service": "No hole is known, and the comparison was not begun anew.",
-    "check": "What was not checked makes the verdict INCONCLUSIVE, and is named in its reason.",
-}
 
 
 def markdown(receipt: Receipt) -> str:
@@ -88,6 +84,17 @@ def _differences(receipt: Receipt) -> Iterator[str]:
         yield f"{receipt.suspicions:,} events are overdue, and may still come."
     if receipt.range is not None and receipt.range.undecided:
         yield f"{receipt.range.undecided:,} more are undecided: their partners may lie beyond the range."
+    if receipt.known_differences:
+        yield ""
+        head = ("known difference", "explains", "of the pairs", "ceiling", "owner", "until")
+        yield from _table(head, map(_known, receipt.known_differences))
+
+
+def _known(rule: KnownUse) -> tuple[str, ...]:
+    owner = ", ".join(filter(None, (rule.owner, rule.ticket)))
+    hits = f"{rule.hits:,}" if rule.hits else "nothing"
+    share = "-" if rule.share is None else f"{rule.share:.4g}"
+    return _plain(rule.id), hits, share, rule.ceiling, _plain(owner), f"{rule.expires}"
 
 
 def _coverage(receipt: Receipt) -> Iterator[str]:
@@ -135,16 +142,15 @@ def _unchecked(receipt: Receipt) -> Iterator[str]:
         yield (
             "No hole is known, and the comparison was not begun anew."
             if receipt.source == "service"
-            else (
-                "See the reason above: an INCONCLUSIVE names it."
-                if receipt.verdict == "INCONCLUSIVE"
-                else "No hole is known."
-            )
+            else "No hole is known."
+            if receipt.verdict != "INCONCLUSIVE"
+            else "No hole is known: what made it INCONCLUSIVE stands at the top."
         )
     for hole in receipt.holes:
         at = hole.position
         where = "" if at is None else f" ({_plain(at.topic)}, partition {at.partition}, offset {at.offset})"
-        yield f"- hole, seen {_time(hole.seen_at)}: {_sentence(hole.reason)}{where}"
+        seen = "" if hole.seen_at is None else f", seen {_time(hole.seen_at)}"
+        yield f"- hole{seen}: {_sentence(hole.reason)}{where}"
     if receipt.hole_count > len(receipt.holes):
         yield f"- and {receipt.hole_count - len(receipt.holes):,} holes more"
     for reset in receipt.resets:

@@ -57,6 +57,8 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) 
     )
     if "ranges" in answer:
         yield from _sentences(ranges_text(answer["ranges"]), width, "", wrapped)
+    if known := explained_text(answer.get("explained_by_rule", {})):
+        yield from _sentences(known, width, "", wrapped)
     if noted := answer.get("coverage", {}).get("notes"):
         yield from _sentences(f"not put to the test: {'; '.join(noted)}", width, "", wrapped)
     if not divergences["total"]:
@@ -72,6 +74,16 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) 
         yield ""
         more = divergences["total"] - len(shown)
         yield f"and {more:,} more; the data (--json) have the first {len(answer['examples'])}"
+
+
+def explained_text(by_rule: Mapping[str, int]) -> str:
+    """What known differences have explained; an empty text where none has.
+
+    >>> explained_text({"PRICE-17": 1200, "LATE": 0})
+    'explained by known differences: 1,200 by PRICE-17'
+    """
+    named = ", ".join(f"{count:,} by {rule}" for rule, count in by_rule.items() if count)
+    return f"explained by known differences: {named}" if named else ""
 
 
 def ranges_text(ranges: Mapping[str, Any]) -> str:

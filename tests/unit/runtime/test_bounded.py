@@ -124,6 +124,45 @@ def test_a_loss_is_undecided_where_an_equal_event_lies_beside_the_range(order: s
     assert accounts_add_up(answer)
 
 
+CEILING_1 = """
+known_differences:
+  - {id: LOST, when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 1}}
+"""
+EARLY, FAR = ("y0", 100), ("y1", 9000)
+BOTH: Written = [EARLY, FAR]
+
+
+@pytest.mark.parametrize("order", ["unordered", "total", "{per_key: [k]}"])
+def test_what_is_left_over_beside_a_range_uses_up_no_ceiling(order: str) -> None:
+    """x1 and x2 lie beside the range and miss nothing; x3 in it is the one that may be missing."""
+    source = topics([EARLY, ("x1", 400), ("x2", 500), ("x3", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), order, CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("EQUIVALENT", {"LOST": 1})
+    assert answer["accounts"]["reference"]["explained"] == 1
+    assert answer["ranges"]["reference"]["left_out"] == 2
+    assert accounts_add_up(answer)
+
+
+def test_what_goes_beyond_a_ceiling_between_two_times_is_a_difference() -> None:
+    source = topics([EARLY, ("x1", 2000), ("x2", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("DIVERGED", {"LOST": 1})
+    assert answer["examples"][0]["reference"] == {"k": "x", "n": "2"}
+    assert accounts_add_up(answer)
+
+
+def test_what_is_undecided_gets_what_is_left_of_a_ceiling() -> None:
+    """The first x1 lies beside the range, so nobody knows whether the second one lacks its partner."""
+    unsure = [("x1", 500), ("x1", 2000)]
+    answer = check(topics([EARLY, *unsure, FAR], BOTH), at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("EQUIVALENT", {"LOST": 1})
+    source = topics([EARLY, *unsure, ("x3", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("INCONCLUSIVE", {"LOST": 1})
+    assert (answer["divergences"]["total"], answer["ranges"]["undecided"]["total"]) == (0, 1)
+    assert accounts_add_up(answer)
+
+
 def test_a_side_that_has_not_come_as_far_as_the_end_may_still_write_what_is_missing() -> None:
     source = topics(SIX, LATER[:4])
     answer = check(source, "earliest", at(6500))
@@ -169,6 +208,10 @@ def test_a_beginning_that_retention_took_is_a_hole(begin: Edge) -> None:
     source.retain(LEFT, 0, 1)
     answer = check(source, begin)
     assert answer["verdict"] == "INCONCLUSIVE"
+    [hole] = answer["holes"]
+    assert hole["side"] == "reference"
+    assert (hole["position"]["topic"], hole["position"]["partition"]) == ("r", 0)
+    assert hole["reason"] in answer["reason"]
     assert "Kafka has nothing below offset 1 of partition 0 of the reference any more" in answer["reason"]
 
 

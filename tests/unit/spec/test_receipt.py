@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,10 @@ SPEC = loads(FILE)
 GATE = Gate(answer="fail", reason="The outputs differ.")
 
 
+def lines(values: Iterable[tuple[Side, bytes]]) -> list[Line]:
+    return [Line(side, value, 0, 0, 0, "f", 1, 1) for side, value in values]
+
+
 def of_service() -> Receipt:
     """A comparison that has diverged, with a hole and a reset."""
     place = Position(topic="ads.reference", partition=0, offset=17)
@@ -74,6 +79,7 @@ def of_service() -> Receipt:
         reset_count=1,
         progress=Sides(reference=[partition(0, 520), partition(1, 480)], candidate=[partition(0, 999)]),
         verified_up_to=Sides[dict[str, int]](reference={"0": 500, "1": 480}, candidate={"0": 990}),
+        explained_by_rule={"PRICE-17": 1000, "LATE": 0},
     )
     return receipt_of_status(of, GATE, exclusions(SPEC), START + timedelta(hours=1), "twinstream 9.9.9")
 
@@ -141,9 +147,43 @@ def test_known_differences_name_their_owner_their_end_and_their_ceiling() -> Non
     )  # fmt: skip
 
 
+def test_a_receipt_tells_what_each_known_difference_has_explained() -> None:
+    price, late = of_service().known_differences
+    assert (price.id, price.owner, price.ticket, price.ceiling) == (
+        "PRICE-17", "data-platform", "OPS-9", "1,000",
+    )  # fmt: skip
+    assert (price.hits, price.share, late.hits, late.share) == (1000, 0.2, 0, 0.0)
+    nothing = receipt_of_status(diverged(matched=0), GATE, exclusions(SPEC), START, "t")
+    assert [(rule.hits, rule.share) for rule in nothing.known_differences] == [(0, None), (0, None)]
+
+
+def test_a_receipt_of_a_check_tells_what_its_known_differences_have_explained() -> None:
+    fares = [(LEFT, 10), (RIGHT, 11)]
+    values = [(side, record({"taxi": 7, "ride": 1, "country": "FR", "fare": fare})) for side, fare in fares]
+    receipt = receipt_of_answer(check(SPEC, lines(values)), SPEC, START, "t")
+    assert receipt.verdict == "EQUIVALENT"
+    assert [(rule.id, rule.hits) for rule in receipt.known_differences] == [("PRICE-17", 1), ("LATE", 0)]
+    assert "| PRICE-17 | 1 | - | 1,000 | data-platform, OPS-9 | 2026-12-31 |" in markdown(receipt)
+
+
+def test_a_receipt_of_a_check_lists_its_own_holes() -> None:
+    source = MemorySource()
+    for side in (LEFT, RIGHT):
+        for n in range(9):
+            source.append(side, 0, record({"taxi": 7, "ride": n}), 1000 * n)
+    source.retain(LEFT, 0, 3)
+    bounded = BoundedCheck(SPEC, source, "earliest", "latest", timedelta(seconds=2), ManualClock())
+    answer = bounded.run(iter, open_ended=False, allow_empty=False, evidence=False)
+    receipt = receipt_of_answer(answer, SPEC, START, "t")
+    assert (receipt.verdict, receipt.hole_count) == ("INCONCLUSIVE", 1)
+    assert receipt.holes[0].position == Position(topic="rides.v1", partition=0, offset=3)
+    assert "- hole: Kafka has nothing below offset 3" in markdown(receipt)
+    assert "No hole" not in markdown(receipt)
+
+
 def test_no_value_of_an_event_is_in_a_receipt() -> None:
     values = [(side, record({"taxi": "secret-key", "ride": f"secret-{side}"})) for side in Side]
-    answer = check(SPEC, [Line(side, value, 0, 0, 0, "f", 1, 1) for side, value in values])
+    answer = check(SPEC, lines(values))
     assert (answer["verdict"], "secret" in json.dumps(answer)) == ("DIVERGED", True)
     receipt = receipt_of_answer(answer, SPEC, START, "t")
     assert "secret" not in receipt.model_dump_json() + markdown(receipt)
