@@ -196,7 +196,7 @@ def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
 
 
 def _moved_past_nothing(alignment: Alignment, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
-    """Whether a difference behind all pairs equals what is left over as tail: it would have moved past none."""
+    """Whether a difference behind all pairs equals a part of the tail: it would have moved past none."""
     last_left, last_right = alignment.pairs[-1] if alignment.pairs else (-1, -1)
     behind = left[last_left + 1 : alignment.left_end], right[last_right + 1 : alignment.right_end]
     tails = left[alignment.left_end :], right[alignment.right_end :]
