@@ -6,7 +6,8 @@ import argparse
 import sys
 import time
 
-from tests.simulation.run import first_failure, logged, seeds_within, simulate
+from tests.simulation.many import Runners
+from tests.simulation.run import logged, seeds_within
 
 REPORT_SECONDS = 60.0
 
@@ -18,9 +19,14 @@ def main() -> int:
     parser.add_argument("--log", action="store_true", help="print every decision")
     parser.add_argument("--soak", type=float, metavar="HOURS", help="run seeds for so long")
     parser.add_argument("--first", type=int, default=None, help="the first seed of a soak")
+    parser.add_argument("--processes", type=int, default=None, help="how many run them; else one a core")
     options = parser.parse_args()
     if options.soak is not None:
-        return _soak(options.soak, options.first)
+        try:
+            with Runners(options.processes) as runners:
+                return _soak(runners, options.soak, options.first)
+        except KeyboardInterrupt:
+            return 130
     if options.seed is None:
         parser.error("give a seed, or --soak HOURS")
     return _replay(options.seed, log=options.log)
@@ -34,15 +40,17 @@ def _replay(seed: int, *, log: bool) -> int:
     return int(failure is not None)
 
 
-def _soak(hours: float, first: int | None) -> int:
+def _soak(runners: Runners, hours: float, first: int | None) -> int:
     """Seeds that no other soak had, a line a minute, until one breaks something."""
     seed = int(time.time()) * 1000 if first is None else first
     begun, total, until = time.monotonic(), 0, time.monotonic() + hours * 3600
     while (left := until - time.monotonic()) > 0:
-        done, failure = first_failure(seeds_within(min(REPORT_SECONDS, left), seed), simulate)
+        done, failure = runners.first_failure(seeds_within(min(REPORT_SECONDS, left), seed))
         total, seed = total + done, seed + done
         passed = time.monotonic() - begun
-        print(f"{total} seeds in {passed / 60:.1f} min, {total / passed:.0f} a second", flush=True)
+        print(
+            f"{total} seeds to {seed - 1} in {passed / 60:.1f} min, {total / passed:.0f} a second", flush=True
+        )
         if failure is not None:
             print(failure)
             return 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,18 +50,3 @@ def seeds_within(seconds: float, first: int = 0) -> Iterator[int]:
     while time.monotonic() < until:
         yield seed
         seed += 1
-
-
-def first_failure(
-    seeds: Iterable[int], run: Callable[[int], Failure | None] = simulate
-) -> tuple[int, Failure | None]:
-    """How many of the seeds were run, and what the first of them broke that broke anything."""
-    done = 0
-    for seed in seeds:
-        done += 1
-        failure = run(seed)
-        if done % 200 == 0:
-            gc.collect()
-        if failure is not None:
-            return done, failure
-    return done, None

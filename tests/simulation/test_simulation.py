@@ -6,12 +6,13 @@ A failure prints the command that replays its seed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 
 from tests.simulation import planted
-from tests.simulation.run import Failure, first_failure, logged, simulate
+from tests.simulation.many import Run, Runners
+from tests.simulation.run import logged, simulate
 
 SEEDS = 2_000
 FOUND_WITHIN = 500
@@ -33,9 +34,15 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
 """Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 
 
+@pytest.fixture(scope="module")
+def runners() -> Iterator[Runners]:
+    with Runners() as found:
+        yield found
+
+
 @pytest.mark.timeout(900)
-def test_whatever_happens_a_run_ends_as_if_nothing_had() -> None:
-    done, failure = first_failure(range(SEEDS))
+def test_whatever_happens_a_run_ends_as_if_nothing_had(runners: Runners) -> None:
+    done, failure = runners.first_failure(range(SEEDS))
     print(f"{done} seeds")
     assert failure is None, str(failure)
 
@@ -47,8 +54,8 @@ def test_what_once_broke_holds(seed: int, why: str) -> None:
 
 
 @pytest.mark.parametrize(("run", "told"), planted.ALL)
-def test_a_planted_bug_is_found(run: Callable[[int], Failure | None], told: str) -> None:
-    done, failure = first_failure(range(FOUND_WITHIN), run)
+def test_a_planted_bug_is_found(runners: Runners, run: Run, told: str) -> None:
+    done, failure = runners.first_failure(range(FOUND_WITHIN), run)
     assert failure is not None
     assert re.search(told, failure.what)
     print(f"found after {done} seeds: {failure}")
