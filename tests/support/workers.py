@@ -13,6 +13,7 @@ from twinstream.runtime.poison import Trail
 from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import loads
+from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, TrialStatus, Withdrawn
 
@@ -35,6 +36,7 @@ class Bench:
     trial: str | None = None
     fuse: Fuse = endless
     memory_limit_bytes: int | None = None
+    secret: bytes = field(default_factory=fresh_secret)
     source: MemorySource = field(default_factory=MemorySource)
     storage: MemoryStorage = field(default_factory=MemoryStorage)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -53,6 +55,7 @@ class Bench:
             self.publisher,
             self.clock,
             trial=self._beside(spec) if self.trial else None,
+            mask_secret=lambda: self.secret,
         )
 
     def _beside(self, live: Spec, over: str | None = None) -> Trial:

@@ -13,6 +13,7 @@ from twinstream.api.covering import seen_by_all
 from twinstream.api.merging import merged
 from twinstream.spec.codec import Codec
 from twinstream.spec.coverage import Seen
+from twinstream.spec.masking import Mask
 from twinstream.status import ShardStatus
 
 SPEC = spec("{per_key: [k]}")
@@ -23,7 +24,7 @@ events = st.lists(st.fixed_dictionaries({"v": values, "w": st.integers(0, 1)}), 
 def shard(events: list[dict[str, Any]]) -> ShardStatus:
     """What a shard says that has seen some events."""
     codec = Codec(SPEC)
-    seen = Seen(SPEC, codec)
+    seen = Seen(SPEC, codec, Mask.of(SPEC, b"a secret of all shards"))
     seen.note(LEFT, codec.forms([record(event) for event in events])[0])
     told = coverage(10).model_copy(update=seen.told())
     return ShardStatus(status=status(coverage=told), constants=seen.constants())

@@ -45,6 +45,7 @@ class SharedHost:
             part=Part(shard, "key"),
             exchange=store.exchange,
             bulletins=store,
+            mask_secret=store.mask_secret,
         )
 
     def turn(self, numbers: range = range(SHARDS)) -> None:

@@ -54,7 +54,10 @@ class Team:
         source = self.source.reader()
         part = Part(shard, self.by)
         publisher = self.publishers[number]
-        return Worker(spec, source, store, publisher, self.clock, part=part, exchange=store.exchange)
+        secret = store.mask_secret
+        return Worker(
+            spec, source, store, publisher, self.clock, part=part, exchange=store.exchange, mask_secret=secret
+        )
 
     def started(self) -> list[Worker]:
         """All workers, at work."""

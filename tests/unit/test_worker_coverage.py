@@ -35,6 +35,19 @@ def test_what_was_seen_before_a_crash_is_known_after_it() -> None:
     assert (after.events, after.keys, after.kinds["event"].constant) == (62, 2, [])
 
 
+def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
+    benches = [Bench(), Bench()]
+    seen = []
+    for bench in benches:
+        bench.write_both(*EVENTS)
+        bench.run(bench.started())
+        seen.append(checkpoint.decode(bench.storage.stored.head)["seen"])
+    one, other = seen
+    assert one["fields"]["event"].keys() == other["fields"]["event"].keys()
+    assert one["fields"]["event"]["k"] != other["fields"]["event"]["k"]
+    assert not set(one["keys"]) & set(other["keys"])
+
+
 def test_a_checkpoint_of_a_version_that_did_not_look_is_read() -> None:
     bench = Bench()
     bench.write_both(*EVENTS)

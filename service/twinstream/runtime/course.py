@@ -43,6 +43,7 @@ from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen
 from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
+from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
 from twinstream.status import Ended
@@ -55,7 +56,7 @@ class Course:
 
     It begins where the comparison file says, or the last of its `resets`.
     `refusal` says why it has no start, `way` how several matchers divide the work. `opening` is what finds a
-    start at the input; it may outlive a course that has not begun.
+    start at the input; it may outlive a course that has not begun. `mask` has its secret before it begins.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Course:
         exchange: Exchange | None,
         opening: Opening | None,
         resets: Resets,
+        mask: Mask,
     ) -> None:
         self._digest = digest(spec)
         spec = resets.applied_to(spec)
@@ -76,7 +78,8 @@ class Course:
         self._exchange, self._opening, self._resets = exchange, opening, resets
         self.comparison = Comparison(rules_of(spec, codec))
         cut = cut_of(spec, codec)
-        seen, budget = Seen(spec, codec), spec.undecodable.budget
+        self._mask = mask
+        seen, budget = Seen(spec, codec, mask), spec.undecodable.budget
         self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, self._shard)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Turns(spec.limits, self.comparison, self.intake)
@@ -231,7 +234,7 @@ class Course:
 
         It asks nobody: it is told what this one is told.
         """
-        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets)
+        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets, self._mask)
         other.intake.begin(self._starts)
         other.situation.started_at = self.situation.started_at
         if self._opening is not None:

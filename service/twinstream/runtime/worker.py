@@ -98,11 +98,11 @@ class Worker:
         self._codec = Codec(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
+        self._mask, self._mask_secret = Mask.of(spec, fresh_secret()), mask_secret
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
-        self._mask, self._mask_secret = Mask.of(spec, fresh_secret()), mask_secret
         explainer = Explainer(spec, self._digest, self._codec, self._mask)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
@@ -124,6 +124,7 @@ class Worker:
             self._exchange,
             self._opening,
             self._resets,
+            self._mask,
         )
         self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
         self._surveys = Surveys(course, self._source, self._clock, self._timepieces)

@@ -6,7 +6,9 @@ null, nothing of kind `refund` matched, all events are of one key".
 Events are sampled, since a record that equals its partner byte by byte is decoded once at most, and here all
 that is compared is read: the first `FIRST` of each side, then fewer and fewer, and at last one in `STRIDE`.
 So short streams are looked at from end to end, too. By place, not by chance: the same streams give the same
-answer. Of values only a hash is kept, and only until there is a second one.
+answer. Of values only a hash is kept, and only until there is a second one; it is keyed with the secret of
+the masks, so that who reads the state cannot find a value by trying out all there are. With another secret
+what was seen before cannot be compared any more: it is told anew.
 
 Complexity: about 10 µs for an event that is looked at; none for others, but a microsecond for each run.
 """
@@ -14,13 +16,12 @@ Complexity: about 10 µs for an event that is looked at; none for others, but a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from hashlib import blake2b
 from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError
-from twinstream.spec.canonical import canonical_value
 from twinstream.spec.codec import Codec
+from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import Path, parse_path, path_text
 from twinstream.status import Coverage, KindCoverage
@@ -41,9 +42,10 @@ _NULL, _VARIED = "null", ""
 
 
 class Seen:
-    """What was seen of the events of one comparison."""
+    """What was seen of the events of one comparison. `mask` has the secret before anything is seen."""
 
-    def __init__(self, spec: Spec, codec: Codec) -> None:
+    def __init__(self, spec: Spec, codec: Codec, mask: Mask | None = None) -> None:
+        self._mask = mask or Mask.of(spec, fresh_secret())
         self._codec, self._kinds = codec, spec.compared_kinds
         self._inside = 1 if spec.whole else 0
         self._maps = frozenset(map(spec.path_of, spec.maps))
@@ -75,9 +77,12 @@ class Seen:
         for path, member in _members(value, (), self._maps):
             known = fields.get(path)
             if known != _VARIED:
-                self._note_member(fields, path, known, _hash(member))
+                self._note_member(fields, path, known, self._hash(member, path))
         if scope is not None:
-            self._note_key(_hash(scope))
+            self._note_key(self._mask.kept(scope))
+
+    def _hash(self, value: Any, path: Path) -> str:
+        return _NULL if value is None else self._mask.kept(value, path)
 
     def _note_member(self, fields: dict[Path, str], path: Path, known: str | None, hashed: str) -> None:
         if known is not None:
@@ -130,6 +135,7 @@ class Seen:
     def state(self) -> dict[str, Any]:
         """All of it as JSON values; at most some ten kilobytes."""
         return {
+            "mask": self._mask.secret_name,
             "count": list(self._count),
             "next": list(self._next),
             "sampled": dict(self._sampled),
@@ -143,7 +149,9 @@ class Seen:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over a `state` of the same comparison file."""
+        """Take over a `state` of the same comparison file, unless its hashes are of another secret."""
+        if state.get("mask") != self._mask.secret_name:
+            return
         self._count, self._next = list(state["count"]), list(state["next"])
         self._sampled.update(state["sampled"])
         for kind, fields in state["fields"].items():
@@ -153,9 +161,14 @@ class Seen:
 
 
 def united(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The state of one that has seen what several have, of one comparison file; None for that of nobody."""
+    """The state of one that has seen what several have, of one comparison file; None for that of nobody.
+
+    Those whose hashes are of another secret than the first ones' are left out.
+    """
     if not states:
         return None
+    mask = states[0].get("mask")
+    states = [state for state in states if state.get("mask") == mask]
     fields: dict[str, dict[str, str]] = {}
     sampled: dict[str, int] = {}
     for state in states:
@@ -169,6 +182,7 @@ def united(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     more_keys = any(state["more_keys"] for state in states) or len(keys) > KEYS_LIMIT
     has_keys = states[0]["keys"] is not None
     return {
+        "mask": mask,
         "count": count,
         "next": list(count),
         "sampled": sampled,
@@ -194,10 +208,6 @@ def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]
             yield from _members(member, (*at, name), maps)
     elif at:
         yield at, value
-
-
-def _hash(value: Any) -> str:
-    return _NULL if value is None else blake2b(canonical_value(value), digest_size=8).hexdigest()
 
 
 # -- in words ----------------------------------------------------------------------------------------------

@@ -28,8 +28,12 @@ from twinstream.spec.traits import trait
 SECRET_BYTES = 32
 HASH_BYTES = 4
 """Two different values look the same by chance once in four billion pairs; it decides nothing."""
+KEPT_BYTES = 8
+"""Of what is not shown but kept, to be compared with many others."""
 MEMBER = "*"
 _APPLICATION = b"twinstream mask"
+_SECRET_NAME = "\0"
+"""No path of an event."""
 
 
 def fresh_secret() -> bytes:
@@ -118,6 +122,15 @@ class Mask:
         """
         return self._seen(value, self._place(at))
 
+    def kept(self, value: Any, at: Path = ()) -> str:
+        """What may be kept of a value, to know it again: without the secret its hash tells nothing."""
+        return self._digest(value, self._place(at), KEPT_BYTES)
+
+    @property
+    def secret_name(self) -> str:
+        """What tells one secret from another, and nothing of either."""
+        return self.kept("", (_SECRET_NAME,))
+
     def path(self, path: Path) -> Path:
         """A path, with stand-ins for names that are data."""
         return tuple(
@@ -158,7 +171,10 @@ class Mask:
         return f"‹{trait(value)}, {self._hash(value, at)}›"
 
     def _hash(self, value: Any, at: Path) -> str:
+        return f"#{self._digest(value, at, HASH_BYTES)}"
+
+    def _digest(self, value: Any, at: Path, size: int) -> str:
         written = value.encode() if isinstance(value, str) else b"\0" + canonical_value(value)
         place = "\0".join(at).encode()
         told = b"%d %b%b" % (len(place), place, written)
-        return f"#{blake2b(told, digest_size=HASH_BYTES, key=self._key).hexdigest()}"
+        return blake2b(told, digest_size=size, key=self._key).hexdigest()

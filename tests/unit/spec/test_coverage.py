@@ -11,20 +11,26 @@ from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.spec import coverage
 from twinstream.spec.codec import Codec
 from twinstream.spec.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
+from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.status import Coverage
 
 PER_KEY = spec("{per_key: [k]}")
+SECRET = b"a secret of the tests"
 KINDS = """
 kinds: {day: {where: {t: d}}, ride: {}}
 equality: {ignore: [noise], per_kind: {ride: {ignore: [fee]}}}
 """
 
 
-def seen(events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7) -> Seen:
+def nothing_seen(of: Spec, codec: Codec, secret: bytes = SECRET) -> Seen:
+    return Seen(of, codec, Mask.of(of, secret))
+
+
+def seen(events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7, secret: bytes = SECRET) -> Seen:
     """What was seen of events of the reference, which come in runs."""
     codec = Codec(of)
-    found = Seen(of, codec)
+    found = nothing_seen(of, codec, secret)
     feed(found, codec, events, run)
     return found
 
@@ -116,7 +122,7 @@ def test_what_was_seen_goes_on_after_a_restart() -> None:
     events = [{"k": n, "v": n // FIRST, "one": 7} for n in range(3 * FIRST)]
     whole = seen(events)
     codec = Codec(PER_KEY)
-    first, second = Seen(PER_KEY, codec), Seen(PER_KEY, codec)
+    first, second = nothing_seen(PER_KEY, codec), nothing_seen(PER_KEY, codec)
     feed(first, codec, events[:1234])
     second.restore(json.loads(json.dumps(first.state())))
     feed(second, codec, events[1234:])
@@ -126,6 +132,26 @@ def test_what_was_seen_goes_on_after_a_restart() -> None:
 def test_no_value_can_be_read_from_the_state() -> None:
     state = json.dumps(seen([{"k": "secret-key", "name": "secret-name"}]).state())
     assert "secret" not in state
+
+
+def test_who_has_no_secret_cannot_find_a_value_by_trying() -> None:
+    event = {"k": "FR", "adult": True, "also": True}
+    first, other = seen([event]), seen([event], secret=b"another secret of the tests")
+    hashes = first.constants()["event"]
+    assert len({*hashes.values(), *first.state()["keys"]}) == 4, "equal values of two fields look alike"
+    assert not set(hashes.values()) & set(other.constants()["event"].values())
+    assert not set(first.state()["keys"]) & set(other.state()["keys"])
+
+
+def test_with_another_secret_what_was_seen_is_told_anew() -> None:
+    before = seen([{"k": 1}]).state()
+    without = {name: member for name, member in before.items() if name != "mask"}
+    for state in (before, without):
+        found = seen([], secret=b"another secret of the tests")
+        found.restore(state)
+        assert (found.told()["events"], found.told()["keys"], fields(found)["constant"]) == (0, 0, [])
+    united_state = united([before, without, seen([{"k": 1}], secret=b"another secret").state()])
+    assert united_state == united([before])
 
 
 def test_a_value_that_varies_is_not_even_hashed_any_more() -> None:
@@ -138,7 +164,7 @@ def test_states_are_united_as_if_one_had_seen_all() -> None:
     here, there = [{"k": 1, "v": 1, "w": 1}], [{"k": 2, "v": 1, "w": None}]
     state = united([seen(here).state(), seen(there).state()])
     assert state is not None
-    found = Seen(PER_KEY, Codec(PER_KEY))
+    found = nothing_seen(PER_KEY, Codec(PER_KEY))
     found.restore(state)
     assert fields(found) == fields(seen(here + there))
     assert found.told()["keys"] == 2
@@ -169,7 +195,7 @@ def test_a_whole_record_names_its_fields_as_the_comparison_file_does() -> None:
 
     of = spec("{per_key: [$key]}")
     codec = Codec(of)
-    found = Seen(of, codec)
+    found = nothing_seen(of, codec)
     records = [envelope(b'{"v":1}', b"key", (), 5, 0) for _ in range(2)]
     found.note(RIGHT, codec.forms(records, RIGHT)[0])
     assert fields(found)["constant"] == ["$key", "v"]
@@ -178,7 +204,7 @@ def test_a_whole_record_names_its_fields_as_the_comparison_file_does() -> None:
 def test_a_map_is_one_field_since_its_names_are_data() -> None:
     of = spec("unordered", "maps: [tips]")
     codec = Codec(of)
-    found = Seen(of, codec)
+    found = nothing_seen(of, codec)
     records = [b'{"v":1,"tips":{"ann@example.com":1}}', b'{"v":1,"tips":{"bob@example.com":1}}']
     found.note(RIGHT, codec.forms(records, RIGHT)[0])
     assert (fields(found)["constant"], fields(found)["varied"]) == (["v"], ["tips"])
