@@ -110,12 +110,16 @@ class Aside:
         return scope.explain(self._rules, self._ledger.recent.has, whole=whole)
 
     def close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
-        """Settle what a scope found, and feed again what it did not settle."""
+        """Settle what a scope found, and feed again what it did not settle.
+
+        Where its difference halted the comparison, the event that proved it may have an equal one here. These
+        two wait for good: nothing behind the first difference counts as matched.
+        """
         del self.scopes[scope]
-        ledger = self._ledger
+        ledger, halted = self._ledger, self._ledger.halted
         for finding in explanation.findings:
             ledger.settle(finding, scope.moment, tainted=scope.tainted)
-        if explanation.matched:
+        if explanation.matched and not halted:
             left, right = ([pair[side] for pair in explanation.matched] for side in Side)
             self._pair(Pairs(right, left))
             for side, events in zip(Side, (left, right), strict=True):
