@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import structlog
+
 from tests.support.statuses import NAME, START, Clocks, diverged, expectation, histogram, status
 from twinstream.api.board import Board
 from twinstream.api.freshness import heard
@@ -33,6 +35,24 @@ def test_a_phase_begins_when_verdict_gate_or_health_change_and_not_before() -> N
         (10.0, "DIVERGED", "undecided", "not_live"),
     ]
     assert phases[2].reason == diverged().reason
+
+
+def test_each_phase_is_a_line_of_the_log_whose_level_tells_how_bad_it_is() -> None:
+    clocks = Clocks()
+    board = Board(monotonic=clocks.monotonic, now=clocks.now)
+    with structlog.testing.capture_logs() as lines:
+        for seconds, now in enumerate((status(), status(), diverged())):
+            clocks.advance(1)
+            board.accept(now.model_copy(update={"updated_at": START + timedelta(seconds=seconds)}))
+        clocks.advance(9)
+        board.tick()
+    assert [(line["event"], line["log_level"], line["verdict"], line["gate"]) for line in lines] == [
+        ("phase", "info", "EQUIVALENT", "pass"),
+        ("phase", "error", "DIVERGED", "fail"),
+        ("phase", "error", "DIVERGED", "undecided"),
+    ]
+    assert {line["comparison"] for line in lines} == {NAME}
+    assert lines[1]["reason"] == diverged().reason
 
 
 def test_a_pass_that_grows_too_old_is_a_phase_although_nothing_is_published() -> None:

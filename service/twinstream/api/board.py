@@ -43,7 +43,7 @@ from twinstream.api.notices import (
 from twinstream.api.progress import progress_of
 from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Sample, Samples
-from twinstream.api.timeline import Phase, Timeline
+from twinstream.api.timeline import Phase, Timeline, log_phase
 from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     ComparisonStatus,
@@ -473,6 +473,7 @@ class Board:
     def _note_phase(self, entry: _Entry, view: View) -> None:
         phase = entry.timeline.note(view.status, view.gate, self._now())
         if phase is not None:
+            log_phase(view.name, phase)
             self._tell(lambda: phase_event(view.name, phase))
 
     def _tell(self, make: Callable[[], BoardEvent]) -> None:

@@ -10,6 +10,8 @@ from collections import deque
 from datetime import datetime
 from typing import Literal
 
+import structlog
+
 from twinstream.api.gate import Answer, GateAnswer
 from twinstream.status import ComparisonStatus, Frozen, Verdict
 
@@ -27,6 +29,20 @@ class Phase(Frozen):
     gate: Answer
     health: Health
     reason: str
+
+
+_log = structlog.get_logger()
+
+
+def log_phase(comparison: str, phase: Phase) -> None:
+    """Write a phase to the log, so that what happened at night can be read there, too."""
+    said = {"verdict": phase.verdict, "gate": phase.gate, "health": phase.health, "reason": phase.reason}
+    if phase.verdict == "DIVERGED":
+        _log.error("phase", comparison=comparison, **said)
+    elif phase.verdict == "INCONCLUSIVE" or phase.health != "ok":
+        _log.warning("phase", comparison=comparison, **said)
+    else:
+        _log.info("phase", comparison=comparison, **said)
 
 
 class Timeline:
