@@ -82,7 +82,14 @@ def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:
     ("scope", "code", "told"),
     [
         (("--min-matched", "5000", "--candidate", "1.9.0"), 0, "pass Equivalent"),
-        (("--min-matched", "5001"), 3, "undecided No difference so far, but 5000 pairs match of 5001"),
+        (
+            ("--min-matched", "5001"),
+            3,
+            (
+                "undecided No difference so far, but 5000 pairs match of 5001 asked for.\n"
+                "- 1 more pair has to match (5,000 of 5,001)"
+            ),
+        ),
         (("--candidate", "1.9.1 +x&y"), 3, "undecided It was asked about the candidate 1.9.1 +x&y, and "),
         (("--spec-digest", "5f0c9a", "--since", "2026-03-01T14:02:00+02:00"), 0, "pass Equivalent"),
         (("--spec-digest", "5f0c9b"), 3, "undecided It was asked about the file 5f0c9b, and follows 5f0c9a"),

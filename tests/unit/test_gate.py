@@ -15,7 +15,7 @@ from twinstream.api.expectation import placeholder
 from twinstream.api.freshness import Freshness, awaited, heard, lost
 from twinstream.api.gate import GateAnswer, gate
 from twinstream.api.scope import GateScope, ScopedAnswer, scoped
-from twinstream.status import ComparisonStatus, Health
+from twinstream.status import ComparisonStatus, Health, Version
 
 FRESH = heard(START, 0.5, 5.0)
 STALE = heard(START, 9.0, 5.0)
@@ -106,8 +106,8 @@ def test_every_answer_is_flat_with_no_null_and_a_sentence(it: ComparisonStatus, 
     assert body["reason"].endswith(".")
 
 
-def asked(it: ComparisonStatus, **scope: Any) -> ScopedAnswer:
-    return scoped(ask(it), GateScope(**scope), it)
+def asked(it: ComparisonStatus, *, pace: float = 0.0, **scope: Any) -> ScopedAnswer:
+    return scoped(ask(it), GateScope(**scope), it, pace)
 
 
 def test_a_scope_that_is_met_changes_nothing_and_is_echoed() -> None:
@@ -133,6 +133,63 @@ def test_an_answer_about_something_else_is_undecided(it: ComparisonStatus, scope
     assert found.reason.startswith("It was asked about the ")
 
 
+def test_about_something_else_it_says_what_has_to_change_or_what_can_be_asked() -> None:
+    assert asked(diverged(), candidate="9.9").to_decide == (
+        "The comparison file has to name 9.9 as `candidate.version`, once that runs; or ask about 1.9.0."
+    )
+    assert asked(status(), spec_digest="other").to_decide == (
+        "The service has to be started with that comparison file; or ask about 5f0c9a."
+    )
+    unnamed = status(candidate=Version(topic="ads.candidate"))
+    assert asked(unnamed, candidate="9.9").to_decide.endswith("; or ask about no version.")
+
+
+def test_what_lacks_of_the_pairs_that_are_asked_for_is_told_with_the_time_that_they_take() -> None:
+    assert asked(status(), min_matched=5001).to_decide == (
+        "1 more pair has to match (5,000 of 5,001); none has matched lately, and both sides have to write "
+        "for that."
+    )
+    assert asked(status(), min_matched=9000, pace=100.0).to_decide == (
+        "4,000 more pairs have to match (5,000 of 9,000): about 40 s at 100 a second."
+    )
+
+
+def test_what_is_undecided_anyhow_is_told_what_the_scope_lacks_besides() -> None:
+    inconclusive = status(verdict="INCONCLUSIVE", reason="Not decided: 2 events are overdue.")
+    own = ask(inconclusive).model_copy(update={"to_decide": "Their partners have to come."})
+    found = scoped(own, GateScope(min_matched=9000), inconclusive, 100.0)
+    assert found.reason == own.reason
+    assert found.to_decide.splitlines() == [
+        "Their partners have to come.",
+        "4,000 more pairs have to match (5,000 of 9,000): about 40 s at 100 a second.",
+    ]
+    of_another = scoped(own, GateScope(candidate="9.9"), inconclusive)
+    assert of_another.to_decide.splitlines()[1:] == ["Their partners have to come."]
+    stale = ask(inconclusive, STALE).model_copy(update={"to_decide": "Its matcher has to speak again."})
+    assert scoped(stale, GateScope(min_matched=9000), inconclusive).to_decide == stale.to_decide
+
+
+def test_a_proven_difference_has_nothing_to_decide_whatever_is_asked() -> None:
+    found = asked(diverged(), min_matched=10**9, since=ago(0))
+    assert (found.answer, found.to_decide) == ("fail", "")
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"min_matched": 5001},
+        {"since": "2026-03-01T11:59:59Z"},
+        {"candidate": "9.9"},
+        {"spec_digest": "other"},
+    ],
+)
+def test_no_scope_leaves_an_undecided_answer_without_a_step(scope: dict[str, Any]) -> None:
+    found = asked(status(), **scope)
+    assert found.undecided
+    assert all(step.endswith(".") for step in found.to_decide.splitlines())
+    assert found.to_decide
+
+
 def ago(seconds: float) -> str:
     return (START - timedelta(seconds=seconds)).isoformat()
 
@@ -152,16 +209,25 @@ def test_evidence_from_before_is_none_and_is_said_to_lack() -> None:
         "No difference so far, but not enough compared since 2026-03-01 11:58:00 UTC: 120 of 300 seconds of "
         "Kafka time."
     )
-    assert found.to_decide == "Both sides have to go on, and to match."
+    assert found.to_decide == (
+        "3 min more of Kafka time have to be verified (2 min of 5 min): as long as that, if both sides go on."
+    )
 
 
 def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:
     kinds = coverage().model_copy(update={"kinds_required": ["event", "day"], "seconds_required": 0.0})
     found = asked(status(coverage=kinds), since=ago(100), min_matched=4000)
     assert found.reason.endswith("11:58:20 UTC: 1,500 of 4,000 pairs; no `day` has matched.")
+    pairs, kind = found.to_decide.splitlines()
+    assert pairs.startswith("2,500 more pairs have to match (1,500 of 4,000)")
+    assert kind.startswith("An event of the kind `day` has to match: none has yet.")
 
 
 def test_a_moment_behind_what_is_verified_is_undecided() -> None:
+    assert asked(status(), since=ago(1)).to_decide == (
+        "All that was put out before 2026-03-01 11:59:59 UTC has to be verified, and then enough of what "
+        "follows."
+    )
     assert asked(status(), since=ago(1)).reason == (
         "No difference so far, but only what is before 2026-03-01 11:59:58 UTC is verified, and it was asked "
         "about since 2026-03-01 11:59:59 UTC."

@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.api import freshness as fresh
-from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
+from twinstream.api.deciding import PACE_SECONDS, Known, pace_of, to_decide
 from twinstream.api.divergences import DivergenceLog, TrialLog
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
@@ -262,6 +262,10 @@ class Board:
     def view(self, name: str) -> View:
         """One comparison now. Raises UnknownComparisonError."""
         return self._view(self._entry(name))
+
+    def pace(self, name: str) -> float:
+        """How many pairs a second matched of late. Raises UnknownComparisonError."""
+        return pace_of(self._entry(name).samples.latest(PACE_SECONDS))
 
     def views(self) -> list[View]:
         """All comparisons now, in the order in which they became known."""

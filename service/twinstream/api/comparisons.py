@@ -97,7 +97,7 @@ def gate_routes(router: APIRouter, board: Board) -> None:
 
     def asked(name: str, scope: GateScope) -> ScopedAnswer:
         view = board.view(name)
-        return scoped(view.gate, scope, view.status)
+        return scoped(view.gate, scope, view.status, board.pace(name))
 
     @router.get(
         "/{name}/gate",

@@ -10,7 +10,7 @@ never heals by itself (a hole) says that, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from twinstream.api.freshness import Freshness, said, sentence
@@ -129,28 +129,50 @@ def _of_evidence(known: Known) -> Iterator[str]:
     rest = list(coverage.missing)
     if coverage.matched < coverage.matched_required:
         rest = rest[1:]
-        lack = coverage.matched_required - coverage.matched
-        of = f"({coverage.matched:,} of {coverage.matched_required:,})"
-        yield f"{lack:,} more pairs have to match {of}{_in_time(lack, _pace(known.samples))}."
+        yield _of_pairs(coverage.matched, coverage.matched_required, pace_of(known.samples))
     if coverage.seconds < coverage.seconds_required:
         rest = rest[1:]
-        lack_seconds = coverage.seconds_required - coverage.seconds
-        yield (
-            f"{_span(lack_seconds)} more of Kafka time have to be verified ({_span(coverage.seconds)} of "
-            f"{_span(coverage.seconds_required)}): as long as that, if both sides go on."
-        )
+        yield _of_seconds(coverage.seconds, coverage.seconds_required)
     for kind in coverage.matched_by_kind:
         told = lacking(Wanted(0, 0, (kind,)), 0, 0, {})[0]
         if told in rest:
             rest.remove(told)
-            yield (
-                f"An event of the kind `{kind}` has to match: none has yet. If the input may lack it, say so "
-                "in `evidence.may_be_absent`."
-            )
+            yield _of_kind(kind)
     yield from map(sentence, rest)
 
 
-def _pace(samples: Sequence[Sample]) -> float:
+def more_evidence(
+    asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int], pace: float
+) -> Iterator[str]:
+    """What has to match and to be verified yet, where so much is; `pace` is in pairs a second."""
+    if matched < asked.matched:
+        yield _of_pairs(matched, asked.matched, pace)
+    if seconds < asked.seconds:
+        yield _of_seconds(seconds, asked.seconds)
+    yield from (_of_kind(kind) for kind in asked.kinds if not by_kind.get(kind))
+
+
+def _of_pairs(matched: int, required: int, pace: float) -> str:
+    lack = required - matched
+    of = f"({matched:,} of {required:,})"
+    return f"{lack:,} more {'pair has' if lack == 1 else 'pairs have'} to match {of}{_in_time(lack, pace)}."
+
+
+def _of_seconds(seconds: float, required: float) -> str:
+    return (
+        f"{_span(required - seconds)} more of Kafka time have to be verified ({_span(seconds)} of "
+        f"{_span(required)}): as long as that, if both sides go on."
+    )
+
+
+def _of_kind(kind: str) -> str:
+    return (
+        f"An event of the kind `{kind}` has to match: none has yet. If the input may lack it, say so "
+        "in `evidence.may_be_absent`."
+    )
+
+
+def pace_of(samples: Sequence[Sample]) -> float:
     """Pairs a second, of late."""
     if not samples:
         return 0.0

@@ -11,11 +11,13 @@ open from before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from twinstream.api.deciding import more_evidence
 from twinstream.api.freshness import said
 from twinstream.api.gate import GateAnswer
 from twinstream.core.stretches import united
@@ -86,14 +88,21 @@ def evidence(coverage: Coverage, since: datetime | None) -> Evidence:
     return Evidence(pairs.total(), min(after, coverage.seconds), dict(pairs))
 
 
-def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus) -> ScopedAnswer:
-    """The answer about this scope; `status` is what it was given for."""
+class Lack(NamedTuple):
+    """Why an answer does not hold for a scope, and what would have to happen before it can."""
+
+    reason: str
+    steps: Sequence[str]
+
+
+def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus, pace: float = 0.0) -> ScopedAnswer:
+    """The answer about this scope; `status` is what it was given for, `pace` is in pairs a second."""
     since = _moment(scope.since)
     found = evidence(status.coverage, since)
-    reason, step = _foreign(answer, scope), "Ask about what is compared, or have the comparison follow it."
-    if reason is None and answer.passed:
-        reason, step = _too_little(scope, found, status, since), "Both sides have to go on, and to match."
-    changed = {} if reason is None else _undecided(answer, reason, step)
+    lack = _foreign(answer, scope)
+    changed = {} if lack is None else _undecided(answer, lack)
+    if lack is None and (lack := _too_little(scope, found, status, since, pace)) is not None:
+        changed = _undecided(answer, lack) if answer.passed else _also(answer, lack)
     return ScopedAnswer(
         **{**answer.model_dump(), **changed},
         **{f"scope_{name}": value for name, value in scope.model_dump().items()},
@@ -102,39 +111,59 @@ def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus) -> Sc
     )
 
 
-def _foreign(answer: GateAnswer, scope: GateScope) -> str | None:
+def _foreign(answer: GateAnswer, scope: GateScope) -> Lack | None:
     if scope.candidate and scope.candidate != answer.candidate_version:
         compared = answer.candidate_version or "one whose version its file does not name"
-        return f"It was asked about the candidate {scope.candidate}, and compares {compared}."
+        reason = f"It was asked about the candidate {scope.candidate}, and compares {compared}."
+        step = f"The comparison file has to name {scope.candidate} as `candidate.version`, once that runs"
+        return Lack(reason, [f"{step}; or ask about {answer.candidate_version or 'no version'}."])
     if scope.spec_digest and scope.spec_digest != answer.spec_digest:
-        return f"It was asked about the file {scope.spec_digest}, and follows {answer.spec_digest}."
+        reason = f"It was asked about the file {scope.spec_digest}, and follows {answer.spec_digest}."
+        step = "The service has to be started with that comparison file"
+        return Lack(reason, [f"{step}; or ask about {answer.spec_digest}."])
     return None
 
 
 def _too_little(
-    scope: GateScope, found: Evidence, status: ComparisonStatus, since: datetime | None
-) -> str | None:
+    scope: GateScope, found: Evidence, status: ComparisonStatus, since: datetime | None, pace: float
+) -> Lack | None:
     """Why a pass does not rest on enough of what is asked about."""
     if since is None:
         if status.matched >= scope.min_matched:
             return None
-        return f"No difference so far, but {status.matched} pairs match of {scope.min_matched} asked for."
+        told = f"{status.matched} pairs match of {scope.min_matched} asked for"
+        return _lack(told, more_evidence(Wanted(scope.min_matched, 0), status.matched, 0, {}, pace))
     through = status.verified_through
     if through is None or through < since:
         until = "nothing" if through is None else f"only what is before {said(through)}"
-        return f"No difference so far, but {until} is verified, and it was asked about since {said(since)}."
+        step = (
+            f"All that was put out before {said(since)} has to be verified, and then enough of what follows."
+        )
+        return _lack(f"{until} is verified, and it was asked about since {said(since)}", [step])
     coverage = status.coverage
     least = max(1, scope.min_matched, coverage.matched_required)
     needed = Wanted(least, coverage.seconds_required, tuple(coverage.kinds_required))
     if lacks := lacking(needed, *found):
-        return f"No difference so far, but not enough compared since {said(since)}: {'; '.join(lacks)}."
+        told = f"not enough compared since {said(since)}: {'; '.join(lacks)}"
+        return _lack(told, more_evidence(needed, *found, pace))
     return None
 
 
-def _undecided(answer: GateAnswer, reason: str, step: str) -> dict[str, object]:
+def _lack(told: str, steps: Iterable[str]) -> Lack:
+    return Lack(f"No difference so far, but {told}.", list(steps))
+
+
+def _also(answer: GateAnswer, lack: Lack) -> dict[str, object]:
+    """What is undecided by itself is told what the scope asks for besides, if it may be believed."""
+    if answer.failed or answer.stale:
+        return {}
+    return {"to_decide": "\n".join([*answer.to_decide.splitlines(), *lack.steps])}
+
+
+def _undecided(answer: GateAnswer, lack: Lack) -> dict[str, object]:
     """An answer that was undecided anyhow keeps its own reason and what would decide it, behind these."""
     told = {
-        "reason": f"{reason} {answer.reason}" if answer.undecided else reason,
-        "to_decide": f"{step}\n{answer.to_decide}".strip(),
+        "reason": f"{lack.reason} {answer.reason}" if answer.undecided else lack.reason,
+        "to_decide": "\n".join([*lack.steps, *answer.to_decide.splitlines()]),
     }
     return {"answer": "undecided", "pass": False, "fail": False, "undecided": True, **told}
