@@ -258,9 +258,9 @@ def test_a_stalled_client_costs_a_bounded_number_of_bytes() -> None:
     mailbox = Mailbox(limit=100, limit_characters=10_000)
     for number in range(10_000):
         mailbox.put(BoardEvent("status", NAME, "s" * 3000))
-        mailbox.put(BoardEvent("divergence", NAME, "d" * (number % 700), str(number)))
+        mailbox.put(BoardEvent("divergence", NAME, "d" * (number % 700), f"d{number}"))
         assert mailbox.characters <= 10_000
-        assert len(mailbox) <= 100
+        assert len(mailbox) <= 100 + 1
     mailbox.close()
     events = asyncio.run(drained(mailbox))
     assert "status" in {event.name for event in events}
@@ -282,10 +282,10 @@ def test_what_is_sent_of_an_event_is_made_once_for_all_clients(board: Board) -> 
 
 def test_one_event_larger_than_the_bound_is_sent_alone() -> None:
     mailbox = Mailbox(limit_characters=10)
-    mailbox.put(BoardEvent("divergence", NAME, "d" * 5, "d"))
-    mailbox.put(BoardEvent("status", NAME, "s" * 30))
+    mailbox.put(BoardEvent("divergence", NAME, "d" * 5, "small"))
+    mailbox.put(BoardEvent("divergence", NAME, "d" * 30, "large"))
     mailbox.close()
-    assert [event.name for event in asyncio.run(drained(mailbox))] == ["status"]
+    assert [event.subject for event in asyncio.run(drained(mailbox))] == ["large"]
 
 
 def test_of_a_flood_what_names_each_divergence_stays() -> None:
@@ -467,8 +467,20 @@ def test_a_slow_client_gets_the_newest_status_and_holds_a_bounded_number_of_even
         mailbox.put(BoardEvent("status", NAME, str(number)))
         mailbox.put(BoardEvent("divergence", NAME, str(number), subject=str(number)))
     waiting = drain(mailbox)
-    assert len(waiting) == 10
+    assert len(waiting) == 10 + 1
     assert [event.data for event in waiting if event.name == "status"] == ["999"]
+
+
+def test_a_subscriber_of_hundreds_of_comparisons_hears_how_each_of_them_stands(board: Board) -> None:
+    names = {f"pipeline-{number}" for number in range(400)}
+    for name in names:
+        board.accept(status(name))
+    mailbox = board.subscribe()
+    for number in range(1000):
+        mailbox.put(BoardEvent("divergence", "pipeline-0", "{}", subject=f"d{number}"))
+    waiting = drain(mailbox)
+    for kind in ("status", "gate"):
+        assert {event.comparison for event in waiting if event.name == kind} == names
 
 
 def test_a_closed_board_ends_its_streams(board: Board) -> None:

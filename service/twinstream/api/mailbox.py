@@ -1,8 +1,9 @@
 """What is waiting to be sent to one client of the event stream: bounded, and newest first to survive.
 
 A client that reads slowly must neither grow the memory of the service nor be shown an old state later. So an
-event replaces the waiting one of the same key (the status of a comparison, a divergence), and beyond the
-bound the oldest divergences go: the list has them still.
+event replaces the waiting one of the same key: of how a comparison stands only the newest waits. Of what a
+comparison has many of, its divergences first of all, the oldest go beyond a bound: the list has them still.
+How each comparison stands is never left out, however many there are.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from functools import cached_property
 from sse_starlette.event import ServerSentEvent
 
 LIMIT = 256
-"""Waiting events per client: a burst of divergences on top of a few comparisons."""
+"""Waiting events per client that have a subject: a burst of divergences."""
 LIMIT_CHARACTERS = 2_000_000
 """Of their data. All clients share one copy of an event; one that is stalled may be the last to hold it."""
 
 SEND_BUFFER_BYTES = 128 * 1024
 """Of the kernel, for one connection: it would take megabytes for each client that does not read."""
 
+Key = tuple[str, str, str]
+
 
 @dataclass(frozen=True)
 class BoardEvent:
-    """One server-sent event: its name, what it is about, and its JSON data."""
+    """One server-sent event: its name, what it is about, and its JSON data.
+
+    `subject` tells it from others of its name and comparison, where there are many.
+    """
 
     name: str
     comparison: str
@@ -32,7 +38,7 @@ class BoardEvent:
     subject: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """Events of one key replace each other."""
         return self.name, self.comparison, self.subject
 
@@ -51,7 +57,8 @@ class Mailbox:
         self._comparison = comparison
         self._limit, self._limit_characters = limit, limit_characters
         self._characters = 0
-        self._waiting: dict[tuple[str, str, str], BoardEvent] = {}
+        self._waiting: dict[Key, BoardEvent] = {}
+        self._subjects: dict[Key, None] = {}
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -60,7 +67,7 @@ class Mailbox:
 
     @property
     def characters(self) -> int:
-        """How much data waits."""
+        """How much data of events with a subject waits."""
         return self._characters
 
     def put(self, event: BoardEvent) -> None:
@@ -70,9 +77,11 @@ class Mailbox:
         if event.key in self._waiting:
             self._remove(event.key)
         self._waiting[event.key] = event
-        self._characters += len(event.data)
-        while self._is_over() and len(self._waiting) > 1:
-            self._remove(self._least_needed())
+        if event.subject:
+            self._subjects[event.key] = None
+            self._characters += len(event.data)
+        while self._is_over() and len(self._subjects) > 1:
+            self._remove(next(iter(self._subjects)))
         self._wake.set()
 
     def close(self) -> None:
@@ -90,13 +99,11 @@ class Mailbox:
         return self._remove(next(iter(self._waiting)))
 
     def _is_over(self) -> bool:
-        return len(self._waiting) > self._limit or self._characters > self._limit_characters
+        return len(self._subjects) > self._limit or self._characters > self._limit_characters
 
-    def _remove(self, key: tuple[str, str, str]) -> BoardEvent:
+    def _remove(self, key: Key) -> BoardEvent:
         event = self._waiting.pop(key)
-        self._characters -= len(event.data)
+        if event.subject:
+            del self._subjects[key]
+            self._characters -= len(event.data)
         return event
-
-    def _least_needed(self) -> tuple[str, str, str]:
-        """The oldest event that stands for one thing of many; failing that, the oldest."""
-        return next((key for key in self._waiting if key[2]), next(iter(self._waiting)))

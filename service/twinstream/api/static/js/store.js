@@ -82,7 +82,7 @@ export class Store {
   }
 
   async fetch({ name, id, filters }) {
-    if (!name) return Promise.all([...this.comparisons.values()].map((one) => this.fetchNewest(one)));
+    if (!name) return Promise.all([...this.comparisons.values()].filter(differs).map((one) => this.fetchNewest(one)));
     const comparison = this.comparisons.get(name);
     if (!comparison && this.asked && this.single) this.single.gone = `There is no comparison ${name}.`;
     if (!comparison) return undefined;
@@ -181,6 +181,9 @@ export class Store {
     return this.single?.id === id ? this.single : { report: null, gone: null };
   }
 }
+
+/** Whether there may be divergences of a comparison to fetch: of hundreds most have none. */
+const differs = ({ status }) => status?.divergences.total !== 0;
 
 const TAKE = {
   status: (store, data) => store.comparison(data.name).takeStatus(data),
