@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.status import ComparisonStatus
 
@@ -117,6 +118,63 @@ def test_an_event_behind_the_cut_that_is_missing_is_a_difference() -> None:
     _write(bench, Side.RIGHT, range(151, 200))
     status = bench.run(worker)
     assert (status.verdict, status.divergences.by_kind["missing"]) == ("DIVERGED", 1)
+
+
+def _without_a_late_beginning(unit: int, written_ms: int) -> Bench:
+    """The reference wrote 112 before 90, and Kafka does not have that any more; `from` is 110."""
+    start = 1_767_225_600 * unit
+    bench = Bench(spec=SPEC + f"start: {{at: event_time, field: ts, from: {start + 110}}}\n")
+    for side, written in ((Side.LEFT, written_ms), (Side.RIGHT, 1_767_226_000_000)):
+        for n in (112, 90, *range(100, 112), *range(113, 140)):
+            event = {"k": "a", "n": n, "ts": start + n}
+            bench.source.append(side, 0, orjson.dumps(event), written)
+    bench.source.retain(Side.LEFT, 0, 1)
+    return bench
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000])
+def test_what_may_be_gone_behind_the_start_is_never_a_difference(unit: int) -> None:
+    bench = _without_a_late_beginning(unit, written_ms=1_767_226_000_000)
+    for start in (bench.started, bench.restarted):
+        status = bench.run(start())
+        assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
+        assert "what Kafka does not have any more below offset 1 may lie behind the start" in status.reason
+    assert all(report.tainted for report in bench.reports().values())
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000])
+def test_what_was_left_before_the_start_by_its_own_time_and_by_kafkas_is_a_sure_start(unit: int) -> None:
+    bench = _without_a_late_beginning(unit, written_ms=1_767_225_500_000)
+    assert bench.run(bench.started()).verdict == "DIVERGED"
+
+
+def test_a_start_that_is_not_sure_passes_while_nothing_differs() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(105, 200))
+    bench.source.retain(Side.LEFT, 0, 50)
+    assert bench.run(bench.started()).verdict == "EQUIVALENT"
+    _write(bench, Side.LEFT, range(200, 210))
+    _write(bench, Side.RIGHT, range(201, 210))
+    assert bench.run(bench.restarted()).verdict == "INCONCLUSIVE"
+
+
+def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> None:
+    spec = EVENT_TIME.replace("{per_key: [k]}", "unordered") + "overdue: {after: 1s, proves: true}\n"
+    bench = Bench(spec=spec, source=MemorySource(partitions=2))
+    bench.source.append(Side.LEFT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
+    bench.source.retain(Side.LEFT, 1, 1)
+    bench.source.append(Side.RIGHT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
+    worker = bench.started()
+    for at_ms in (1000, 2500, 9000):
+        for side in Side:
+            bench.source.append(side, 0, orjson.dumps({"k": "b", "n": at_ms, "ts": 200}), at_ms)
+        bench.clock.advance(10)
+        status = bench.run(worker)
+    assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
+    position = status.holes[0].position
+    assert position is not None
+    assert position.partition == 1
 
 
 def test_an_event_without_the_field_of_the_start_is_undecodable() -> None:

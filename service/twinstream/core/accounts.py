@@ -6,8 +6,9 @@ consumed = matched + ignored + before start + replayed + undecodable + explained
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twinstream.core.events import Side
 
@@ -37,3 +38,9 @@ class Hole(NamedTuple):
     side: Side | None = None
     partition: int | None = None
     offset: int | None = None
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> Hole:
+        """A hole from its members, which are plain data."""
+        reason, side, partition, offset = row
+        return cls(reason, None if side is None else Side(side), partition, offset)

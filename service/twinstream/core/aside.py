@@ -66,7 +66,7 @@ class Aside:
             return scope
         ledger.halted = ledger.halted or self._rules.halt
         if not scope.tainted:
-            ledger.diverge(ledger.moment)
+            scope.tainted = not ledger.diverge(ledger.moment)
         return scope
 
     def _absorb(self, scope: Scope) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
+from twinstream.core.accounts import Hole
 from twinstream.core.events import Canonical, Form, Side
 from twinstream.core.orders import BARRIER
 from twinstream.errors import DecodeError
@@ -80,14 +81,20 @@ class EventTimeCut:
     """Everything from a moment on, by the events' own time: it may come in any order.
 
     A partition of which the beginning is gone must show that the cut lies behind that: its first event is
-    from before `start`.
+    from before `start`. But a late one is, too, where events behind the start are gone before it. Nothing is
+    gone if that event was *written* before the start, since none is written before its own time. Else there
+    is a `doubt`: what differs from here on may be what is gone. `start_ms` is the start as a time of Kafka,
+    None where it is on no clock that can be told.
 
     Complexity: one reading of the time an event.
     """
 
-    def __init__(self, time_of: Callable[[bytes], Any], start: Any, start_text: str) -> None:
-        self._time_of, self._start, self._start_text = time_of, start, start_text
+    def __init__(
+        self, time_of: Callable[[bytes], Any], start: Any, start_text: str, start_ms: int | None = None
+    ) -> None:
+        self._time_of, self._start, self._start_text, self._start_ms = time_of, start, start_text, start_ms
         self._cut_off: dict[Place, int] = {}
+        self.doubt: Hole | None = None
         self.found = True
         self.refused: str | None = None
 
@@ -115,11 +122,27 @@ class EventTimeCut:
             except DecodeError as error:
                 refused.append((place, str(error)))
                 continue
-            if self._cut_off and (offset := self._cut_off.pop((side, run.partition), None)) and behind:
-                self.refused = self._unsafe(side, run.partition, offset)
+            if self._cut_off and (offset := self._cut_off.pop((side, run.partition), None)):
+                if behind:
+                    self.refused = self._unsafe(side, run.partition, offset)
+                elif self._start_ms is None or not 0 < run.timestamps_ms[place] < self._start_ms:
+                    self.doubt = self.doubt or self._gone(side, run.partition, offset)
             if behind:
                 kept.append(place)
         return kept_of(side, run, kept, refused)
+
+    @property
+    def unread(self) -> Hole | None:
+        """The doubt about a partition of which nothing was read yet: there may be no event left."""
+        return next((self._gone(*place, offset) for place, offset in self._cut_off.items()), None)
+
+    def _gone(self, side: Side, partition: int, offset: int) -> Hole:
+        reason = (
+            f"what Kafka does not have any more below offset {offset} may lie behind the start at "
+            f"{self._start_text}, and what differs may be that; start at a time later than Kafka's timestamp "
+            "of the first record left"
+        )
+        return Hole(reason, side, partition, offset)
 
     def _unsafe(self, side: Side, partition: int, offset: int) -> str:
         name = ("reference", "candidate")[side]

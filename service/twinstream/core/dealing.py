@@ -150,7 +150,12 @@ def _common(states: Sequence[State]) -> State:
         "matched_by_kind": {},
         "stretches": united([]).state(),
         "moments": [max(state["moments"][0] for state in states), None, None],
-        "doubts": {"vouched_at": EVERYTHING, "not_vouched_for": [], "held": []},
+        "doubts": {
+            "vouched_at": EVERYTHING,
+            "not_vouched_for": [],
+            "held": [],
+            "beginning": next(filter(None, (s.get("doubts", {}).get("beginning") for s in states)), None),
+        },
         "homes": [],
         "overflowing": any(state["overflowing"] for state in states),
         "holes": [list(hole) for hole in dict.fromkeys(tuple(hole) for s in states for hole in s["holes"])],

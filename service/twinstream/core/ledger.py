@@ -56,7 +56,7 @@ class Ledger:
     `closed_by_kind` as they are known by now. `moment` is the driver's count of what was fed, `diverged_at`
     the earliest of a difference that no hole lies before. `asking` holds differences back where other shards
     have to be asked first. `halted` tells that there was a difference, and that by the rules nothing after it
-    counts.
+    counts. `beginning` is what may be gone behind the start: while it is given, a difference is this hole.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
@@ -85,6 +85,7 @@ class Ledger:
         self.retries = None if rules.replay_horizon is None else Retries(rules.replay_horizon)
         self.vouched_at = EVERYTHING
         self.asking: Asking | None = None
+        self.beginning: Hole | None = None
         self._closed: list[Divergence] = []
         self._found_while_held: list[int] = []
         self._not_vouched_for: list[tuple[int, int]] = []
@@ -166,20 +167,27 @@ class Ledger:
             return
         for side, _ in events:
             self.accounts[side].divergent += 1
-        if not tainted:
-            self.diverge(moment)
-            if self.asking is not None:
-                for side, event in events:
-                    self.asking.suspect(side, event[0])
+        tainted = tainted or not self.diverge(moment)
+        if not tainted and self.asking is not None:
+            for side, event in events:
+                self.asking.suspect(side, event[0])
         if len(events) == 2 or not self._complete(finding):
             self._add(finding, moment, tainted=tainted)
 
-    def diverge(self, moment: int) -> None:
-        """A difference that counts was proven at a moment; while batches or questions are open it is held."""
+    def diverge(self, moment: int) -> bool:
+        """A difference was proven at a moment: whether it counts. It does not where it may be what is gone.
+
+        While batches or questions are open it is held.
+        """
+        if self.beginning is not None:
+            if self.beginning not in self.holes:
+                self.hole(self.beginning)
+            return False
         if self.asking is not None and self.diverged_at is None:
             self.asking.hold(moment)
         elif self.retries is None or not self.retries.hold(moment):
             self.stand(moment)
+        return True
 
     @property
     def is_held(self) -> bool:
@@ -258,6 +266,7 @@ class Ledger:
             "vouched_at": self.vouched_at,
             "not_vouched_for": [list(found) for found in self._not_vouched_for],
             "held": list(self._found_while_held),
+            "beginning": None if self.beginning is None else list(self.beginning),
         }
 
     def restore_doubts(self, state: dict[str, Any]) -> None:
@@ -265,6 +274,8 @@ class Ledger:
         self.vouched_at = state.get("vouched_at", EVERYTHING)
         self._not_vouched_for = [(moment, number) for moment, number in state.get("not_vouched_for", ())]
         self._found_while_held = list(state.get("held", ()))
+        beginning = state.get("beginning")
+        self.beginning = None if beginning is None else Hole.of(beginning)
 
     # -- one event that is found twice ---------------------------------------------------------------------
 

@@ -168,7 +168,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ledger.known.hits.update(state["known_hits"])
     comparison.ledger.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.cut_short = comparison.halted
-    comparison.ledger.holes = [_hole(*hole) for hole in state["holes"]]
+    comparison.ledger.holes = list(map(Hole.of, state["holes"]))
     comparison.ledger.closed_by_kind = Counter(state["closed_by_kind"])
     comparison.ledger.found_by_kind = Counter(state["found_by_kind"])
     comparison.ledger.first_unverifiable = (
@@ -348,7 +348,3 @@ def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> I
 
 def _pairs(mapping: dict[int, int]) -> list[list[int]]:
     return [[key, value] for key, value in mapping.items()]
-
-
-def _hole(reason: str, side: int | None, partition: int | None, offset: int | None) -> Hole:
-    return Hole(reason, None if side is None else Side(side), partition, offset)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
-from twinstream.core.cuts import Cut
+from twinstream.core.cuts import Cut, EventTimeCut
 from twinstream.core.events import Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
@@ -137,7 +137,12 @@ class Intake:
         if self.taken is not None and self.taken.over(self.positions):
             self.taken = None
         self._comparison.note_ends(at_end)
+        ledger = self._comparison.ledger
+        sure_but_for = ledger.beginning
+        if isinstance(self.cut, EventTimeCut):
+            ledger.beginning = sure_but_for or self.cut.unread
         self._comparison.survey(at_end, self._clock.monotonic())
+        ledger.beginning = sure_but_for
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
 
@@ -175,8 +180,15 @@ class Intake:
             self._comparison.before_start(of, passed.before[of], passed.held[of])
         if cut.refused is not None:
             return
+        self._doubt()
         for of, behind in passed.runs:
             self._compare(of, behind if self._comparison.reads_input_marks else behind._replace(marks=None))
+
+    def _doubt(self) -> None:
+        """A start that shows to be no sure one stays so: of the comparison, over restarts."""
+        ledger = self._comparison.ledger
+        if isinstance(self.cut, EventTimeCut) and ledger.beginning is None:
+            ledger.beginning = self.cut.doubt
 
     def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison

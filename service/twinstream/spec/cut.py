@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 from twinstream.core.cuts import BarrierCut, Cut, EventTimeCut
@@ -22,6 +24,11 @@ from twinstream.spec.traits import trait
 HELD_LIMIT = 200_000
 """Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""
 
+_UNITS = (1, 1_000, 1_000_000)
+"""Seconds, milliseconds, microseconds since 1970, by how many make a second."""
+_CENTURY = (946_684_800_000, 4_102_444_800_000)
+"""The years 2000 to 2099, in milliseconds: less than a thousandfold, so one unit fits at most."""
+
 
 def cut_of(spec: Spec, codec: Codec) -> Cut | None:
     """What sorts events, None where all that is read is compared."""
@@ -29,12 +36,20 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
         first = spec.start.first_compared()
         text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
         start = first if isinstance(first, datetime) else Fraction(first)
-        return EventTimeCut(_time_of(spec, codec), start, text)
+        return EventTimeCut(_time_of(spec, codec), start, text, _milliseconds(first))
     if spec.start.at == "barrier":
         return BarrierCut(codec.canonical, min(HELD_LIMIT, spec.limits.unmatched_events // 4))
     if spec.start.at == "input":
         return InputCut(input_position)
     return None
+
+
+def _milliseconds(first: datetime | Decimal) -> int | None:
+    """A time as Kafka counts it; of a number only where one unit alone makes it a time of this century."""
+    if isinstance(first, datetime):
+        return floor(first.timestamp() * 1000)
+    found = [floor(first * 1_000 / in_a_second) for in_a_second in _UNITS]
+    return next((at for at in found if _CENTURY[0] <= at < _CENTURY[1]), None)
 
 
 def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:

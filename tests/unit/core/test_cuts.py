@@ -65,6 +65,28 @@ def test_a_partition_without_its_beginning_must_begin_before_the_start() -> None
     assert cut.refused is None
 
 
+@pytest.mark.parametrize(
+    ("written_ms", "start_ms", "sure"),
+    [(999, 1000, True), (1000, 1000, False), (999, None, False), (-1, 1000, False)],
+)
+def test_nothing_is_gone_behind_the_start_if_what_is_left_was_written_before_it(
+    written_ms: int, start_ms: int | None, *, sure: bool
+) -> None:
+    cut = EventTimeCut(_number, 10, "10", start_ms)
+    cut.begin({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
+    assert cut.doubt is None
+    cut.take(Side.LEFT, _run("9 11")._replace(timestamps_ms=[written_ms, 2000]))
+    assert (cut.refused, cut.doubt is None) == (None, sure)
+
+
+def test_of_a_partition_of_which_all_is_gone_nobody_knows_what_it_had() -> None:
+    cut = _event_time({Side.LEFT: {0: 5}, Side.RIGHT: {0: 0}})
+    assert cut.unread is not None
+    assert cut.unread[1:] == (Side.LEFT, 0, 5)
+    cut.take(Side.LEFT, _run("9 11"))
+    assert cut.unread is None
+
+
 def _barrier(partitions: int = 1, limit: int = 100) -> BarrierCut:
     cut = BarrierCut(bytes, limit)
     cut.begin({side: dict.fromkeys(range(partitions), 0) for side in Side})
