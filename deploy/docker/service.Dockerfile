@@ -16,7 +16,8 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && pip --python /opt/twinstream/bin/python install --no-deps --no-index dist/*.whl
 
 FROM python:3.11.11-slim-bookworm
-RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin twinstream
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin twinstream \
+    && install --directory --owner=10001 --group=10001 /drill
 COPY --from=build /opt/twinstream /opt/twinstream
 ENV PATH=/opt/twinstream/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 # By number, so that a cluster that asks for it can see that it is not root.

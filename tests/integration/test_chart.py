@@ -98,6 +98,7 @@ FULL = {
     "priorityClassName": "high",
 }
 SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4, shardBy="key")
+TRIED = with_(comparisons={"a": "name: a", "b": "name: b"}, trials={"b": "name: b # {{ not a template }}"})
 BARE = with_(
     networkPolicy={"enabled": False},
     podDisruptionBudget={"enabled": False},
@@ -111,6 +112,7 @@ SETS: Mapping[str, Values] = {
     "open": OPEN,
     "full": FULL,
     "several": SEVERAL,
+    "tried": TRIED,
     "bare": BARE,
 }
 
@@ -223,6 +225,24 @@ def test_a_comparison_file_reaches_the_pod_as_it_is(role: str) -> None:
     assert one(manifests, "ConfigMap")["data"] == {"ads-views.yaml": text}
     args = ["serve", f"--role={role}", "/etc/twinstream/comparisons/ads-views.yaml"]
     assert container(manifests, role)["args"][:3] == args
+
+
+def test_a_file_on_trial_reaches_the_matchers_alone() -> None:
+    manifests = render(TRIED)
+    assert one(manifests, "ConfigMap")["data"]["b.trial.yaml"] == "name: b # {{ not a template }}"
+    folder = "/etc/twinstream/comparisons"
+    files = [f"{folder}/a.yaml", f"{folder}/b.yaml"]
+    trial = f"--trial={folder}/b.trial.yaml"
+    assert container(manifests, "matcher")["args"] == ["serve", "--role=matcher", *files, trial]
+    assert container(manifests, "api")["args"] == ["serve", "--role=api", *files]
+
+
+def test_another_file_on_trial_is_another_matcher_and_the_same_api() -> None:
+    texts = ("name: b", "name: b # looser")
+    before, after = (render(with_(comparisons={"b": "name: b"}, trials={"b": text})) for text in texts)
+    annotations = [pod(manifests, "matcher")["metadata"]["annotations"] for manifests in (before, after)]
+    assert annotations[0]["checksum/trials"] != annotations[1]["checksum/trials"]
+    assert pod(before, "api") == pod(after, "api")
 
 
 @each_role
@@ -435,6 +455,15 @@ def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None
             r"at '/image': additional properties 'tags' not allowed",
         ),
         ({"image": {"repository": "t", "tag": "latest"}}, r"at '/image/tag': 'not' failed"),
+        ({"trials": {"b": ""}}, r"at '/trials/b': minLength: got 0, want 1"),
+        (
+            {"trials": {"b": "x"}},
+            "trials: b is tried beside a comparison of that name, and comparisons has none",
+        ),
+        (
+            {"shards": 2, "trials": {"ads": "x"}},
+            "trials: a trial needs one matcher that reads all of its comparison, so shards must be 1",
+        ),
         ({"shards": 0}, r"at '/shards': minimum: got 0, want 1"),
         ({"memoryLimit": "much"}, r"at '/memoryLimit': 'much' does not match pattern"),
         ({"standby": True}, r"additional properties 'standby' not allowed"),

@@ -23,6 +23,7 @@ from deploy.demo.parts import INPUT
 from deploy.embedded import gotools
 from deploy.embedded import kafka as embedded
 from loadtest import generator
+from twinstream.cli.serve import serve as serve_command
 from twinstream.settings import Settings, load
 from twinstream.spec.load import load as load_spec
 
@@ -226,7 +227,7 @@ def test_the_override_with_tokens_fits_the_file_and_is_accepted(
 
 def comparisons(service: Service) -> list[Any]:
     """The comparison files of the service, read from where they are mounted from."""
-    (mount,) = service["volumes"]
+    (mount,) = (mount for mount in service["volumes"] if mount["type"] == "bind")
     serve, *paths = words(service)
     assert serve == "serve"
     return [load_spec(path.replace(mount["target"], mount["source"])) for path in paths]
@@ -271,6 +272,46 @@ def test_a_bug_can_be_given_to_the_candidate(
     given = read_with(tmp_path, "CANDIDATE", "--fault drop")["candidate"]
     assert job(given, monkeypatch).fault == "drop"
     assert job(services["candidate"], monkeypatch).fault is None
+
+
+def test_a_changed_comparison_file_can_be_tried(services: dict[str, Service], tmp_path: Path) -> None:
+    given = words(read_with(tmp_path, "TRIAL", "--trial /etc/twinstream/looser.yaml")["twinstream"])
+    served = words(services["twinstream"])
+    assert given == [*served, "--trial", "/etc/twinstream/looser.yaml"]
+    text = (ROOT / "docs" / "trial.md").read_text()
+    assert 'TRIAL="--trial /etc/twinstream/ads-views-looser.yaml" docker compose up' in text
+    context = serve_command.make_context("serve", given[1:])
+    assert context.params["trials"] == ("/etc/twinstream/looser.yaml",)
+    assert context.params["specs"] == tuple(served[1:])
+
+
+def test_a_drill_names_itself_where_prometheus_looks(services: dict[str, Service]) -> None:
+    places = {
+        name: (mount["source"], mount["target"])
+        for name, mount in mounts(services, "volume")
+        if mount["source"] == "drill"
+    }
+    assert set(places) == {"twinstream", "prometheus"}
+    (folder,) = (mount["source"] for name, mount in mounts(services, "bind") if name == "prometheus")
+    config = yaml.safe_load(Path(folder, "prometheus.yml").read_text())
+    (found,) = (
+        pattern
+        for job in config["scrape_configs"]
+        for named in job["file_sd_configs"]
+        for pattern in named["files"]
+    )
+    place = Path("/etc/prometheus", found)
+    assert places["prometheus"][1] == str(place.parent)
+    assert Path(folder, found).parent.is_dir(), "it is mounted into a folder that cannot be written"
+    owner = f"install --directory --owner=10001 --group=10001 {places['twinstream'][1]}"
+    assert owner in (ROOT / "deploy" / "docker" / "service.Dockerfile").read_text()
+    command = next(
+        line
+        for line in (ROOT / "docs" / "drill.md").read_text().splitlines()
+        if "--scrape-file /drill" in line
+    )
+    file = Path(command.split("--scrape-file ")[1].split()[0])
+    assert file.match(f"{places['twinstream'][1]}/{place.name}")
 
 
 def test_the_generator_writes_the_input(services: dict[str, Service], tmp_path: Path) -> None:
