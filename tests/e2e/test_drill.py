@@ -186,32 +186,60 @@ def sends(server: Prometheus) -> bool:
     return bool(answer["data"]["activeAlertmanagers"])
 
 
-def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_tell(
-    live: Live, tmp_path: Path
-) -> None:
+class Alarmed(NamedTuple):
+    """A Prometheus that scrapes the live comparison and sends alerts to an Alertmanager."""
+
+    server: Prometheus
+    manager: str
+    file: Path
+
+    @property
+    def asked(self) -> list[str]:
+        return ["--prometheus", self.server.url, "--scrape-file", str(self.file)]
+
+
+@pytest.fixture(scope="module")
+def alarmed(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alarmed]:
+    folder = tmp_path_factory.mktemp("alarmed")
     with (
-        alertmanager(tmp_path) as manager,
-        prometheus(tmp_path / "prometheus", live.service.address, manager) as server,
+        alertmanager(folder) as manager,
+        prometheus(folder / "prometheus", live.service.address, manager) as server,
     ):
-        (tmp_path / "prometheus" / "drill").mkdir()
-        file = tmp_path / "prometheus" / "drill" / "watched.json"
-        asked = ["--prometheus", server.url, "--scrape-file", str(file)]
+        (folder / "prometheus" / "drill").mkdir()
         eventually(lambda: server.rules() and server.query("up"), seconds=30, what="Prometheus scrapes")
         eventually(lambda: sends(server), seconds=30, what="Prometheus has found Alertmanager")
-        refused = subprocess.run(
-            live.command("--kind", "drop", *asked), capture_output=True, text=True, check=False
-        )
-        assert refused.returncode == 2
-        assert "so this drill may wake somebody: give --alertmanager" in refused.stderr
-        code, answer = live.drill("--kind", "drop", *asked, "--alertmanager", manager)
-        assert (code, answer["result"]) == (0, "alarm"), answer
-        assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
-        routed = answer["steps"][-1]["text"]
-        assert routed == f"Alertmanager has it for on-call, held back by silence {answer['silence']}"
-        assert not file.exists()
-        live_alerts = f'ALERTS{{comparison="{NAME}"}}'
-        assert server.query(live_alerts) == []
+        yield Alarmed(server, manager, folder / "prometheus" / "drill" / "watched.json")
+
+
+def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_tell(
+    live: Live, alarmed: Alarmed
+) -> None:
+    command = live.command("--kind", "drop", *alarmed.asked)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "so this drill may wake somebody: give --alertmanager" in refused.stderr
+    code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager)
+    assert (code, answer["result"]) == (0, "alarm"), answer
+    assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
+    routed = answer["steps"][-1]["text"]
+    assert routed == f"Alertmanager has it for on-call, held back by silence {answer['silence']}"
+    assert not alarmed.file.exists()
+    live_alerts = f'ALERTS{{comparison="{NAME}"}}'
+    assert alarmed.server.query(live_alerts) == []
     assert live.traces() == []
+
+
+def test_whoever_is_on_call_is_paged_where_that_is_asked_for(live: Live, alarmed: Alarmed) -> None:
+    code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager, "--page")
+    assert (code, answer["result"]) == (0, "alarm"), answer
+    assert "silence" not in answer
+    assert answer["steps"][-1]["text"] == "Alertmanager has it for on-call"
+    silences = httpx.get(f"{alarmed.manager}/api/v2/silences", trust_env=False).json()
+    matched = [matcher["value"] for one in silences for matcher in one["matchers"]]
+    assert answer["drill"] not in matched
+    code, answer = live.drill("--kind", "drop", *alarmed.asked, "--page")
+    assert (code, answer["steps"][-1]["name"]) == (0, "alert")
+    assert "the route of the alert: give --alertmanager" in answer["not_exercised"]
 
 
 class Begun(NamedTuple):

@@ -98,5 +98,5 @@ def test_topics_that_are_empty_or_missing_are_named(kafka: Kafka, topic: MakeTop
         f"twinstream: topic {names[0]} has no record to copy: drill when the pipelines have written\n"
     )
     code, err = run(spec_file(tmp_path, "rides", names[0], "nowhere"), "--kind", "drop", *there)
-    assert code == 4
-    assert err == "Error: topic nowhere: there is no such topic\n"
+    assert code == 2
+    assert err == "twinstream: topic nowhere: there is no such topic\n"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from twinstream.cli.output import Unreachable, print_json, print_rich
 from twinstream.cli.polling import span
-from twinstream.errors import SettingsError, SourceError, StoreError
+from twinstream.errors import NoTopic, SettingsError, SourceError, StoreError
 from twinstream.runtime.drill.planting import KINDS
 from twinstream.settings import Settings
 from twinstream.settings import load as load_settings
@@ -79,6 +79,8 @@ def drill(spec: str | None, sweep: bool, as_json: bool, **options: Any) -> int:
         if spec is None or options["kind"] is None:
             raise click.UsageError("give a comparison file, and --kind for the difference")
         return _hold(spec, settings, own, options, as_json)
+    except NoTopic as error:
+        raise SettingsError(str(error)) from None
     except (SourceError, StoreError) as error:
         raise Unreachable(str(error)) from None
 

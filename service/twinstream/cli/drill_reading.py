@@ -7,6 +7,7 @@ from contextlib import closing
 from twinstream.adapters.kafka import KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
 from twinstream.core.events import Side
+from twinstream.errors import SettingsError, SourceError
 from twinstream.runtime.drill.copies import Stretch, stretch_of
 from twinstream.runtime.ranges import Range, Recorded
 from twinstream.settings import Settings
@@ -15,9 +16,15 @@ from twinstream.spec.model import Spec
 
 
 def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[Stretch, tuple[int, int]]:
-    """The last records of both topics as a stretch, and how many partitions each topic has."""
+    """The last records of both topics as a stretch, and how many partitions each topic has.
+
+    Raises SettingsError where there is nothing to copy or no client can have these settings, and SourceError.
+    """
     names = {side: spec.version_of(side).topic for side in Side}
-    source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
+    try:
+        source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
+    except SourceError as error:  # It has not asked anybody yet.
+        raise SettingsError(str(error)) from None
     with closing(source):
         topics = source.topics()
         ranges = {

@@ -8,40 +8,34 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
-import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import orjson
-
-from twinstream.adapters.alarm import Alertmanager, Prometheus
 from twinstream.adapters.kafka_drill import DrillTopics
 from twinstream.adapters.redis_drill import DrillKeys
+from twinstream.cli.drill_alarm import Alarm
 from twinstream.cli.drill_reading import read_stretch
 from twinstream.cli.shadow_service import ShadowService
+from twinstream.cli.stopping import Stopping
 from twinstream.core.events import Side
-from twinstream.errors import SettingsError, StoreError, TwinstreamError
+from twinstream.errors import StoreError
 from twinstream.runtime.drill.copies import Pair, Stretch
 from twinstream.runtime.drill.course import Course, Seen
 from twinstream.runtime.drill.planting import Kind, Plan, plan
 from twinstream.runtime.drill.shadow import Expectation, awaited, dated, expected, left_out, shadow_of
-from twinstream.runtime.drill.signals import ALERTS, Look, Wanted, read, series, signals, unexpected
+from twinstream.runtime.drill.signals import Look, Wanted, read, signals, unexpected
 from twinstream.runtime.drill.writing import Behind, before, behind
 from twinstream.settings import Settings
 from twinstream.spec.drills import Names
 from twinstream.spec.model import Spec
 
 POLL_SECONDS = 0.1
-ASK_SECONDS = 1.0
-"""Between two questions to Prometheus and Alertmanager, which do nothing more often."""
 BEFORE_SECONDS = 60.0
 PASS_SECONDS = 15.0
 TIMEOUT = timedelta(minutes=1)
@@ -51,8 +45,6 @@ HELD: dict[Expectation, timedelta] = {
     "fail": timedelta(0), "suspicion": timedelta(minutes=10), "stall": timedelta(minutes=5),
 }  # fmt: skip
 """For how long the shipped rules hold each alert back."""
-SILENCE = timedelta(hours=2, minutes=30)
-"""Beyond the hour after which a comparison that is gone is told of."""
 SPARE_SECONDS = 300
 
 EXPECTED: dict[Expectation, str] = {
@@ -121,10 +113,7 @@ class Drill:
         self._spec, self._settings, self._own, self._options = spec, settings, own, options
         self._tell = tell
         self.report = Report(Names(spec.name, secrets.token_hex(4)))
-        self._prometheus = None if options.prometheus is None else Prometheus(options.prometheus)
-        self._alertmanager = None if options.alertmanager is None else Alertmanager(options.alertmanager)
-        self._asked_at = float("-inf")
-        self._last: dict[str, Any] = {}
+        self._alarm = Alarm(self.report.names, options.prometheus, options.alertmanager, page=options.page)
         self._limit = 0.0
 
     def run(self) -> Report:
@@ -133,18 +122,18 @@ class Drill:
         stretch, partitions = read_stretch(self._spec, self._settings, options.records)
         planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
         expectation = expected(self._spec, planted)
-        self._check_alarm(expectation)
+        self.report.not_exercised += [*self._alarm.check(expectation), *left_out(self._spec)]
         self._limit = options.bounded(expectation, awaited(self._spec, planted)).total_seconds()
         copies = dated(self._spec, planted, int(time.time() * 1000))
         shadow = shadow_of(self._spec, names, min(planted.before))
         self._describe(stretch, planted, expectation)
-        with _Stopping() as self._stopping, ExitStack() as stack:
+        with Stopping() as self._stopping, ExitStack() as stack:
             topics = self._prepare(stack, partitions, copies)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twinstream-drill-")))
             token = os.environ.get("TWINSTREAM_TOKEN")
             service = stack.enter_context(ShadowService(self._own, shadow, folder / "service.log", token))
-            stack.enter_context(self._scraped(service.address))
-            self._silence()
+            stack.enter_context(self._alarm.scraped(service.address, options.scrape_file))
+            self._hold_back()
             topics.write(before(names, copies, planted))
             if self._before(service, planted):
                 tail = behind(self._spec, names, copies, planted)
@@ -154,29 +143,6 @@ class Drill:
         return self.report
 
     # -- beforehand ----------------------------------------------------------------------------------------
-
-    def _check_alarm(self, expectation: Expectation) -> None:
-        """Nobody is woken who does not want to be, and nothing is waited for that cannot come."""
-        prometheus, name = self._prometheus, ALERTS[expectation]
-        if prometheus is None:
-            self.report.not_exercised.append(
-                "the alert: give --prometheus, and --scrape-file or --bind so that it scrapes the drill"
-            )
-        elif not prometheus.has_rule(name):
-            raise SettingsError(
-                f"Prometheus at {prometheus.address} has no rule {name} that it can evaluate: load the rules "
-                "of deploy/prometheus/rules"
-            )
-        elif self._alertmanager is None and not self._options.page and (sent := prometheus.alertmanagers()):
-            place = urlsplit(sent[0]).netloc
-            raise SettingsError(
-                f"Prometheus sends alerts to {place}, so this drill may wake somebody: give --alertmanager, "
-                "where it is then held back by a silence, or --page to let it through"
-            )
-        if self._alertmanager is None:
-            self.report.not_exercised.append("the route of the alert: give --alertmanager")
-        self.report.not_exercised.append("whether a person is reached: Alertmanager's receivers end there")
-        self.report.not_exercised += left_out(self._spec)
 
     def _describe(self, stretch: Stretch, planted: Plan, expectation: Expectation) -> None:
         origin, topic = planted.origin, self._spec.candidate.topic
@@ -231,30 +197,9 @@ class Drill:
             self._tell("left over", f"{one}; `twinstream drill --sweep` removes it")
         self.report.told["left_over"] = left
 
-    @contextmanager
-    def _scraped(self, address: str) -> Iterator[None]:
-        """Have Prometheus scrape the drill's service while the block runs."""
-        file = self._options.scrape_file
-        if file is None:
-            yield
-            return
-        place = urlsplit(address)
-        host = socket.gethostname() if place.hostname in {"0.0.0.0", "::"} else place.hostname
-        written = file.with_name(f".{file.name}.{self.report.names.identifier}")
-        try:
-            written.write_bytes(orjson.dumps([{"targets": [f"{host}:{place.port}"]}]))
-            written.replace(file)
-        except OSError as error:
-            raise SettingsError(f"--scrape-file {file} cannot be written: {error.strerror}") from None
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                file.unlink()
-
-    def _silence(self) -> None:
-        if self._alertmanager is not None and not self._options.page:
-            silence = self._alertmanager.silence(self.report.names.comparison, SILENCE)
+    def _hold_back(self) -> None:
+        silence = self._alarm.silence()
+        if silence is not None:
             self.report.told["silence"] = silence
             self._tell("silence", f"{silence} holds alerts of the drill back; it ends by itself")
 
@@ -297,8 +242,7 @@ class Drill:
     ) -> None:
         events = (len(planted.pair.reference), len(planted.pair.candidate))
         about = planted.about(self._spec)
-        asked = self._prometheus is not None, self._alertmanager is not None
-        wanted = Wanted(expectation, events, about, planted.closed, *asked)
+        wanted = Wanted(expectation, events, about, planted.closed, *self._alarm.asked)
         course = Course(signals(wanted))
         deadline, waits = at + self._limit, bool(tail.rest)
         wrong, look = None, None
@@ -330,51 +274,8 @@ class Drill:
 
     def _look(self, service: ShadowService, expectation: Expectation | None) -> Look:
         """What is said now; those who are not ours are asked once a second."""
-        if expectation is not None and time.monotonic() - self._asked_at >= ASK_SECONDS:
-            self._asked_at = time.monotonic()
-            self._last = self._alarm(expectation)
+        outside = {} if expectation is None else self._alarm.look(expectation)
         self._stopping.check()
         samples, gate = service.samples(), service.get("/gate")
         found = service.get("/divergences?limit=50")["items"]
-        return Look(service.get(), gate, found, samples, **self._last)  # What comes first is asked for last.
-
-    def _alarm(self, expectation: Expectation) -> dict[str, Any]:
-        comparison, said = self.report.names.comparison, dict[str, Any]()
-        if self._prometheus is not None:
-            said["live"] = self._prometheus.has(
-                f'twinstream_status_fresh{{comparison="{self._spec.name}"}} == 1'
-            )
-            said["scraped"] = self._prometheus.has(f"{series(expectation, comparison)} >= 1")
-            said["alerts"] = self._prometheus.alerts(comparison)
-        if self._alertmanager is not None:
-            routes = self._alertmanager.routes(comparison)
-            said["routed"] = {name: route.text for name, route in routes.items()}
-        return said
-
-
-class _Stopping:
-    """Takes Ctrl-C and SIGTERM while the block runs, and raises KeyboardInterrupt where that does no harm.
-
-    In the middle of a call into Kafka's client it might be lost, and in the middle of cleaning up it would
-    leave things behind.
-    """
-
-    def __enter__(self) -> _Stopping:
-        self._asked = False
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        self._former = {number: signal.signal(number, self._ask) for number in numbers}
-        return self
-
-    def _ask(self, _number: int, _frame: object) -> None:
-        self._asked = True
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if the drill is to stop."""
-        if self._asked:
-            raise KeyboardInterrupt
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for number, handler in self._former.items():
-            signal.signal(number, handler)
-        if kind is None or issubclass(kind, TwinstreamError):
-            self.check()
+        return Look(service.get(), gate, found, samples, **outside)  # What comes first is asked for last.

@@ -127,3 +127,21 @@ def test_a_format_without_a_writer_is_refused_for_fields() -> None:
         SettingsError, match=r"^a field of a record in the format avro cannot be changed by a"
     ):
         check_writable(Decode(format="avro", schema_file="ride.avsc"))
+
+
+def test_a_plan_is_not_taken_where_the_comparison_finds_more_than_what_was_planted() -> None:
+    lossy = [one for one in rides() if one.offset != 150]
+    for kind in ("drop", "duplicate", "reorder", "field"):
+        with pytest.raises(SettingsError, match=r": the comparison finds no difference, or more than the pl"):
+            plan(spec_with(more="identity: [n]\n"), Pair(rides(), lossy), kind, "5f0c")
+
+
+def test_equal_events_that_change_places_are_no_difference_and_cost_no_try() -> None:
+    """From the middle on more equal events than are tried, and then others."""
+    texts = ["y"] * 80 + ["x"] * 20 + ["y"] * 60
+    run = [record(n, {"k": 1, "p": text}) for n, text in enumerate(texts)]
+    found = plan(spec_with(), Pair(run, run), "reorder", "5f0c")
+    assert (found.origin.offset, found.proven) == (99, True)
+    alike = [record(n, {"k": 1}) for n in range(160)]
+    with pytest.raises(SettingsError, match=r"^among the last 160 events no two of one partition differ"):
+        plan(spec_with(), Pair(alike, alike), "reorder", "5f0c")

@@ -1,0 +1,173 @@
+"""`twinstream drill` on servers that refuse it, on others than the live ones, and where nothing is well."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.redis_server import RedisServer
+from tests.support.drilled import rides
+from tests.support.service import spec_file
+from tests.support.waiting import eventually
+from twinstream.adapters.kafka_drill import DrillTopics
+
+pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_redis, pytest.mark.timeout(180)]
+COMMAND = Path(sys.executable).with_name("twinstream")
+TOPICS = ("rides.v1", "rides.v2")
+FAILING = """
+import multiprocessing
+
+def dependent(one, other):
+    if multiprocessing.parent_process() is not None:
+        raise ValueError("as a function may that is not the same everywhere")
+    return one["k"] == other["k"]
+"""
+ANYBODY = "User:ANONYMOUS"
+
+
+class Guarded(Kafka):
+    """A broker that asks for rights; where a resource has no rule, everybody has all of them."""
+
+    def _configure(self) -> int:
+        port = super()._configure()
+        with (self.folder / "server.properties").open("a", encoding="utf-8") as properties:
+            properties.write(
+                "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
+            )
+            properties.write("allow.everyone.if.no.acl.found=true\n")
+        return port
+
+    def deny(self, operation: AclOperation) -> None:
+        """From now on nobody may do this to topics of drills."""
+        allowed = (AclOperation.CLUSTER_ACTION, AclOperation.DESCRIBE, AclOperation.ALTER)
+        rules = [
+            AclBinding(
+                ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, ANYBODY, "*", one,
+                AclPermissionType.ALLOW,
+            )
+            for one in (*allowed, AclOperation.IDEMPOTENT_WRITE)
+        ]  # fmt: skip
+        rules += [
+            AclBinding(
+                ResourceType.TOPIC, "twinstream.drill.", ResourcePatternType.PREFIXED, ANYBODY, "*", one, how
+            )
+            for one, how in (
+                (AclOperation.ALL, AclPermissionType.ALLOW),
+                (operation, AclPermissionType.DENY),
+            )
+        ]
+        admin = AdminClient({"bootstrap.servers": self.brokers})  # kept until all futures are done
+        for done in admin.create_acls(rules).values():
+            done.result(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with Guarded(tmp_path_factory.mktemp("guarded")) as broker:
+        yield broker
+
+
+def with_rides(broker: Kafka, folder: Path, more: str = "", order: str = "{per_key: [k]}") -> Path:
+    """The file of a comparison whose topics hold the same rides."""
+    topics = [broker.create_topic(f"{name}.{folder.name}") for name in TOPICS]
+    DrillTopics(broker.brokers, {}).write([(name, record) for name in topics for record in rides()])
+    return spec_file(folder, "rides", *topics, more=more, order=order)
+
+
+def drill(spec: Path, *options: str, environment: dict[str, str] | None = None) -> tuple[int, Any, str]:
+    """Exit code, answer and what was said."""
+    done = subprocess.run(
+        [COMMAND, "drill", str(spec), "--kind", "drop", "--json", *options],
+        capture_output=True, text=True, timeout=150, check=False, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    return done.returncode, orjson.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
+    kafka: Kafka, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    (tmp_path / "relation_of_rides.py").write_text(FAILING)
+    spec = with_rides(kafka, tmp_path, order='{callable: "relation_of_rides:dependent"}')
+    servers = ["--brokers", kafka.brokers, "--redis", redis_server.url]
+    code, answer, err = drill(spec, *servers, environment={"PYTHONPATH": str(tmp_path)})
+    assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
+    assert answer["reason"].startswith("nothing was planted, since the copies were not well before: Not deci")
+    assert answer["left_over"] == []
+    assert DrillTopics(kafka.brokers, {}).found() == []
+
+
+def test_the_copies_may_be_on_other_servers_than_the_live_topics(
+    kafka: Kafka, guarded: Guarded, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    spec = with_rides(kafka, tmp_path)
+    shadow = tmp_path / "shadow.yaml"
+    shadow.write_text(f"brokers: {guarded.brokers}\nredis: {redis_server.url}\n")
+    servers = ["--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1"]
+    watching = AdminClient({"bootstrap.servers": kafka.brokers})
+
+    def topics() -> set[str]:
+        return {name for name in watching.list_topics(timeout=10).topics if not name.startswith("__")}
+
+    before = topics()
+    code, answer, err = drill(spec, *servers, "--shadow-config", str(shadow))
+    assert (code, answer["result"]) == (0, "alarm"), err
+    assert topics() == before
+    groups = watching.list_consumer_groups().result().valid
+    assert [group.group_id for group in groups if "rides-drill-" in group.group_id] == []
+    assert DrillTopics(guarded.brokers, {}).found() == []
+
+
+def test_missing_rights_are_named_with_what_to_allow(
+    guarded: Guarded, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    spec = with_rides(guarded, tmp_path)
+    servers = ["--brokers", guarded.brokers, "--redis", redis_server.url]
+    for operation, said in (
+        (AclOperation.WRITE, "the copies cannot be written: "),
+        (AclOperation.CREATE, "topic twinstream.drill.rides."),
+    ):
+        guarded.deny(operation)
+        code, answer, err = drill(spec, *servers)
+        assert (code, answer) == (2, None)
+        assert err.startswith(f"twinstream: kafka at {guarded.brokers}: {said}")
+        assert err.endswith(
+            "; let this user create, write, read and delete topics whose names begin with twinstream.drill., "
+            "or name other brokers in --shadow-config\n"
+        )
+        left = DrillTopics(guarded.brokers, {})
+        eventually(lambda left=left: left.found() == [], what="nothing is left over")  # type: ignore[misc]
+
+
+def test_a_broker_that_does_not_speak_tls_and_a_certificate_that_is_not_there_are_named(
+    kafka: Kafka, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    spec = with_rides(kafka, tmp_path)
+    config = tmp_path / "service.yaml"
+    asked = ["--redis", redis_server.url, "--config", str(config)]
+    config.write_text(f"brokers: {kafka.brokers}\nkafka: {{security.protocol: SSL}}\n")
+    code, _, err = drill(spec, *asked)
+    assert code == 4
+    assert err.startswith(f"Error: kafka at {kafka.brokers} does not answer")
+    trusting = "{security.protocol: SSL, ssl.ca.location: /nowhere.pem}"
+    config.write_text(f"brokers: {kafka.brokers}\nkafka: {trusting}\n")
+    code, _, err = drill(spec, *asked)
+    assert code == 2
+    assert err.startswith("twinstream: kafka settings: Failed to create consumer: ssl.ca.location failed")
+    assert err.count("\n") == 1
