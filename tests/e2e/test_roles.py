@@ -12,9 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with
+from tests.support.dashboard import filled, queries
+from tests.support.prometheus import SHIPPED, Prometheus, prometheus
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
@@ -69,6 +72,81 @@ def release(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> I
         release.write.both(range(300))
         passes_with(release.api, 300)
         yield release
+
+
+@pytest.fixture
+def scraped(release: Release, tmp_path: Path) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes all of them, and a second process for the API, as the chart has it."""
+    second = release.process("api-2", "api")
+    second.start()
+    try:
+        passes_with(second, 300)
+        beside = [process.address for process in (second, *release.matchers)]
+        with prometheus(tmp_path / "prometheus", release.api.address, beside=beside) as server:
+            yield server
+    finally:
+        second.stop()
+
+
+def of_a_comparison(server: Prometheus, expression: str) -> list[tuple[dict[str, str], float]]:
+    """The samples of a query: labels that tell no process from another, and the value."""
+    found = []
+    for sample in server.query(filled(expression, "canary")):
+        labels = {name: text for name, text in sample["metric"].items() if name not in {"instance", "job"}}
+        found.append((labels, float(sample["value"][1])))
+    return found
+
+
+def once(server: Prometheus, expression: str) -> None:
+    """No two samples of a query differ but by the process that they are of."""
+    labels = [tuple(sorted(labels.items())) for labels, _ in of_a_comparison(server, expression)]
+    assert len(set(labels)) == len(labels), f"{expression} has several answers: {labels}"
+
+
+def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
+    release: Release, scraped: Prometheus
+) -> None:
+    release.write.reference(3, -1)
+    release.write.both(range(300, 600))
+    release.write.candidate(77, 1)
+    release.write.flush()
+    release.gate_is("fail")
+    waits = 'min(twinstream_unmatched{comparison="canary", side="candidate"}) == 1'
+    eventually(lambda: scraped.query(waits), seconds=60, what="both processes of the API tell of all of it")
+    fires = 'ALERTS{comparison="canary", alertname="TwinstreamDiverged", alertstate="firing"}'
+    eventually(lambda: scraped.query(fires), seconds=60, what="the alert fires")
+    assert len(scraped.query("up == 1")) == 4
+    assert len(scraped.query('twinstream_gate{comparison="canary", state="fail"} == 1')) == 2, "both APIs"
+
+    for query in queries():
+        if 'comparison="$comparison"' in query.expression:
+            once(scraped, query.expression)
+    for file in sorted((SHIPPED / "rules").glob("*.yml")):
+        for group in yaml.safe_load(file.read_text())["groups"]:
+            for rule in group["rules"]:
+                once(scraped, rule.get("record", rule["expr"]))
+    assert len(scraped.query(fires)) == 1
+
+    status = release.api.get("")
+    shown = {query.title: query.expression for query in queries()}
+    assert by_side(scraped, shown["Unmatched"]) == status["unmatched"]
+    assert by_side(scraped, shown["Lag"]) == {"reference": 0, "candidate": 0}
+    became = of_a_comparison(scraped, shown["What became of the events"])
+    told = {(labels["side"], labels["state"]): count for labels, count in became}
+    for side, accounts in status["accounts"].items():
+        assert {state: told[side, state] for state in accounts if state != "consumed"} == {
+            state: count for state, count in accounts.items() if state != "consumed"
+        }
+    events, pairs = (
+        expression.replace("rate(", "(").replace("[$__rate_interval]", "")
+        for expression in (shown["Events consumed"], shown["Pairs matched"])
+    )
+    assert by_side(scraped, events) == status["events"]
+    assert [count for _, count in of_a_comparison(scraped, pairs)] == [status["matched"]]
+
+
+def by_side(server: Prometheus, expression: str) -> dict[str, float]:
+    return {labels["side"]: count for labels, count in of_a_comparison(server, expression)}
 
 
 def ended(process: ServiceProcess) -> None:

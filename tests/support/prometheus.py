@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,13 @@ ALERTMANAGER = SHIPPED.with_name("alertmanager") / "alertmanager.yml"
 class Prometheus:
     """One that runs; it scrapes and evaluates once a second."""
 
-    def __init__(self, folder: Path, target: str, alertmanager: str | None = None) -> None:
+    def __init__(self, folder: Path, targets: Sequence[str], alertmanager: str | None = None) -> None:
         self.folder = folder
         port = free_port()
         self.url = f"http://{LOOPBACK}:{port}"
         folder.mkdir()
         config = folder / "prometheus.yml"
-        config.write_text(yaml.safe_dump(_config(target, alertmanager)))
+        config.write_text(yaml.safe_dump(_config(targets, alertmanager)))
         self._http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
         self.process = Process(
             "Prometheus",
@@ -82,12 +82,15 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, service: str, alertmanager: str | None = None) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the service at this address while the block runs.
+def prometheus(
+    folder: Path, service: str, alertmanager: str | None = None, beside: Sequence[str] = ()
+) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes the service at this address, and those beside it, while the block runs.
 
     Its alerts go to that Alertmanager, else nowhere.
     """
-    server = Prometheus(folder, urlsplit(service).netloc, alertmanager)
+    targets = [urlsplit(address).netloc for address in (service, *beside)]
+    server = Prometheus(folder, targets, alertmanager)
     with server.process:
         server.process.wait_until_ready(server.ready, seconds=30)
         try:
@@ -110,16 +113,16 @@ def alertmanager(folder: Path) -> Iterator[str]:
         yield f"http://{LOOPBACK}:{port}"
 
 
-def _config(target: str, alertmanager: str | None) -> dict[str, Any]:
-    """The shipped configuration for a service and an Alertmanager at other addresses, and quicker."""
+def _config(targets: Sequence[str], alertmanager: str | None) -> dict[str, Any]:
+    """The shipped configuration for services and an Alertmanager at other addresses, and quicker."""
     config: dict[str, Any] = yaml.safe_load((SHIPPED / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["rule_files"] = [str(SHIPPED / pattern) for pattern in config["rule_files"]]
     if alertmanager is None:
         del config["alerting"]
     else:
-        targets = [urlsplit(alertmanager).netloc]
-        config["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": targets}]}]}
+        place = urlsplit(alertmanager).netloc
+        config["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": [place]}]}]}
     (job,) = config["scrape_configs"]
-    job["static_configs"] = [{"targets": [target]}]
+    job["static_configs"] = [{"targets": list(targets)}]
     return config
