@@ -125,6 +125,40 @@ def test_forms_are_those_of_the_exact_reading(spec: Spec, batch: list[bytes]) ->
     _check(spec, [*batch, *batch])
 
 
+@st.composite
+def alike(draw: st.DrawFn) -> list[bytes]:
+    """Records of one shape, as those of a topic are; members may be absent, and awkward ones among them."""
+    names = draw(st.permutations(["a", "b", "c", "d", "é", ""]))
+    members = draw(st.dictionaries(st.sampled_from(names), st.sampled_from(MEMBERS)))
+    written = draw(st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]))
+    one = st.fixed_dictionaries({}, optional={name: members.get(name, telling) for name in names})
+    texts = [
+        json.dumps(
+            {name: value[name] for name in names if name in value}, separators=written, ensure_ascii=False
+        )
+        for value in draw(st.lists(one, min_size=8, max_size=40))
+    ]
+    batch = [text.encode("utf-8", "surrogatepass") for text in texts]
+    for awkward in draw(st.lists(records(), max_size=3)):
+        batch.insert(draw(st.integers(0, len(batch))), awkward)
+    return batch
+
+
+MEMBERS: list[st.SearchStrategy[Any]] = [
+    st.text(max_size=5),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(10**6), 10**6).map(lambda cents: cents / 100),
+    st.one_of(st.none(), st.booleans()),
+    inner,
+]
+
+
+@given(spec=st.sampled_from(SPECS), batch=alike())
+def test_forms_of_records_of_one_shape_are_those_of_the_exact_reading(spec: Spec, batch: list[bytes]) -> None:
+    _check(spec, [*batch, *batch])
+
+
 AWKWARD = [
     "1",
     "1.0",

@@ -8,9 +8,6 @@ Why a decoded record is known to be exact: orjson writes it back to the same byt
 simple members (texts, whole numbers, booleans, null) an equal length says the same: orjson writes each in the
 fewest bytes, so a record with a member more than once would be longer.
 
-Where kinds are declared, one member at the top tells them all: a table from its value to the kind. Only texts
-and whole numbers are looked up in it, since Python takes True, 1 and 1.0 for one key.
-
 A form is made as a plain tuple of the shape of `Form`, at a fifth of the cost.
 """
 
@@ -24,17 +21,35 @@ import orjson
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError
 from twinstream.spec.canonical import SIMPLE, canonical_value, sorted_text
-from twinstream.spec.equality import Equality, SpecEquality
 from twinstream.spec.formats.jsontext import SHORT, lossless
 from twinstream.spec.model import DEFAULT_KIND, Spec
-from twinstream.spec.paths import parse_path
+from twinstream.spec.placing import (
+    BY_CONTENT,
+    BY_ROUTE,
+    KEYS,
+    TELLING,
+    Kind,
+    Kinds,
+    Route,
+    ignored_members,
+    kinds_of,
+)
 from twinstream.spec.reduction import Change
 
-IGNORED = Form(None, b"", "", b"")
-"""Stands for an event of a kind that the spec leaves out of the comparison."""
+
+class _NoForm(Form):
+    """False, so that `all` tells at the speed of C whether a batch has no such record."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+IGNORED = _NoForm(None, b"", "", b"")
+"""Stands for an event of a kind that the spec leaves out of the comparison, and for what is no event."""
 
 Reader = Callable[[bytes | None], Form]
-Route = Callable[[str, Any, bytes], Hashable]
 Decode = Callable[[bytes | None], Any]
 Place = Callable[[dict[str, Any], bytes], tuple[Hashable, str] | None]
 Twins = dict[bytes, Any]
@@ -42,35 +57,6 @@ Twins = dict[bytes, Any]
 
 _loads, _dumps = orjson.loads, orjson.dumps
 _DECLINE = (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError, DecodeError)
-_TELLING = frozenset((str, int, type(None)))
-"""The types of a member that tells a kind; null, like an absent one, tells the kind that fits everything."""
-_KEYS = frozenset((str, int))
-"""The types of keys that are their own lane: booleans, numbers with a point and the like are not."""
-_BY_CONTENT, _BY_ROUTE = object(), object()
-"""Stand for the lane of a form: its content; what the order says of each event."""
-
-
-class _Kind(NamedTuple):
-    """How a kind is placed; `name` is None for one that is left out.
-
-    The lane is the value of the member `key`; where that is empty, it is `lane`, or what that stands for.
-    """
-
-    name: str | None
-    key: str
-    lane: Any
-
-
-class _Kinds(NamedTuple):
-    """The member that tells the kinds, the kind for each of its values, and that for all others, if any.
-
-    It stands at the top of the value: of what is decoded or, where that is a whole record, `inside` it.
-    """
-
-    inside: bool
-    member: str
-    by_value: dict[str | int, _Kind]
-    other: _Kind | None
 
 
 class Way(NamedTuple):
@@ -90,7 +76,7 @@ class Way(NamedTuple):
 
 def reader_of(spec: Spec, way: Way, decode: Decode) -> Reader:
     """The reader of records of any format, or `exactly` itself where the kinds are not told simply."""
-    kinds = _kinds(spec, way.route)
+    kinds = kinds_of(spec, way.route)
     return way.exactly if kinds is None else _decoded(decode, _placing(kinds, way.route), way)
 
 
@@ -98,16 +84,16 @@ def json_reader_of(spec: Spec, way: Way) -> Reader:
     """The fast reader of plain JSON records, or `exactly` itself where the kinds are not told simply."""
     route, reduce, keeps, exactly, _ = way
     twins = {} if way.twins is None else way.twins
-    kinds = _kinds(spec, route)
+    kinds = kinds_of(spec, route)
     if kinds is None:
         return exactly
     alone = None if spec.kinds else kinds.other
-    if alone is not None and alone.lane is not _BY_ROUTE:
+    if alone is not None and alone.lane is not BY_ROUTE:
         if keeps:
             return _sequence(alone, exactly, twins)
-        if reduce is None and alone.lane is _BY_CONTENT:
+        if reduce is None and alone.lane is BY_CONTENT:
             return _bag(exactly, twins)
-        if (names := _ignored(spec.equality)) is not None:
+        if (names := ignored_members(spec.equality)) is not None:
             return _without(names, alone, exactly)
     place = _placing(kinds, route)
     if keeps:
@@ -115,70 +101,10 @@ def json_reader_of(spec: Spec, way: Way) -> Reader:
     return _compared(place, exactly, twins) if reduce is None else _reduced(reduce, place, exactly)
 
 
-# -- what the spec says ------------------------------------------------------------------------------------
+# -- where a value is placed -------------------------------------------------------------------------------
 
 
-def _kinds(spec: Spec, route: Route) -> _Kinds | None:
-    """How the kinds are told by one member, None where they are not."""
-    if not spec.kinds:
-        return _Kinds(False, "", {}, _kind(spec, DEFAULT_KIND, route))
-    members = {spec.path_of(field) for kind in spec.kinds.values() for field in kind.where}
-    values = [wanted for kind in spec.kinds.values() for wanted in kind.where.values()]
-    scalars = [value for wanted in values for value in (wanted if isinstance(wanted, list) else [wanted])]
-    if len(members) != 1 or not all(type(value) is str or type(value) is int for value in scalars):
-        return None
-    (path,) = members
-    inside = path[0] == "$value" and spec.whole
-    return _Kinds(inside, path[-1], *_table(spec, route)) if len(path) == 1 + inside else None
-
-
-def _table(spec: Spec, route: Route) -> tuple[dict[Any, _Kind], _Kind | None]:
-    """The kind for each value of the one member that tells them, and the kind for all others."""
-    by_value: dict[Any, _Kind] = {}
-    for name, kind in spec.kinds.items():
-        made = _Kind(None, "", None) if kind.ignore else _kind(spec, name, route)
-        if not kind.where:
-            return by_value, made
-        (wanted,) = kind.where.values()
-        for value in wanted if isinstance(wanted, list) else [wanted]:
-            by_value.setdefault(value, made)
-    return by_value, None
-
-
-def _kind(spec: Spec, name: str, route: Route) -> _Kind:
-    """How a kind is placed, found by asking for the routes of a few events.
-
-    A route raises DecodeError where a field that it reads is missing. So one for an event without fields
-    reads none; and one for an event with one text, or one whole number, that is just this, reads that alone.
-    """
-    try:
-        lanes = [route(name, {}, content) for content in (b"1", b"2")]
-        if lanes[0] == lanes[1]:
-            return _Kind(name, "", lanes[0])
-        return _Kind(name, "", _BY_CONTENT if lanes == [b"1", b"2"] else _BY_ROUTE)
-    except DecodeError:
-        paths = [spec.path_of(field) for field in spec.order_fields]
-    for path in paths:
-        if len(path) == 1 and all(_is_key(path[0], value, name, route) for value in ("a", "b", 1, 2)):
-            return _Kind(name, path[0], None)
-    return _Kind(name, "", _BY_ROUTE)
-
-
-def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
-    try:
-        return route(kind, {member: value}, b"") == value
-    except DecodeError:
-        return False
-
-
-def _ignored(equality: Equality) -> list[str] | None:
-    """The members at the top that are not compared, None where that is not all that equality says."""
-    paths = [parse_path(field) for field in equality.ignore]
-    only = equality == SpecEquality(ignore=equality.ignore)
-    return [path[0] for path in paths] if only and all(len(path) == 1 for path in paths) else None
-
-
-def _placing(kinds: _Kinds, route: Route) -> Place:
+def _placing(kinds: Kinds, route: Route) -> Place:
     """What tells the lane and the kind of a value, None for one that is left out.
 
     It raises one of `_DECLINE` where it cannot tell.
@@ -187,18 +113,18 @@ def _placing(kinds: _Kinds, route: Route) -> Place:
 
     def place(value: dict[str, Any], content: bytes) -> tuple[Hashable, str] | None:
         told = (value["$value"] if inside else value).get(member)
-        if type(told) not in _TELLING:
+        if type(told) not in TELLING:
             raise TypeError
         name, key, lane = by_value.get(told, other)  # type: ignore[arg-type, misc]
         if name is None:
             return None
         if key:
             lane = value[key]
-            if type(lane) not in _KEYS:
+            if type(lane) not in KEYS:
                 raise TypeError
-        elif lane is _BY_CONTENT:
+        elif lane is BY_CONTENT:
             lane = content
-        elif lane is _BY_ROUTE:
+        elif lane is BY_ROUTE:
             lane = route(name, value, content)
         return lane, name
 
@@ -208,7 +134,7 @@ def _placing(kinds: _Kinds, route: Route) -> Place:
 # -- one kind ----------------------------------------------------------------------------------------------
 
 
-def _sequence(kind: _Kind, exactly: Reader, twins: Twins) -> Reader:
+def _sequence(kind: Kind, exactly: Reader, twins: Twins) -> Reader:
     name, field, lane = kind
 
     def read(record: Any) -> Any:
@@ -243,9 +169,9 @@ def _bag(exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _without(fields: list[str], kind: _Kind, exactly: Reader) -> Reader:
+def _without(fields: list[str], kind: Kind, exactly: Reader) -> Reader:
     name, key, lane_of_all = kind
-    bag = lane_of_all is _BY_CONTENT
+    bag = lane_of_all is BY_CONTENT
 
     def read(record: Any) -> Any:
         try:
@@ -256,7 +182,7 @@ def _without(fields: list[str], kind: _Kind, exactly: Reader) -> Reader:
                     value.pop(field, None)
                 content = canonical_value(value)
                 lane = content if bag else value[key] if key else lane_of_all
-                if not key or type(lane) in _KEYS:
+                if not key or type(lane) in KEYS:
                     return lane, content, name, record
         except _DECLINE:
             pass

@@ -1,0 +1,189 @@
+"""Whole batches of plain JSON records, read as columns: what `reading` does for one, in a few calls of C.
+
+A batch is read at once, into structs of msgspec that have the members met so far (`Shape`). That is sound
+whatever comes, since nothing is believed that is not proven:
+
+- The structs are written again, one a line. A line that is the record (but for the spaces that some writers
+  put after separators) proves that the record is an object with just these members, none of them twice, and
+  that nothing of it was lost, as in `formats.jsontext`. That holds for each line by itself.
+- What is compared is read from the same text into structs of the compared members in the order of their
+  names, and these are written, too. `Shape` only takes what is written in its canonical form then.
+
+What is not proven is left to the reader of single records. Where that is most of a batch, the shape is
+learned from it; where that does not help, batches are left alone for a while, ever longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from twinstream.core.canonical import DEPTH_LIMIT
+from twinstream.spec.formats.jsontext import SHORT
+from twinstream.spec.model import Spec
+from twinstream.spec.placing import (
+    BY_CONTENT,
+    BY_ROUTE,
+    KEYS,
+    TELLING,
+    Kind,
+    Kinds,
+    ignored_members,
+    kinds_of,
+)
+from twinstream.spec.reading import IGNORED, Twins, Way
+from twinstream.spec.shapes import NEW, Shape
+
+FEW = 4
+"""Fewer records are read one by one, which costs as much."""
+AT_ONCE = 250
+"""So many records are read at once: what is made of more leaves the caches before it is used."""
+MOST_BYTES = 1 << 20
+"""More are left alone: they would stand in memory twice, and reading them takes long in any way."""
+LONGEST_PAUSE = 1000
+_FAILS = (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError)
+_RECORD = itemgetter(3)
+_write_lines = msgspec.json.Encoder().encode_lines
+
+Found = list[Any]
+"""A form for each record, as a plain tuple; None for one that is left to others."""
+
+
+def columns_of(spec: Spec, way: Way) -> Columns | None:
+    """What reads batches of plain JSON records of a spec; None where that is not told simply."""
+    kinds = kinds_of(spec, way.route)
+    dropped = [] if way.reduce is None else ignored_members(spec.equality)
+    if kinds is None or dropped is None:
+        return None
+    if any(kind is not None and kind.lane is BY_ROUTE for kind in (*kinds.by_value.values(), kinds.other)):
+        return None
+    return Columns(kinds, dropped, way.twins, keeps=way.keeps)
+
+
+class Columns:
+    """Reads batches for one comparison. What equality leaves out are the members `dropped`.
+
+    `keeps`: the content of a form is the record. Where `twins` is given, forms are left there.
+    """
+
+    def __init__(self, kinds: Kinds, dropped: Iterable[str], twins: Twins | None, *, keeps: bool) -> None:
+        self._kinds, self._dropped, self._twins, self._keeps = kinds, frozenset(dropped), twins, keeps
+        self._shape: Shape | None = NEW
+        self._pause = self._left_alone = 0
+
+    def forms(self, records: Sequence[bytes | None]) -> Found:
+        """The forms of some records.
+
+        Complexity: about 0.3 µs a record, 0.5 where the canonical form is asked for.
+        """
+        if len(records) <= AT_ONCE:
+            return self._part(records)
+        parts = (records[start : start + AT_ONCE] for start in range(0, len(records), AT_ONCE))
+        return list(chain.from_iterable(map(self._part, parts)))
+
+    def _part(self, records: Sequence[bytes | None]) -> Found:
+        nothing: Found = [None] * len(records)
+        if self._shape is None or len(records) < FEW:
+            return nothing
+        if self._left_alone:
+            self._left_alone -= 1
+            return nothing
+        found = self._read(self._shape, records)
+        if _fails(found):
+            shape = self._shape.learned(records)
+            if shape is not self._shape:
+                self._shape = shape
+                found = None if shape is None else self._read(shape, records)
+        if _fails(found):
+            self._left_alone = self._pause = min(2 * self._pause + 1, LONGEST_PAUSE)
+        else:
+            self._pause = 0
+        return nothing if found is None else found
+
+    def _read(self, shape: Shape, records: Sequence[Any]) -> Found | None:
+        try:
+            if sum(map(len, records)) > MOST_BYTES:
+                return None
+            text = b"\n".join(records) + b"\n"
+            values = shape.every.decode_lines(text)
+            written = _write_lines(values)
+            compared = [] if self._keeps else shape.compared(self._dropped).decode_lines(text)
+            contents = records if self._keeps else _write_lines(compared)[:-1].split(b"\n")
+        except _FAILS:
+            return None
+        if not len(values) == len(contents) == len(records):
+            return None
+        found = self._placed(shape, values, contents, records)
+        bad = (*_lossy(text, written, len(records)), *(_deep(records) if shape.nested else ()))
+        for place in (*bad, *shape.unusual(compared, self._dropped)):
+            found[place] = None
+        if self._twins is not None:
+            kept = found if all(found) else list(filter(None, found))
+            self._twins.update(zip(records if kept is found else map(_RECORD, kept), kept, strict=True))
+        return found
+
+    def _placed(
+        self, shape: Shape, values: list[Any], contents: Sequence[bytes], records: Sequence[bytes]
+    ) -> Found:
+        _, member, by_value, other = self._kinds
+        if not member and other is not None:
+            return _of_one_kind(shape, other, values, contents, records)
+        told = [None if value is UNSET else value for value in shape.column(member, values)]
+        keys = {
+            kind.key: shape.column(kind.key, values)
+            for kind in (*by_value.values(), other)
+            if kind and kind.key
+        }
+        found: Found = []
+        for place, (what, content, record) in enumerate(zip(told, contents, records, strict=True)):
+            kind = by_value.get(what, other) if type(what) in TELLING else None  # type: ignore[arg-type]
+            if kind is None or kind.name is None:
+                found.append(kind and IGNORED)
+                continue
+            lane = keys[kind.key][place] if kind.key else content if kind.lane is BY_CONTENT else kind.lane
+            found.append(None if kind.key and type(lane) not in KEYS else (lane, content, kind.name, record))
+        return found
+
+
+def _fails(found: Found | None) -> bool:
+    return found is None or not (all(found) or found.count(None) <= len(found) // 2)
+
+
+def _of_one_kind(
+    shape: Shape, kind: Kind, values: list[Any], contents: Sequence[bytes], records: Sequence[bytes]
+) -> Found:
+    name, key, lane = kind
+    if not key:
+        lanes = contents if lane is BY_CONTENT else repeat(lane)
+        return list(zip(lanes, contents, repeat(name), records, strict=False))
+    lanes = shape.column(key, values)
+    found: Found = list(zip(lanes, contents, repeat(name), records, strict=False))
+    if not KEYS.issuperset(map(type, lanes)):
+        found = [form if type(form[0]) in KEYS else None for form in found]
+    return found
+
+
+def _lossy(text: bytes, written: bytes, count: int) -> Iterable[int]:
+    """The places of the records of a text, one a line, that are not what was written after reading them."""
+    if written == text:
+        return ()
+    compact = text.replace(b'": ', b'":').replace(b", ", b",")
+    if written == compact:
+        return ()
+    lines = compact.split(b"\n")
+    if len(lines) != count + 1:
+        return range(count)
+    pairs = enumerate(zip(lines, written.split(b"\n"), strict=True))
+    return [place for place, (line, other) in pairs if line != other]
+
+
+def _deep(records: Sequence[bytes]) -> Iterable[int]:
+    """The places of records that may be nested too deep."""
+    for place, record in enumerate(records):
+        if len(record) > SHORT and record.count(b"{") + record.count(b"[") > DEPTH_LIMIT:
+            yield place

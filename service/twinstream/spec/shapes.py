@@ -1,0 +1,110 @@
+"""Shapes: the members that the records of a topic have, as structs of msgspec that read and write them.
+
+The records of a topic are of few shapes: the same members in the same order, some of them left out now and
+then. So one struct reads all of them, with each member in its place, and any of them absent. It is learned
+from records.
+
+Of what is compared a second struct takes what msgspec writes in its canonical form (`core.canonical`):
+texts, truth values, null, whole numbers of up to 64 bits, and numbers with a point that are neither whole
+nor very large or small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Annotated, Any
+
+import msgspec
+import orjson
+from msgspec import UNSET, Meta, UnsetType
+
+MEMBERS = 64
+SHAPES = 100
+"""Of more members, and for more shapes that are learned, no struct is made."""
+_WHOLE = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_SCALAR: Any = str | int | float | bool | None | UnsetType
+_WRITTEN: Any = str | _WHOLE | bool | None | UnsetType
+_WRITTEN_NUMBER: Any = str | _WHOLE | float | bool | None | UnsetType
+"""The types of a scalar; of one that is written in canonical form; the same where it may have a point."""
+_NESTED = (dict, list)
+_NEEDS_ESCAPING = frozenset(map(chr, range(32))) | set('"\\')
+
+Decoder = msgspec.json.Decoder[Any]
+
+
+class Shape:
+    """The members of records in their order; which of them may have a point, and which are `nested`.
+
+    `every` reads all of a record. `number` counts the shapes that were learned before this one.
+    """
+
+    def __init__(
+        self, names: Sequence[str], floats: Collection[str], nested: Collection[str], number: int
+    ) -> None:
+        self._names, self._floats, self.nested = tuple(names), frozenset(floats), frozenset(nested)
+        self._number = number
+        self._fields = {name: f"m{place}" for place, name in enumerate(names)}
+        self._compared: tuple[Collection[str], Decoder] | None = None
+        self.every = self._decoder({name: Any if name in nested else _SCALAR for name in names})
+
+    def _decoder(self, types: Mapping[str, Any]) -> Decoder:
+        fields = [(self._fields[name], kind, UNSET) for name, kind in types.items()]
+        rename = {self._fields[name]: name for name in types}
+        return msgspec.json.Decoder(
+            msgspec.defstruct("Record", fields, rename=rename, omit_defaults=True, gc=False)
+        )
+
+    def compared(self, dropped: Collection[str]) -> Decoder:
+        """What reads all but some members, in the order of their names."""
+        if self._compared is None or self._compared[0] is not dropped:
+            names = sorted(name for name in self._names if name not in dropped)
+            types = {name: _WRITTEN_NUMBER if name in self._floats else _WRITTEN for name in names}
+            self._compared = dropped, self._decoder(types)
+        return self._compared[1]
+
+    def column(self, name: str, values: Sequence[Any]) -> list[Any]:
+        """A member of each of some values that this has read, `UNSET` where it is absent."""
+        field = self._fields.get(name)
+        return [UNSET] * len(values) if field is None else list(map(attrgetter(field), values))
+
+    def unusual(self, values: Sequence[Any], dropped: Collection[str]) -> Iterable[int]:
+        """The places of values that `compared` has read and that are not written in their canonical form."""
+        for name in self._floats.difference(dropped) if values else ():
+            for place, member in enumerate(self.column(name, values)):
+                if type(member) is float and (member.is_integer() or not 1e-3 <= abs(member) < 1e15):
+                    yield place
+
+    def learned(self, records: Iterable[Any]) -> Shape | None:
+        """A shape with what some records have besides, or this one; None where shapes are of no use."""
+        names, floats, nested = list(self._names), set(self._floats), set(self.nested)
+        for value in filter(None, map(_object, records)):
+            _merge(names, list(value))
+            floats |= {name for name, member in value.items() if type(member) is float}
+            nested |= {name for name, member in value.items() if type(member) in _NESTED}
+        if tuple(names) == self._names and floats == self._floats and nested == self.nested:
+            return self
+        if len(names) > MEMBERS or self._number == SHAPES or any(map(_NEEDS_ESCAPING.intersection, names)):
+            return None
+        return Shape(names, floats, nested, self._number + 1)
+
+
+NEW = Shape((), (), (), 0)
+
+
+def _object(record: Any) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(record)
+    except orjson.JSONDecodeError:
+        return None
+    return value if type(value) is dict else None
+
+
+def _merge(names: list[str], more: list[str]) -> None:
+    """Put members where they stand among those that are known; where orders contradict, the newer holds."""
+    known = set(names)
+    for place, name in enumerate(more):
+        if name not in known:
+            names.insert(names.index(more[place - 1]) + 1 if place else 0, name)
+    if [name for name in names if name in set(more)] != more:
+        names[:] = more

@@ -1,0 +1,173 @@
+"""Batches of plain JSON records are read as columns, and the reader of single ones gets what is not plain."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from twinstream.core.canonical import canonical
+from twinstream.spec.codec import IGNORED, Codec
+from twinstream.spec.columns import AT_ONCE, LONGEST_PAUSE, MOST_BYTES, Columns
+from twinstream.spec.load import loads
+from twinstream.spec.shapes import MEMBERS
+
+SPEC = "version: 1\nname: x\nreference: {topic: a}\ncandidate: {topic: b}\n"
+ORDERED, BAG = "order: {per_key: [ad]}\n", "order: unordered\n"
+NO_TIME = "equality: {ignore: [at]}\n"
+KINDS = "kinds: {eod: {where: {type: eod}}, hb: {where: {type: hb}, ignore: true}, ride: {}}\n"
+
+
+def columns(*parts: str) -> Columns:
+    made = Codec(loads(SPEC + "".join(parts)))._columns
+    assert made is not None
+    return made
+
+
+def batch(*values: Any) -> list[bytes]:
+    return [json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() for value in values]
+
+
+PLAIN = [{"ad": f"ad-{n % 3}", "n": n, "paid": n % 2 == 0, "note": None, "at": f"t{n}"} for n in range(10)]
+
+
+def read(reader: Columns, records: list[Any]) -> list[bool]:
+    """Which records were read."""
+    return [form is not None for form in reader.forms(records)]
+
+
+@pytest.mark.parametrize("rules", [ORDERED, BAG, ORDERED + NO_TIME, BAG + NO_TIME, "order: total\n"])
+def test_plain_records_are_read_as_columns(rules: str) -> None:
+    assert all(read(columns(rules), batch(*PLAIN)))
+
+
+def test_the_content_is_the_canonical_form_of_what_is_compared() -> None:
+    forms = columns(ORDERED, NO_TIME).forms(batch(*PLAIN))
+    compared = [{name: value for name, value in member.items() if name != "at"} for member in PLAIN]
+    assert [form[1] for form in forms] == list(map(canonical, compared))
+
+
+def test_members_may_be_absent() -> None:
+    reader = columns(ORDERED, NO_TIME)
+    less = [{name: member for name, member in value.items() if name != "note"} for value in PLAIN]
+    assert all(read(reader, batch(*PLAIN)))
+    assert all(read(reader, batch(*less, *PLAIN)))
+
+
+def test_a_shape_is_learned_anew_when_members_come() -> None:
+    reader = columns(BAG)
+    assert all(read(reader, batch(*PLAIN)))
+    assert all(read(reader, batch(*({"new": 1.5, **value, "last": "x"} for value in PLAIN))))
+    assert all(read(reader, batch(*PLAIN)))
+
+
+def test_where_members_hold_others_no_canonical_form_is_written_and_the_record_may_be_kept() -> None:
+    nested = batch(*({**value, "items": [{"n": 1}]} for value in PLAIN))
+    assert not any(read(columns(BAG), nested))
+    assert all(read(columns(ORDERED), nested))
+
+
+def test_spaces_after_separators_lose_nothing() -> None:
+    assert all(read(columns(ORDERED), [json.dumps(value).encode() for value in PLAIN]))
+
+
+@pytest.mark.parametrize(
+    "awkward",
+    [
+        b'{"ad":"x","ad":"x"}',
+        b'{"ad":"x","n":1,"n":1}',
+        b'{"ad":"\\u00e9"}',
+        b'{"ad":"x", "note":"a, b"}',
+        b'{"ad":"x","n":-0}',
+        b'{"ad":"x","n":0.10000000000000000001}',
+        b' {"ad":"x"}',
+        b'{"ad":1.0}',
+        b'{"n":1}',
+    ],
+)
+def test_one_that_loses_something_is_left_to_others_and_alone(awkward: bytes) -> None:
+    reader = columns(ORDERED)
+    reader.forms(batch(*PLAIN))
+    assert (
+        read(reader, [*batch(*PLAIN[:5]), awkward, *batch(*PLAIN[5:])]) == [True] * 5 + [False] + [True] * 5
+    )
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [b'{"ad":"x"},{"ad":"y"}', b'{"ad":"z"', b'"n":1}', b'{"ad":"x"}'],
+        [b'{"ad":"x"}\n{"ad":"y"}', b"", b'{"ad":"x"}', b'{"ad":"x"}'],
+        [b'{"ad":"x"}\n{"ad":"y"}', b" ", b'{"ad":"x"}', b'{"ad":"x"}'],
+        [b'{"ad":"x}', b'{","n":1}', b'{"ad":"x"},{"ad":"y"}', b'{"ad":"x"}'],
+    ],
+)
+def test_records_that_make_up_for_each_other_are_not_taken_for_whole_ones(records: list[bytes]) -> None:
+    reader = columns(ORDERED)
+    reader.forms(batch(*PLAIN))
+    assert not any(read(reader, records)[:3])
+
+
+@pytest.mark.parametrize("number", ["1.5", "0.25", "123456.78", "0.001", "999999999999999.1"])
+def test_a_number_with_a_point_is_written_in_its_canonical_form(number: str) -> None:
+    record = b'{"ad":"x","fare":%s}' % number.encode()
+    assert columns(BAG).forms([record] * 8)[0][1] == record
+
+
+@pytest.mark.parametrize("number", ["1.0", "0.0", "1e16", "0.0001", "1e-7", "123456789012345680.0"])
+def test_a_number_that_has_another_canonical_form_is_left_to_others(number: str) -> None:
+    reader = columns(BAG)
+    reader.forms([b'{"ad":"x","fare":1.5}'] * 8)
+    assert (
+        read(reader, [b'{"ad":"x","fare":%s}' % number.encode(), *[b'{"ad":"x","fare":1.5}'] * 5])[0] is False
+    )
+
+
+def test_a_record_that_is_nested_too_deep_is_left_to_others() -> None:
+    deep = [b'{"ad":"x","n":%s1%s}' % (b"[" * depth, b"]" * depth) for depth in (1, 2, 127, 128, 300)]
+    assert read(columns(ORDERED), [*deep * 2, *deep[:2] * 3])[:5] == [True, True, True, False, False]
+
+
+def test_kinds_are_told_by_their_member_and_placed_each_in_its_way() -> None:
+    barrier = "order: {barrier: eod, inner: {per_key: [ad]}}\n"
+    codec = Codec(loads(SPEC + KINDS + barrier))
+    records = batch(
+        {"type": "ride", "ad": "x"}, {"type": "eod"}, {"type": "hb"}, {"ad": "x"}, {"type": True, "ad": 1}
+    )
+    assert codec._columns is not None
+    forms = codec._columns.forms(records)
+    exact = [codec.form(record) for record in records]
+    assert forms[2] is IGNORED
+    assert forms[4] is None
+    assert [*forms[:2], forms[3]] == [*exact[:2], exact[3]]
+
+
+def test_where_nothing_can_be_read_as_columns_it_is_tried_ever_more_rarely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, tried = columns(BAG), []
+    monkeypatch.setattr(reader, "_read", lambda _shape, records: tried.append(len(records)))
+    for _ in range(100):
+        reader.forms([b"no record"] * 8)
+    assert 3 < len(tried) < 10
+    assert reader._pause <= LONGEST_PAUSE
+
+
+def test_large_batches_are_read_in_parts_and_very_large_records_left_alone() -> None:
+    values = [{"ad": "x", "n": n} for n in range(2 * AT_ONCE + 1)]
+    forms = columns(ORDERED).forms(batch(*values))
+    assert [form and form[3] for form in forms] == [*batch(*values)[:-1], None]
+    assert not any(read(columns(ORDERED), batch(*({"ad": "x" * MOST_BYTES, "n": n} for n in range(4)))))
+
+
+def test_records_of_very_many_members_are_left_alone_for_good() -> None:
+    reader = columns(BAG)
+    assert not any(read(reader, batch(*[{f"m{n}": 1 for n in range(MEMBERS + 1)}] * 8)))
+    assert not any(read(reader, batch(*PLAIN)))
+
+
+def test_texts_are_written_as_the_definition_writes_them() -> None:
+    points = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    assert msgspec.json.encode("".join(points)) == canonical("".join(points))
