@@ -136,8 +136,9 @@ def make_worker(
     terms = Terms(trail, alarm, brief.trial_over, limit)
     trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
     secret = partial(_mask_secret, settings, store)
+    exchange, recall = store.exchange, source.recall
     return Worker(
-        spec, source, store, publisher, clock, caution, part, store.exchange, store, trial, mask_secret=secret
+        spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall
     )
 
 

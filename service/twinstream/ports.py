@@ -6,7 +6,7 @@ checks that every implementation passes, the shipped in-memory ones included.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -17,6 +17,16 @@ from twinstream.status import Publication
 
 Positions = Mapping[Side, Mapping[int, int]]
 """By side and partition, the offset of the next record to read."""
+
+
+Place = tuple[Side, int, int]
+"""Side, partition and offset of a record."""
+Recall = Callable[[Iterable[Place], float], Mapping[Place, bytes | None]]
+"""The records at some places, read again within so many seconds.
+
+None for one that is not there any more, or is a tombstone; one that could not be read in time is not among
+them. Where the source cannot be read none is. It raises nothing.
+"""
 
 
 class Batch(NamedTuple):

@@ -16,6 +16,7 @@ from twinstream.core.surveys import Survey
 from twinstream.runtime import checkpoint
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
+from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
 
@@ -64,7 +65,7 @@ class Driver:
     saved: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.codec = Codec(self.spec)
+        self.codec = codec_of(self.spec)
         self.comparison = Comparison(rules_of(self.spec, self.codec))
 
     def feed(
@@ -114,7 +115,7 @@ class Driver:
             self.saved = [checkpoint.encode(snapshot(self.comparison))]
         whole, *deltas = map(checkpoint.decode, self.saved)
         self.comparison = Comparison(self.comparison.rules)
-        restore(self.comparison, merged(whole, deltas), self.codec.form, 0.0)
+        restore(self.comparison, merged(whole, deltas), self.codec.form_again, 0.0)
 
     def findings(self) -> list[Divergence]:
         """The divergences of closed scopes so far, each as it was found last."""

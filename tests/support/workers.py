@@ -56,6 +56,7 @@ class Bench:
             self.clock,
             trial=self._beside(spec) if self.trial else None,
             mask_secret=lambda: self.secret,
+            recall=self.source.recall,
         )
 
     def _beside(self, live: Spec, over: str | None = None) -> Trial:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -26,10 +26,11 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from twinstream.adapters.kafka_recall import KafkaRecall
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import Batch, Control, Gap, Mark, Marks, Positions, Said, Seen, Topic
+from twinstream.ports import Batch, Control, Gap, Mark, Marks, Place, Positions, Said, Seen, Topic
 from twinstream.spec.formats.envelope import envelope
 from twinstream.spec.marks import Headers
 
@@ -105,6 +106,7 @@ class KafkaSource:
         config = {**_DEFAULTS, "bootstrap.servers": brokers, "group.id": f"twinstream.{name}", **properties}
         self._readers = {side: _TopicReader(side, topics[side], config, Take(read, headers)) for side in Side}
         self._control = None if control is None else _ControlReader(control, config)
+        self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties, control)
         self._watch = Watch(self._admin.look, self._admin.is_as, look_seconds)
@@ -168,6 +170,10 @@ class KafkaSource:
         """What has come for a side within `timeout` seconds."""
         return self._readers[side].poll(timeout)
 
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
+        """The records at some places, with a consumer of its own."""
+        return self._recall.records(places, seconds)
+
     def follow(self, position: int | None) -> None:
         """Read the control topic, too, from this offset on or from its first record."""
         if self._control is not None:
@@ -192,6 +198,7 @@ class KafkaSource:
     def close(self) -> None:
         """Close all consumers."""
         self._watch.stop()
+        self._recall.close()
         if self._control is not None:
             self._control.close()
         for reader in self._readers.values():

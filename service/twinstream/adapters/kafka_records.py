@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -50,8 +50,11 @@ def records_at(
     found: dict[tuple[str, int, int], Found] = {}
     try:
         for (topic, partition), offsets in wanted.items():
-            for offset, record in _of_partition(consumer, topic, partition, offsets, read):
-                found[topic, partition, offset] = record
+            for offset, record in of_partition(
+                consumer, topic, partition, offsets, read, lambda: SILENCE_SECONDS
+            ):
+                if record is not None:
+                    found[topic, partition, offset] = record
     except TimeoutError:
         raise SourceError(f"kafka at {brokers} does not answer: is it there, and is {topic}?") from None
     finally:
@@ -59,30 +62,36 @@ def records_at(
     return found
 
 
-def _of_partition(
+def of_partition(
     consumer: Consumer,
     topic: str,
     partition: int,
-    offsets: list[int],
+    offsets: Sequence[int],
     read: Callable[[Message], bytes | None],
-) -> Iterable[tuple[int, Found]]:
+    patience: Callable[[], float],
+) -> Iterator[tuple[int, Found | None]]:
+    """The records at some growing offsets, each as soon as it is read; None for one that is not there.
+
+    `patience` is asked how long to wait for the next ones, in seconds. Raises TimeoutError where nothing came
+    within that, and SourceError where Kafka says why.
+    """
     left, position = list(reversed(offsets)), -FORWARD
     while left:
         if not 0 <= left[-1] - position < FORWARD:
             position = left[-1]
             consumer.assign([TopicPartition(topic, partition, position)])
-        messages = consumer.consume(min(FORWARD, left[-1] - position + 1), SILENCE_SECONDS)
+        messages = consumer.consume(min(FORWARD, left[-1] - position + 1), max(0.0, patience()))
         if not messages:
             raise TimeoutError
         for message in messages:
             if (error := message.error()) is not None:
                 _check(error)
-                left.pop()
+                yield left.pop(), None
                 position = -FORWARD
                 break
             position = (message.offset() or 0) + 1
             while left and left[-1] < position - 1:
-                left.pop()
+                yield left.pop(), None
             if left and left[-1] == position - 1:
                 yield left.pop(), Found(read(message), message.timestamp()[1])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from twinstream.core.events import Side
@@ -16,6 +16,7 @@ from twinstream.ports import (
     Gap,
     Layout,
     Marks,
+    Place,
     Positions,
     Said,
     Seen,
@@ -183,6 +184,10 @@ class MemorySource:
                 return (Batch(side, partition, records, offsets, timestamps, headers),)
         return ()
 
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:  # noqa: ARG002
+        """The records at some places, as far as they are retained; none while it is down."""
+        return {} if self.down else {place: self._topics[place[0]].record(*place[1:]) for place in places}
+
     def follow(self, position: int | None) -> None:
         """Read the control topic from this offset on."""
         self._next_said = position or 0
@@ -221,6 +226,11 @@ class _MemoryTopic:
         self.rows: list[list[Row]] = [[] for _ in range(partitions)]
         self.first = [0] * partitions
         self.cleanup_policy = "delete"
+
+    def record(self, partition: int, offset: int) -> bytes | None:
+        """The record at an offset; None where there is none."""
+        first, rows = self.first[partition], self.rows[partition]
+        return rows[offset - first][0] if first <= offset < self.end(partition) else None
 
     def end(self, partition: int) -> int:
         return self.first[partition] + len(self.rows[partition])

@@ -6,14 +6,14 @@ Everything here is done once a batch, the work for one event is in `Codec.forms`
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut, EventTimeCut
-from twinstream.core.events import Side
+from twinstream.core.events import Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
 from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
@@ -21,10 +21,12 @@ from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.histogram import Buckets
+from twinstream.runtime.in_sight import InSight
 from twinstream.runtime.poison import Poison
 from twinstream.runtime.timepieces import Stamp
 from twinstream.spec.codec import Codec, Refused
 from twinstream.spec.coverage import Seen
+from twinstream.spec.keeping import KeptCodec
 from twinstream.spec.marks import input_mark
 
 UNDECODABLE_KEPT = 20
@@ -61,6 +63,7 @@ class Intake:
     ) -> None:
         self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
         self._budget = undecodable_budget
+        self._under_way: Batch | None = None
         self.cut = cut
         self._shard = shard
         self.dealer: Dealer | None = None
@@ -102,6 +105,7 @@ class Intake:
         started = self._clock.monotonic()
         marks = self._marks(item)
         forms, refused = self._codec.forms(item.records, item.side)
+        self._under_way = item
         run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
         if item.headers is not None and self._comparison.retries is not None:
             attempts, refused = attempts_of(item.headers, refused)
@@ -117,6 +121,7 @@ class Intake:
             self._feed_without(refused, run, item.side)
         else:
             self._feed(item.side, run)
+        self._under_way = None
         self._advance(item)
         self.stamps[item.side, item.partition] = Stamp(min(item.timestamps_ms), started)
         count = len(item.records)
@@ -194,12 +199,19 @@ class Intake:
         comparison = self._comparison
         if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
             self.first_ms = run.timestamps_ms[0]
-        self.seen.note(side, run.forms)
+        self.seen.note(side, self._in_sight(side, run))
         partners = comparison.feed(side, run)
         for read_at, count in Counter(map(_read_at, partners)).items():
             self.match_latency.add(run.read_at - read_at, count)
         unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
         self.max_unmatched = max(self.max_unmatched, unmatched)
+
+    def _in_sight(self, side: Side, run: Run) -> Sequence[Form]:
+        """The forms of a run, with their records also where they hold none."""
+        codec, batch = self._codec, self._under_way
+        if not isinstance(codec, KeptCodec) or batch is None:
+            return run.forms
+        return InSight(codec, side, run, batch)
 
     def _advance(self, batch: Batch) -> None:
         self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1

@@ -21,6 +21,7 @@ from twinstream.runtime.resets import Resets
 from twinstream.spec.codec import Codec
 from twinstream.spec.coverage import united
 from twinstream.spec.explain import NAMES
+from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, ShardBy, dealer, refusal, unfit, way_of
@@ -45,6 +46,8 @@ class Redealing:
         try:
             if any(head.get("anew") for head in heads):
                 raise dealing.Undealt("it was reset and has not begun yet")
+            if len({head.get("secret") for head in heads}) > 1:
+                raise dealing.Undealt("parts of it were made with different secrets")
             states = list(map(_state, used))
             if len(used) < len(stored):
                 states = list(map(dealing.without_clocks, states))
@@ -62,7 +65,7 @@ class Redealing:
         spec = resets.applied_to(self._spec)
         if reason := refusal(spec, shards, self._shard_by):
             raise dealing.Undealt(reason)
-        codec, counts = Codec(self._spec), _partitions(heads[0])
+        codec, counts = codec_of(self._spec), _partitions(heads[0])
         if any(self._behind(head, codec) for head in heads):
             raise dealing.Undealt("it has not caught up yet with where it stood before")
         way = way_of(self._spec, Part(Shard(0, shards), self._shard_by), counts) if shards > 1 else None
@@ -164,6 +167,7 @@ def _head(
     worst = min(diverged, key=lambda head: str(head["verdict_since"])) if diverged else heads[0]
     return {
         "spec_digest": heads[0]["spec_digest"],
+        **({"secret": heads[0]["secret"]} if "secret" in heads[0] else {}),
         "started_at": min(head["started_at"] for head in heads),
         "verdict": worst["verdict"] if first else "PENDING",
         "verdict_since": worst["verdict_since"] if first else None,

@@ -15,7 +15,9 @@ which tell best how the differences came to be; beyond the bound they are only c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import structlog
@@ -49,6 +51,7 @@ class Reports:
         self._bytes, self._full = 0, False
         self._number: dict[str, int] = {}
         self._final: set[str] = set()
+        self._lacking: dict[str, Divergence] = {}
         self._awaiting: dict[str, status.DivergenceReport] = {}
         self.provisional: dict[str, status.DivergenceReport] = {}
         self._first_seen: dict[str, datetime] = {}
@@ -64,15 +67,38 @@ class Reports:
 
         Beyond `limits.kept_divergences` and `KEPT_BYTES` it is only counted.
         """
-        for divergence in closed:
-            if divergence.number < self._kept:
-                report = self._report(divergence)
-                if report.id in self._closed or self._has_room():
-                    self._number[report.id] = divergence.number
-                    self._await(report)
-                else:
-                    self._first_seen.pop(report.id, None)
+        kept = [divergence for divergence in closed if divergence.number < self._kept]
+        lacking, self._lacking = self._lacking, {}
+        with self._at_hand([*lacking.values(), *kept]):
+            for key, divergence in lacking.items():
+                self._complete(key, divergence)
+            for divergence in kept:
+                self._close(divergence)
         self._taint(set(tainted))
+
+    def _at_hand(self, divergences: Iterable[Divergence]) -> AbstractContextManager[None]:
+        """Within it reports of these are made of all that can be known of them now."""
+        return self._explainer.at_hand(chain.from_iterable(map(self._explainer.needs, divergences)))
+
+    def _close(self, divergence: Divergence) -> None:
+        report = self._report(divergence)
+        if report.id not in self._closed and not self._has_room():
+            self._first_seen.pop(report.id, None)
+            return
+        self._lacking.pop(report.id, None)
+        if self._explainer.lacks(divergence):
+            self._lacking[report.id] = divergence
+        self._number[report.id] = divergence.number
+        self._await(report)
+
+    def _complete(self, key: str, divergence: Divergence) -> None:
+        """Report again what lacked something, if that is at hand now."""
+        if self._explainer.lacks(divergence):
+            self._lacking[key] = divergence
+            return
+        known = status.DivergenceReport.model_validate_json(self._closed[key])
+        self._number[key] = divergence.number
+        self._await(self._report(divergence._replace(tainted=known.tainted)))
 
     def _has_room(self) -> bool:
         """Whether one more report is kept."""
@@ -102,14 +128,16 @@ class Reports:
 
         They take the place of those of the last time.
         """
-        found = (self._report(one, provisional=True) for one in explanations[:PROVISIONAL_SHOWN])
+        shown = explanations[:PROVISIONAL_SHOWN]
+        with self._at_hand(shown):
+            found = [self._report(one, provisional=True) for one in shown]
         reports = {report.id: report for report in found}
         reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
         for key in self.provisional.keys() - reports.keys():
             self._first_seen.pop(key, None)
             self._publisher.publish(status.Withdrawn(id=key, comparison=self._name))
         for key, report in reports.items():
-            if (shown := self.provisional.get(key)) is not report and shown != report:
+            if (before := self.provisional.get(key)) is not report and before != report:
                 self._publisher.publish(report)
         self.provisional = reports
 
@@ -144,6 +172,7 @@ class Reports:
         """Take over what was saved, and report it: it is all that stands."""
         self._closed = dict(closed)
         self._bytes, self._full = sum(map(len, closed.values())), False
+        self._lacking = {}
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
         self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(closed)))
         for key, data in closed.items():

@@ -41,12 +41,18 @@ class Waiting:
         Complexity: O(sample); about 20 µs for an event that is new in it.
         """
         before = self._shown or {}
-        sample = {
-            (side, event[1], event[2], overdue): before.get((side, event[1], event[2], overdue))
-            or self._told(side, event, overdue=overdue)
+        oldest = {
+            (side, event[1], event[2], overdue): event
             for side in Side
             for event, overdue in _bounded(comparison.oldest(side, at_end, SAMPLE_EVENTS))
         }
+        with self._explainer.at_hand(
+            (key[0], one) for key, one in oldest.items() if key[3] and key not in before
+        ):
+            sample = {
+                key: before.get(key) or self._told(key[0], event, overdue=key[3])
+                for key, event in oldest.items()
+            }
         if self._shown is None or sample.keys() != self._shown.keys():
             events = tuple(sample.values())
             self._publisher.publish(status.UnmatchedSample(comparison=self._name, events=events))

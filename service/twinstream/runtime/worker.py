@@ -22,13 +22,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
-from twinstream.ports import (
-    Clock,
-    Publisher,
-    Source,
-    Store,
-    Stored,
-)
+from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.course import Course
 from twinstream.runtime.intake import Intake
@@ -38,19 +32,21 @@ from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.reading import Reader
+from twinstream.runtime.recalling import explainer_of, nothing
 from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import ResetDesk, Resets, reset_of
+from twinstream.runtime.secrecy import Secrecy
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.trial import Trial
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import past_of
-from twinstream.spec.codec import Codec
-from twinstream.spec.explain import NAMES, Explainer
+from twinstream.spec.explain import NAMES
+from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Mask, fresh_secret
+from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part
 from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
@@ -74,7 +70,7 @@ class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
     Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
-    StoreError.
+    StoreError. `recall` reads records again, where none are held.
     """
 
     def __init__(
@@ -90,20 +86,21 @@ class Worker:
         bulletins: Bulletins | None = None,
         trial: Trial | None = None,
         mask_secret: Callable[[], bytes] = fresh_secret,
+        recall: Recall = nothing,
     ) -> None:
         self._part, self._exchange, self._trial = part, exchange, trial
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
-        self._codec = Codec(spec)
+        self._codec = codec_of(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
-        self._mask, self._mask_secret = Mask.of(spec, fresh_secret()), mask_secret
+        self._secrecy = Secrecy(spec, self._codec, trial, mask_secret)
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._desk = ResetDesk(spec, source, publisher, clock)
-        explainer = Explainer(spec, self._digest, self._codec, self._mask)
+        explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
         self._keeper = Keeper(spec.name, store, self._reports, clock, trial)
@@ -124,7 +121,7 @@ class Worker:
             self._exchange,
             self._opening,
             self._resets,
-            self._mask,
+            self._secrecy.mask,
         )
         self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
         self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
@@ -174,7 +171,7 @@ class Worker:
             self._owns = self._store.acquire()
             if not self._owns:
                 return self._stand_by()
-            self._key_masks(self._mask_secret())
+            self._secrecy.take()
             if self._relay is not None and self._relay.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
@@ -195,10 +192,6 @@ class Worker:
         more = {} if self._course.way is None else {"way": self._course.way}
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions), **more)
         return True
-
-    def _key_masks(self, secret: bytes) -> None:
-        for mask in (self._mask, *([] if self._trial is None else [self._trial.mask])):
-            mask.take(secret)
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
@@ -478,7 +471,8 @@ class Worker:
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""
         trial = {} if self._trial is None else {"trial": self._trial.head()}
-        return {**self._course.state(), **self._reports.state(self.comparison.ledger.doubted), **trial}
+        reports = self._reports.state(self.comparison.ledger.doubted)
+        return {**self._course.state(), **reports, **self._secrecy.state(), **trial}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of what was saved; None where there is nothing that can be used."""
@@ -487,6 +481,7 @@ class Worker:
         self._keeper.adopt(stored.sequence)
         head = checkpoint.decode(stored.head)
         if head["spec_digest"] == self._digest:
+            self._secrecy.check(head)
             return head
         log.warning(
             "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name

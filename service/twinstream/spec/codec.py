@@ -70,7 +70,7 @@ class Codec:
 
     def __init__(self, spec: Spec) -> None:
         self._records = Records(spec)
-        routing = routing_of(spec, self._records.decode)
+        routing = self._routing(spec)
         self.order = routing.order
         self._kinds = _kind_of(spec)
         self._rules = {kind: _rules_of(spec, kind) for kind in spec.compared_kinds}
@@ -90,6 +90,10 @@ class Codec:
         self._columns: Columns | None = None
         if not (self._told_apart or self._tolerant):
             self._choose_readers(spec, routing)
+
+    def _routing(self, spec: Spec) -> Routing:
+        """The order, and the way of an event through it."""
+        return routing_of(spec, self._records.decode)
 
     def _choose_readers(self, spec: Spec, routing: Routing) -> None:
         """What reads records that have no twin."""

@@ -21,6 +21,7 @@ from typing import Any
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError
 from twinstream.spec.codec import Codec
+from twinstream.spec.keeping import Unread
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import Path, parse_path, path_text
@@ -67,6 +68,8 @@ class Seen:
 
     def _look(self, form: Form) -> None:
         kind, record = form[2], form[3]
+        if isinstance(record, Unread):
+            return
         try:
             value = self._codec.compared(record)
             scope = None if self._keys is None or self._more_keys else self._codec.scope(record)

@@ -29,6 +29,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "equality": "Which fields are compared, and how.",
         "identity": "Fields that name what an event is about, so that a difference can be called `changed`.",
         "show": "Fields whose values the service may show; all others are masked.",
+        "keep": "What is held of an event that waits for its partner: its `records`, or `hashes` alone.",
         "maps": "Objects whose member names are data: the service masks these names, too.",
         "start": "The cut at which the comparison begins.",
         "duplicates": "What a second copy of an event is.",

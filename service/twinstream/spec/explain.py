@@ -7,6 +7,8 @@ as plain data that everything else is made of: the sentences (`twinstream.spec.w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
 
@@ -16,6 +18,7 @@ from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Divergence
 from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
+from twinstream.spec.keeping import Unread
 from twinstream.spec.masking import Show, plain
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path, parse_path, path_text, read
@@ -32,7 +35,19 @@ class Explainer:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
         self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
-        self._sight = Sight(self._value, lambda event: codec.scope(_record(event)), self._seen_fields)
+        self._sight = Sight(self._value, self._order_fields, self._seen_fields)
+
+    def at_hand(self, events: Iterable[tuple[Side, Event]]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Within it what is held of some events is there to be told; records always are."""
+        return nullcontext()
+
+    def needs(self, divergence: Divergence) -> Iterable[tuple[Side, Event]]:  # noqa: ARG002
+        """The events that have to be at hand for a report."""
+        return ()
+
+    def lacks(self, divergence: Divergence) -> bool:  # noqa: ARG002
+        """Whether a report that is made now lacks something which is not at hand."""
+        return False
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
@@ -69,11 +84,12 @@ class Explainer:
         """The same divergence found again, after a replay or with its other half, has the same id.
 
         Of values that may not be seen it has nothing, not even keyed hashes: where the key is lost with the
-        store, it is still the same. Its position names the event by itself.
+        store, it is still the same. Its position names the event by itself; where records are not held it is
+        all, since they may be gone by then.
         """
         first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
-        values = self._codec.scope(_record(first.event))
+        values = self._codec.scope(_record(first.event)) if self._spec.keep == "records" else {}
         scope = {
             field: str(value)
             for field, value in values.items()
@@ -89,8 +105,16 @@ class Explainer:
 
     # -- what may be seen ----------------------------------------------------------------------------------
 
+    def _order_fields(self, event: Event | None) -> dict[str, Any]:
+        """The fields that the order reads; none where the record is not there."""
+        record = _record(event)
+        return {} if isinstance(record, Unread) else self._codec.scope(record)
+
     def _value(self, event: Event) -> Any:
-        value = self._codec.decode(_record(event))
+        record = _record(event)
+        if isinstance(record, Unread):
+            return record.decode()
+        value = self._codec.decode(record)
         if not self._spec.whole:
             return self._show(value)
         beside = {name: part for name, part in value.items() if name != "$value"}
@@ -98,13 +122,13 @@ class Explainer:
 
     def _scope(self, event: Event) -> dict[str, Any]:
         """The key of the part of the order in which an event is."""
-        fields = self._codec.scope(_record(event))
+        fields = self._order_fields(event)
         key = [field for field in self._scopes[event[0][2]] if field in fields]
         return {field: self._show(fields[field], parse_path(field)) for field in key}
 
     def _seen_fields(self, event: Event) -> dict[str, str]:
         """The fields that the order reads of an event and whose values may be seen, as texts."""
-        fields = self._codec.scope(_record(event))
+        fields = self._order_fields(event)
         return {
             field: brief(plain(value))
             for field, value in fields.items()
@@ -113,7 +137,10 @@ class Explainer:
 
     def _identity(self, event: Event) -> dict[str, Any]:
         """What names an event, as far as it may be seen."""
-        value = self._codec.compared(_record(event))
+        record = _record(event)
+        if isinstance(record, Unread):
+            return {}
+        value = self._codec.compared(record)
         named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
         there = {field: member for field, member in named.items() if member is not ABSENT}
         shown = {field: self._show(member, parse_path(field)) for field, member in there.items()}
@@ -121,7 +148,10 @@ class Explainer:
 
     def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""
-        one, other = self._codec.compared_pair(_record(left), _record(right))
+        records = _record(left), _record(right)
+        if any(isinstance(record, Unread) for record in records):
+            return {}
+        one, other = self._codec.compared_pair(*records)
         return {
             path_text(self._show.path(path)): {
                 NAMES[side]: ABSENCE if member is ABSENT else self._show(member, path)

@@ -55,7 +55,9 @@ class _Coverage:
         events = [event for event in (finding.left, finding.right) if event is not None]
         if not all(self._moment(event) < self._expires_ms for event in events):
             return False
-        if not all(self._where(self._codec.decode(event[0][3])) for event in events):
+        if self._where is not None and not all(
+            self._where(self._codec.decode(event[0][3])) for event in events
+        ):
             return False
         return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
 
@@ -73,7 +75,10 @@ class _Coverage:
         return any(path[: len(field)] == field for field in self._fields)
 
 
-def _condition(rule: Declared, spec: Spec) -> Holds:
+def _condition(rule: Declared, spec: Spec) -> Holds | None:
+    """What the fields of an event must hold; None where that is anything."""
+    if not rule.when.where:
+        return None
     wanted = [
         (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
         for field, values in rule.when.where.items()

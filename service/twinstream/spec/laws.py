@@ -16,6 +16,7 @@ from itertools import chain
 
 from twinstream.core.events import Side
 from twinstream.spec.equality_laws import equality_laws, equality_paths
+from twinstream.spec.keeping_laws import keeping_laws
 from twinstream.spec.model import Spec
 from twinstream.spec.order_laws import order_laws
 from twinstream.spec.orders import EVERY, Barrier, nodes, reads
@@ -39,6 +40,7 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _lists,
         equality_laws,
         _known_differences,
+        keeping_laws,
     )
     return chain.from_iterable(law(spec) for law in laws)
 

@@ -59,6 +59,8 @@ def digest(spec: Spec) -> str:
         del meaning["control"]
     if not spec.maps:
         del meaning["maps"]
+    if spec.keep == "records":
+        del meaning["keep"]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])

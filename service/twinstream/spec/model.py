@@ -233,6 +233,7 @@ class Spec(Strict):
     identity: Annotated[list[FieldPath], Field(min_length=1)] | None = None
     show: list[FieldPath] = []
     maps: list[FieldPath] = []
+    keep: Literal["records", "hashes"] = "records"
     start: Start = Start()
     duplicates: Duplicates = Duplicates()
     overdue: Overdue = Overdue()

@@ -49,6 +49,11 @@ def refusal(live: Spec, trial: Spec) -> str | None:
             f"{what} must be as in the comparison file of {live.name}, since a trial is fed with the records "
             f"that the comparison reads, from the same start; what may differ is {_MAY}"
         )
+    if live.keep == "hashes":
+        return (
+            f"{live.name} has `keep: hashes`, so its records are gone once they are read: try the file with "
+            "`twinstream check --brokers`, or leave --trial out"
+        )
     if trial.whole != live.whole:
         one, other = ("does not read", "reads") if trial.whole else ("reads", "does not read")
         return (

@@ -14,6 +14,7 @@ import orjson
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding
 from twinstream.core.ledger import Divergence
+from twinstream.spec.keeping import Unread
 from twinstream.spec.model import Order
 from twinstream.spec.relations import why
 
@@ -49,6 +50,10 @@ class Sight:
     ) -> None:
         self.value, self.fields, self.shown = value, fields, shown
 
+    def sees(self, finding: Finding) -> bool:
+        """Whether the records of a finding's own events are there."""
+        return not any(event and isinstance(event[0][3], Unread) for _, event in finding.events)
+
     def brief(self, event: Event) -> str:
         """The value of an event as a text that is not too long."""
         return brief(self.value(event))
@@ -71,6 +76,7 @@ def is_stand_in(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("‹") and value.endswith("›")
 
 
+UNSEEN = "They are about the same thing; in which fields they differ cannot be told without both records."
 TAINTED = "It lies behind a part of the input that was not checked, so it decides nothing."
 
 
@@ -87,7 +93,7 @@ def text_of(
     """
     finding = divergence.finding
     if finding.kind == "changed":
-        sentences = [_what(finding, sight), _changed(changes, identity)]
+        sentences = [_what(finding, sight), _changed(changes, identity) if sight.sees(finding) else UNSEEN]
     elif finding.kind == "reordered" and finding.witness:
         sentences = [_moved(finding, sight), f"Their order counts: {_why(finding, order, sight)}."]
     else:

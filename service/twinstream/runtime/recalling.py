@@ -1,0 +1,152 @@
+"""What a difference looked like, where nothing is held of its events but digests: read from Kafka again.
+
+Only for reports, which are few, and away from the hot path: for at most `SECONDS` of each second. What is
+read is compared with the digest that is held, so that no other record is shown in its place, and forgotten
+when the reports are made; their values are masked as ever.
+
+A record that could not be read in time is tried again with the next reports. One that Kafka does not have any
+more is named so, for good.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from twinstream.core.events import Event, Form, Side
+from twinstream.core.findings import Finding
+from twinstream.core.ledger import Divergence
+from twinstream.errors import SourceError
+from twinstream.ports import Clock, Place, Recall
+from twinstream.spec.codec import Codec
+from twinstream.spec.explain import Explainer
+from twinstream.spec.keeping import KeptCodec, Unread
+from twinstream.spec.load import digest
+from twinstream.spec.masking import Mask
+from twinstream.spec.model import Spec
+
+SECONDS = 0.2
+"""Reading may take so much of each second, away from matching."""
+TOLD_KEPT = 1_000
+"""Reports kept, so that what is shown each second is read once; ten times what is shown at a time."""
+GONE = Unread("‹Kafka no longer has it›".encode())
+REPLACED = Unread("‹Kafka has another record there now›".encode())
+NOT_READ = Unread("‹not read again from Kafka›".encode())
+
+
+def nothing(_places: Iterable[Place], _seconds: float) -> Mapping[Place, bytes | None]:
+    """A `Recall` that reads nothing."""
+    return {}
+
+
+def explainer_of(spec: Spec, codec: Codec, mask: Mask, recall: Recall, clock: Clock) -> Explainer:
+    """What explains the differences of a matcher that holds what its codec makes of events."""
+    if isinstance(codec, KeptCodec):
+        return RecallingExplainer(spec, codec, mask, recall, clock)
+    return Explainer(spec, digest(spec), codec, mask)
+
+
+class RecallingExplainer(Explainer):
+    """An explainer of events that hold tokens. It reads with `recall`, and knows by `clock` for how long."""
+
+    def __init__(self, spec: Spec, codec: KeptCodec, mask: Mask, recall: Recall, clock: Clock) -> None:
+        super().__init__(spec, digest(spec), codec, mask)
+        self._kept, self._recall, self._clock = codec, recall, clock
+        self._read: dict[Place, bytes] = {}
+        self._told: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        self._left, self._since = SECONDS, clock.monotonic()
+
+    @contextmanager
+    def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
+        """Have the records of some events at hand, as far as they can be read in time."""
+        tokens = {(side, event[1], event[2]): event[0][3] for side, event in events}
+        try:
+            if tokens and (seconds := self._seconds()) > 0:
+                self._read_again(tokens, seconds)
+            yield
+        finally:
+            self._read = {}
+
+    def _seconds(self) -> float:
+        """For how long may be read now."""
+        now = self._clock.monotonic()
+        if now - self._since >= 1:
+            self._left, self._since = SECONDS, now
+        return self._left
+
+    def _read_again(self, tokens: Mapping[Place, bytes], seconds: float) -> None:
+        started = self._clock.monotonic()
+        for place, record in self._recall(sorted(tokens), seconds).items():
+            with suppress(
+                SourceError
+            ):  # A schema registry that is away is asked again with the next reports.
+                self._read[place] = GONE if record is None else self._own(record, place[0], tokens[place])
+        self._left -= self._clock.monotonic() - started
+
+    def _own(self, record: bytes, side: Side, token: bytes) -> bytes:
+        """A record, if it is the one that a token is of."""
+        (form,), _ = self._kept.forms((record,), side)
+        return self._kept.held(record, side) if form[3] == token else REPLACED
+
+    # -- reports -------------------------------------------------------------------------------------------
+
+    def needs(self, divergence: Divergence) -> list[tuple[Side, Event]]:
+        """The events whose records its report needs."""
+        return [] if _key(divergence) in self._told else list(_events(divergence.finding))
+
+    def lacks(self, divergence: Divergence) -> bool:
+        """Whether some of what its report needs is not at hand."""
+        return not (_key(divergence) in self._told or self._has(divergence.finding))
+
+    def _has(self, finding: Finding) -> bool:
+        return all(_place(side, event) in self._read for side, event in _events(finding))
+
+    def report(self, divergence: Divergence) -> dict[str, Any]:
+        """See `Explainer.report`; with what is at hand, or was when it was made first."""
+        key = _key(divergence)
+        if (told := self._told.get(key)) is not None:
+            self._told.move_to_end(key)
+            return told
+        told = super().report(divergence._replace(finding=self._opened(divergence.finding)))
+        if self._has(divergence.finding):
+            self._told[key] = told
+            if len(self._told) > TOLD_KEPT:
+                self._told.popitem(last=False)
+        return told
+
+    def waiting(self, side: Side, event: Event) -> dict[str, Any]:
+        """See `Explainer.waiting`."""
+        return super().waiting(side, self._open(side, event))
+
+    def _opened(self, finding: Finding) -> Finding:
+        """A finding with the records of its events, as far as they are at hand."""
+        return Finding(
+            finding.kind,
+            None if finding.left is None else self._open(Side.LEFT, finding.left),
+            None if finding.right is None else self._open(Side.RIGHT, finding.right),
+            tuple((side, self._open(side, event)) for side, event in finding.witness),
+        )
+
+    def _open(self, side: Side, event: Event) -> Event:
+        lane, content, kind, _ = event[0]
+        record = self._read.get(_place(side, event), NOT_READ)
+        return Event(Form(lane, content, kind, record), *event[1:])
+
+
+def _place(side: Side, event: Event) -> Place:
+    return side, event[1], event[2]
+
+
+def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:
+    """Its own events and those that prove it."""
+    yield from ((side, event) for side, event in finding.events if event is not None)
+    yield from finding.witness
+
+
+def _key(divergence: Divergence) -> Any:
+    """What tells one report from another."""
+    places = tuple(_place(side, event) for side, event in _events(divergence.finding))
+    first = divergence.first.event
+    return divergence.finding.kind, places, first[1:3], divergence.tainted, divergence.late

@@ -1,0 +1,52 @@
+"""The secret of a comparison: what it keys, and how state that was made with another one is told.
+
+With `keep: hashes` all that waits is known by digests that the secret keys. With another secret every event
+would look like none that was ever seen; so each checkpoint bears a mark of its secret, and is refused where
+that is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from twinstream.errors import CheckpointError
+from twinstream.runtime.trial import Trial
+from twinstream.spec.codec import Codec
+from twinstream.spec.keeping import KeptCodec
+from twinstream.spec.masking import Mask, fresh_secret
+from twinstream.spec.model import Spec
+
+OTHER = (
+    "the stored state was made with another secret, without which `keep: hashes` can tell nothing of it: "
+    "start with the file that --mask-key-file named then, or remove the comparison's keys to begin anew"
+)
+
+
+class Secrecy:
+    """What the secret of a comparison keys: the `mask`, that of the trial, and the digests of the codec.
+
+    `ask` gives the secret, and may raise StoreError.
+    """
+
+    def __init__(self, spec: Spec, codec: Codec, trial: Trial | None, ask: Callable[[], bytes]) -> None:
+        self.mask = Mask.of(spec, fresh_secret())
+        self._masks = [self.mask, *([] if trial is None else [trial.mask])]
+        self._codec, self._ask = codec if isinstance(codec, KeptCodec) else None, ask
+
+    def take(self) -> None:
+        """Ask for the secret, and use it from now on: before any state is read."""
+        secret = self._ask()
+        for mask in self._masks:
+            mask.take(secret)
+        if self._codec is not None:
+            self._codec.take(secret)
+
+    def state(self) -> dict[str, Any]:
+        """What the head of a checkpoint says of it; nothing where the state does not depend on it."""
+        return {} if self._codec is None else {"secret": self.mask.secret_name}
+
+    def check(self, head: Mapping[str, Any]) -> None:
+        """Raise CheckpointError where the head is that of a state made with another secret."""
+        if self._codec is not None and "anew" not in head and head.get("secret") != self.mask.secret_name:
+            raise CheckpointError(OTHER)

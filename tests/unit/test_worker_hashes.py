@@ -1,0 +1,138 @@
+"""A worker with `keep: hashes`: what it saves and says, and how it reads records again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.core.events import Side
+from twinstream.errors import CheckpointError
+from twinstream.runtime import checkpoint
+from twinstream.runtime.recalling import GONE, NOT_READ, REPLACED
+from twinstream.runtime.worker import Worker
+
+HASHES = f"{SPEC}keep: hashes\nidentity: [k, n]\n"
+HIDDEN = "zqhidden"
+LEFT, RIGHT = Side
+
+
+def bench(spec: str = HASHES, **more: Any) -> Bench:
+    """Topics with a difference of each kind, and events that wait; all but `n` is hidden."""
+    made = Bench(spec.replace("show: [k, n]", "show: [n]"), **more)
+    made.write_both(*((f"{HIDDEN}-{n}", n) for n in range(5)))
+    made.write(LEFT, (f"{HIDDEN}-a", 10), (f"{HIDDEN}-a", 11), (f"{HIDDEN}-b", 20), (f"{HIDDEN}-b", 21))
+    made.write(RIGHT, (f"{HIDDEN}-a", 11), (f"{HIDDEN}-a", 10), (f"{HIDDEN}-b", 21))
+    for side, fare in ((LEFT, 1), (RIGHT, 2)):
+        changed = {"k": f"{HIDDEN}-c", "n": 30, "fare": fare, "note": f"{HIDDEN}-{fare}"}
+        made.source.append(side, 0, orjson.dumps(changed))
+        made.source.append(side, 0, orjson.dumps({"k": f"{HIDDEN}-c", "n": 31}))
+    for key in "bc":  # where both sides meet again differences are closed
+        made.write_both(*((f"{HIDDEN}-{key}", 100 + n) for n in range(20)))
+    made.write(LEFT, (f"{HIDDEN}-d", 40))
+    return made
+
+
+def read_all(found: Bench) -> Worker:
+    """A worker that has read all and said nothing of it."""
+    worker = found.started()
+    for _ in range(4):
+        worker._reader.read()
+    return worker
+
+
+def texts(found: Bench) -> str:
+    """The texts of all divergences."""
+    return "\n".join(report.text for report in found.reports().values())
+
+
+def saved(found: Bench) -> list[str]:
+    """All that is saved, as texts."""
+    stored = found.storage.stored
+    parts = [checkpoint.decode(stored.head), *map(checkpoint.decode, stored.bodies)]
+    return [*map(str, parts), *(report.decode() for report in stored.divergences.values())]
+
+
+def test_nothing_of_an_event_is_saved_or_said_but_what_may_be_shown() -> None:
+    found = bench()
+    status = found.run(found.started(), 5)
+    assert status.verdict == "DIVERGED"
+    assert status.unmatched.reference > 0
+    said = [publication.model_dump_json() for publication in found.publisher.published]
+    assert not [text for text in (*said, *saved(found)) if HIDDEN in text]
+    with_records = bench(HASHES.replace("keep: hashes", ""))
+    with_records.run(with_records.started(), 5)
+    assert HIDDEN in "".join(saved(with_records))
+    assert '"n": 30' in str([report.reference for report in found.reports().values()]).replace("'", '"')
+
+
+def test_the_same_differences_are_found_and_told_as_with_the_records() -> None:
+    secret = b"one secret for both of them"
+    hashed = bench(secret=secret)
+    plain = bench(HASHES.replace("keep: hashes", ""), secret=secret)
+    for one in (hashed, plain):
+        one.run(one.started(), 5)
+    found, expected = (
+        {(r.kind, str(r.positions), r.text) for r in one.reports().values()} for one in (hashed, plain)
+    )
+    assert found == expected
+    assert {kind for kind, *_ in found} == {"missing", "changed", "reordered"}
+    changed = next(report for report in hashed.reports().values() if report.kind == "changed")
+    assert list(changed.fields) == ["fare", "note"]
+    assert hashed.status().accounts == plain.status().accounts
+    assert hashed.status().coverage == plain.status().coverage
+
+
+def test_after_a_restart_the_state_goes_on_and_reports_have_the_same_ids() -> None:
+    found = bench()
+    before = found.run(found.started(), 5)
+    texts_before = {key: report.text for key, report in found.reports().items()}
+    found.restarted()
+    found.write(RIGHT, (f"{HIDDEN}-d", 40))
+    after = found.run(found.restarted(), 5)
+    assert {key: report.text for key, report in found.reports().items()} == texts_before
+    assert after.unmatched.reference == before.unmatched.reference - 1
+    assert after.matched == before.matched + 1
+
+
+def test_state_of_another_secret_is_refused_by_name() -> None:
+    found = bench()
+    found.run(found.started(), 5)
+    found.storage.lease, found.secret = None, b"another secret of the tests"
+    with pytest.raises(CheckpointError, match="made with another secret"):
+        found.worker().start()
+
+
+def test_a_record_that_is_gone_is_said_to_be_gone() -> None:
+    found = bench()
+    worker = read_all(found)
+    found.source.retain(LEFT, 0, 10)
+    found.run(worker, 5)
+    assert "‹Kafka no longer has it›" in texts(found)
+    gone = next(report for report in found.reports().values() if report.kind == "missing")
+    assert gone.reference == GONE.decode()
+    assert gone.scope == {}
+
+
+def test_another_record_at_its_place_is_never_shown_for_it() -> None:
+    found = bench()
+    worker = read_all(found)
+    rows = found.source._topics[LEFT].rows[0]
+    rows[:] = [(orjson.dumps({"k": "other", "n": 99}), 0, ()) for _ in rows]
+    found.run(worker, 5)
+    assert REPLACED.decode() in texts(found)
+    assert "99" not in texts(found)
+
+
+def test_what_could_not_be_read_is_read_when_kafka_answers_again() -> None:
+    found = bench()
+    worker = read_all(found)
+    found.source.down = "away"
+    found.run(worker, 2)
+    assert any(NOT_READ.decode() in text for text in saved(found))
+    found.source.down = None
+    found.run(worker, 2)
+    assert NOT_READ.decode() not in texts(found)
+    assert not any(NOT_READ.decode() in text for text in saved(found))
