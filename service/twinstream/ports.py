@@ -206,6 +206,14 @@ class Source(Protocol):
         ...
 
 
+class Recalling(Source, Protocol):
+    """A source that reads records again, beside reading on."""
+
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
+        """See `Recall`."""
+        ...
+
+
 class Archive(Source, Protocol):
     """A source that can be asked what stood in its topics at a time."""
 

@@ -15,13 +15,13 @@ from twinstream.adapters.kafka import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Source
+from twinstream.ports import Batch, Place, Recalling, Source
 from twinstream.spec.formats.envelope import Whole
 from twinstream.spec.formats.envelope import opened as opened_envelope
 
 Write = Callable[[Side, int, bytes | None, int], None]
 """Writes a record to the end of a partition of a side, with a timestamp in milliseconds."""
-Opened = tuple[Source, Write]
+Opened = tuple[Recalling, Write]
 PARTITIONS = 2
 
 
@@ -235,3 +235,30 @@ def _delete_below(kafka: Kafka, topic: str, offset: int) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.brokers})
     for deleted in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
         deleted.result(timeout=10)
+
+
+def test_records_are_read_again_at_their_places_and_those_that_are_gone_are_named(opened: Opened) -> None:
+    source, write = opened
+    for number in range(4):
+        write(Side.LEFT, 1, b"%d" % number, 0)
+    write(Side.RIGHT, 0, b"other", 0)
+    write(Side.RIGHT, 0, None, 0)
+    _begin(source)
+    _read(source, Side.LEFT, 4)
+    wanted = [
+        (Side.LEFT, 1, 3),
+        (Side.LEFT, 1, 0),
+        (Side.RIGHT, 0, 0),
+        (Side.RIGHT, 0, 1),
+        (Side.RIGHT, 0, 7),
+    ]
+    found: dict[Place, bytes | None] = {}
+
+    def all_read() -> bool:
+        found.update(source.recall([place for place in wanted if place not in found], 1.0))
+        return found.keys() == set(wanted)
+
+    eventually(all_read, what="all of them are read")
+    assert [found[place] for place in wanted] == [b"3", b"0", b"other", None, None]
+    write(Side.LEFT, 1, b"next", 0)
+    assert _read(source, Side.LEFT, 1)[0].offsets == range(4, 5), "where it reads on is not touched"
