@@ -43,15 +43,19 @@ candidate: {{topic: {topics[1]}}}
 kinds: {{day: {{where: {{type: day}}}}, ride: {{}}}}
 order: {order}
 identity: [ride]
+keep: {keep}
 show: [label]
 maps: [tips, tips.*]
 undecodable: {{budget: 1000}}
 evidence: {{matched: 1, seconds: 0}}
 """
-ORDERS = {
-    "by-user": "{per_key: [user, $key]}",
-    "by-function": '{callable: "leaking:related"}',
+BY_USER = "{per_key: [user, $key]}"
+RULES = {
+    "by-user": (BY_USER, "records"),
+    "by-hash": (BY_USER, "hashes"),
+    "by-function": ('{callable: "leaking:related"}', "records"),
 }
+"""The order, and what is kept of events."""
 LEAKING = """
 def related(one, other):
     if "boom" in one.values() and "boom" in other.values():
@@ -95,7 +99,7 @@ class Outputs(NamedTuple):
     store: redis.Redis
 
 
-@pytest.fixture(params=ORDERS)
+@pytest.fixture(params=RULES)
 def running(
     request: pytest.FixtureRequest, kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
 ) -> Iterator[Outputs]:
@@ -106,7 +110,8 @@ def running(
     (tmp_path / "standby").mkdir()
     files = tmp_path / f"{name}.yaml", tmp_path / "standby" / f"{name}.yaml"
     for file in files:
-        file.write_text(SPEC.format(name=name, topics=topics, order=ORDERS[request.param]))
+        order, keep = RULES[request.param]
+        file.write_text(SPEC.format(name=name, topics=topics, order=order, keep=keep))
     services = [ServiceProcess(file, kafka.brokers, redis_url) for file in files]
     with redis.Redis.from_url(redis_url) as store, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(tmp_path))
@@ -206,6 +211,14 @@ def _stored(store: Any) -> Iterator[tuple[str, str]]:
             yield name, str(store.smembers(key) if kind == b"set" else store.get(key))
 
 
+def _bodies(store: Any, comparison: str) -> dict[str, str]:
+    """What Redis holds of the events of a comparison that wait."""
+    keys = list(store.scan_iter(f"twinstream:{{{comparison}}}:chunk:*"))
+    return {
+        key.decode(): str(checkpoint.decode(body)) for key in keys if (body := store.get(key)) is not None
+    }
+
+
 def leaks(outputs: dict[str, str]) -> dict[str, str]:
     """Where something hidden stands, with what is around it."""
     found = {}
@@ -228,10 +241,15 @@ def test_nothing_hidden_is_in_anything_that_leaves_the_service(running: Outputs)
     assert len(running.store.get(f"twinstream:{{{name}}}:mask") or b"") == 32
     if "function" in name:
         return
+    assert bool(leaks(_bodies(running.store, name))) == ("hash" not in name)
     shown = outputs[f"/v1/comparisons/{name}/divergences"]
     assert SEEN in shown
     assert "‹text, " in shown
     assert SEEN in outputs[f"divergences {name}"]
+    if "hash" in name:
+        changed = [found for found in _divergences(running) if found["kind"] == "changed"]
+        assert changed[0]["fields"]["fare"]["reference"].startswith("‹number, #")
+        assert running.service.get("")["unmatched"]["reference"] > 0
     saved = [text for place, text in outputs.items() if ":reports:" in place]
     assert any(SEEN in text for text in saved)
     assert running.service.get("")["accounts"]["reference"]["undecodable"] > 3

@@ -27,7 +27,7 @@ from twinstream.runtime.timepieces import Stamp
 from twinstream.spec.codec import Codec, Refused
 from twinstream.spec.coverage import Seen
 from twinstream.spec.keeping import KeptCodec
-from twinstream.spec.marks import input_mark
+from twinstream.spec.marks import input_mark, kept_mark
 
 UNDECODABLE_KEPT = 20
 _read_at = itemgetter(4)
@@ -133,6 +133,8 @@ class Intake:
         if item.headers is None or not (cut or self._comparison.reads_input_marks):
             return None
         marks = list(map(input_mark, item.headers))
+        if isinstance(self._codec, KeptCodec):
+            marks = list(map(kept_mark, marks))
         if cut is not None and (lacking := cut.lacks(item.side, marks)):
             raise SourceError(lacking)
         return marks

@@ -103,6 +103,11 @@ def input_mark(headers: Headers) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
 
+def kept_mark(mark: str | None) -> str | None:
+    """The text where it names an input record; of any other text nothing is kept."""
+    return mark if mark is None or _INPUT.fullmatch(mark) else ""
+
+
 def input_position(mark: str) -> InputPosition:
     """What such a text names. Raises DecodeError."""
     found = _INPUT.fullmatch(mark)
