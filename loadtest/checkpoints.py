@@ -1,11 +1,11 @@
 """What a checkpoint costs: a matcher's state with many waiting events, to Redis and back, step by step.
 
-    .venv/bin/python -m loadtest.checkpoints [--events 1000000]
+    .venv/bin/python -m loadtest.checkpoints [--events 1000000] [--keep hashes]
 
-The events wait on one side: records of about 150 bytes of JSON, over four partitions. A delta of 10,000 more
-follows, and one that takes part in a sweep. `survey` is the look at everything before each save. The server
-is a real one, without disk. Seconds are those of the processor (`_cpu`), or of the clock where Redis takes
-part.
+The events wait on one side: records of about 150 bytes of JSON, over four partitions. `intake` is to decode
+them, and to look for partners. A delta of 10,000 more follows, and one that takes part in a sweep. `survey`
+is the look at everything before each save. The server is a real one, without disk. Seconds are those of the
+processor (`_cpu`), or of the clock where Redis takes part.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.journal import SWEPT_EVENTS
-from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen
+from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 
 SPEC = """
@@ -93,17 +93,18 @@ class _Steps:
         return result
 
 
-def measured(events: int) -> dict[str, Any]:
+def measured(events: int, keep: str) -> dict[str, Any]:
     """What each step needs."""
     gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher
     rng = random.Random(1)
-    spec = loads(SPEC)
-    codec = Codec(spec)
+    spec = loads(f"{SPEC}keep: {keep}\n")
+    codec = codec_of(spec)
     comparison = Comparison(rules_of(spec, codec))
     intake = Intake(codec, comparison, SystemClock(), 0, Seen(spec, codec))
     intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
-    _feed(intake, rng, 0, events)
-    steps, before_mib = _Steps(), peak_mib()
+    steps, empty_mib = _Steps(), peak_mib()
+    steps.cpu("intake", lambda: _feed(intake, rng, 0, events))
+    before_mib = peak_mib()
     with (
         tempfile.TemporaryDirectory() as folder,
         RedisServer(Path(folder), config=NO_DISK) as server,
@@ -131,6 +132,8 @@ def measured(events: int) -> dict[str, Any]:
         steps.cpu("restore", lambda: snapshot.restore(fresh, whole, codec.form_again, 0.0))
         return {
             "events": events,
+            "keep": keep,
+            "memory_bytes_an_event": round((before_mib - empty_mib) * 2**20 / events),
             **steps.row,
             "payload_bytes_an_event": round(sum(map(len, base["held"][0]["records"])) / events, 1),
             "stored_bytes_an_event": round(len(body) / events, 1),
@@ -152,8 +155,9 @@ def main() -> None:
     """Measure in a process of its own, so that its memory is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--events", type=int, default=1_000_000)
-    events = parser.parse_args().events
-    report = {"environment": environment(), "checkpoint": apart(measured, events)}
+    parser.add_argument("--keep", choices=("records", "hashes"), default="records")
+    asked = parser.parse_args()
+    report = {"environment": environment(), "checkpoint": apart(measured, asked.events, asked.keep)}
     sys.stdout.buffer.write(report_text(report))
 
 

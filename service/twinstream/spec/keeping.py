@@ -62,11 +62,14 @@ class Digests:
 
     def take(self, secret: bytes) -> None:
         """Key the digests; before any event is read."""
-        self._key = blake2b(secret, digest_size=32, person=_APPLICATION).digest()
+        key = blake2b(secret, digest_size=32, person=_APPLICATION).digest()
+        self._keyed = blake2b(digest_size=DIGEST_BYTES, key=key).copy
 
     def of(self, content: bytes) -> bytes:
-        """The digest of some bytes. Complexity: about 1 µs for 100 bytes."""
-        return blake2b(content, digest_size=DIGEST_BYTES, key=self._key).digest()
+        """The digest of some bytes. Complexity: about 0.5 µs; a copy saves taking in the key again."""
+        digest = self._keyed()
+        digest.update(content)
+        return digest.digest()
 
     def place(self, kind: str, value: Any, letter: bytes) -> tuple[Hashable, bytes, bytes]:
         """What is held of an event: its lane, its digest, its token.
