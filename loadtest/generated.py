@@ -13,8 +13,9 @@ from typing import Any
 
 from twinstream.adapters.memory import MemorySource, SystemClock
 from twinstream.adapters.redis import RedisStore
-from twinstream.bootstrap import GC_THRESHOLD, configure_logging
+from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.events import Side
+from twinstream.logs import configure_logging
 from twinstream.ports import Batch, Gap, Positions, Topic
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import logging
 import os
 import signal
 import socket
 import sys
-import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version as installed_version
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, Protocol
 
 import structlog
 from confluent_kafka import Message
@@ -39,6 +37,7 @@ from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
 from twinstream.listening import Access, bound
+from twinstream.logs import configure_logging
 from twinstream.observing import Observers
 from twinstream.runtime.fuse import alarm
 from twinstream.runtime.poison import Caution, Trail
@@ -60,40 +59,6 @@ from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
 _PR_SET_PDEATHSIG = 1
-
-
-class _StandardError:
-    """Standard error, which may be gone: a log that nobody reads any more stops nothing."""
-
-    def write(self, text: str) -> None:
-        with suppress(OSError):
-            sys.stderr.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            sys.stderr.flush()
-
-
-def _without_values(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """An exception as the lines of code it came by, without its text: that may hold values of records."""
-    if line.pop("exc_info", False) and (error := sys.exception()) is not None:
-        line["exception"] = "".join([*traceback.format_tb(error.__traceback__), type(error).__name__])
-    return line
-
-
-def configure_logging() -> None:
-    """JSON lines on standard error."""
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            _without_values,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
-    )
 
 
 # -- the matcher process -----------------------------------------------------------------------------------

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+import structlog
 
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, divergence, expectation, status
 from tests.support.waiting import eventually
 from twinstream.api.board import Board
+from twinstream.logs import configure_logging
 from twinstream.status import ComparisonStatus, Health
 
 
@@ -300,3 +305,26 @@ def test_tools_that_can_only_send_ask_by_post_and_a_rollback_is_for_fail_alone(
     for form, code in (("strict", strict), ("rollback", rollback)):
         path = f"/v1/comparisons/{NAME}/gate/{form}"
         assert [http.get(path).status_code, http.post(path, json=body).status_code] == [code, code]
+
+
+def test_a_failure_is_a_problem_for_whoever_asked_and_a_line_of_json_in_the_log(
+    service: Served, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise ValueError("ann" + "@example.com")
+
+    lines, handlers = io.StringIO(), logging.getLogger().handlers
+    monkeypatch.setattr(sys, "stderr", lines)
+    monkeypatch.setattr(service.board, "bodies", fails)
+    configure_logging()
+    try:
+        body = assert_problem(http.get("/v1/comparisons"), 500)
+    finally:
+        logging.getLogger().handlers = handlers
+        structlog.reset_defaults()
+    assert body["detail"] == "The service failed to answer this request; its log says why."
+    (line,) = map(json.loads, eventually(lambda: lines.getvalue().splitlines(), what="it is logged"))
+    assert (line["level"], line["event"]) == ("error", "Exception in ASGI application")
+    assert "in fails" in line["exception"]
+    assert line["exception"].endswith("ValueError")
+    assert "ann@" not in lines.getvalue()

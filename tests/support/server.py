@@ -38,7 +38,7 @@ class Served:
         self._loop = asyncio.new_event_loop()
         app = create_app(board, metrics, tick_seconds=0.05, **more)
         config = uvicorn.Config(
-            app, log_level="warning", lifespan="on", ws="none", timeout_graceful_shutdown=2
+            app, log_config=None, access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=2
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import logging
 import sys
 from collections.abc import Iterator
 
@@ -10,13 +12,15 @@ import orjson
 import pytest
 import structlog
 
-from twinstream.bootstrap import configure_logging
+from twinstream.logs import configure_logging
 
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
+    handlers = logging.getLogger().handlers
     yield
     structlog.reset_defaults()
+    logging.getLogger().handlers = handlers
 
 
 class _Gone(io.StringIO):
@@ -56,5 +60,35 @@ def test_an_exception_is_logged_with_the_lines_of_code_and_without_its_text(
         structlog.get_logger().exception("matcher failed")
     line = orjson.loads(lines.getvalue())
     assert "test_logging.py" in line["exception"]
+    assert line["exception"].endswith("ValueError")
+    assert "ann@" not in lines.getvalue()
+
+
+def test_what_a_library_says_is_a_line_of_the_same_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", lines)
+    configure_logging()
+    logging.getLogger("some.library").warning("it took %s s", 7)
+    logging.getLogger("some.library").info("it went on")
+    (line,) = map(orjson.loads, lines.getvalue().splitlines())
+    assert (line["event"], line["logger"], line["level"]) == ("it took 7 s", "some.library", "warning")
+
+
+def test_a_library_that_repeats_an_exception_tells_none_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", lines)
+    configure_logging()
+
+    async def fails() -> None:
+        raise ValueError("ann" + "@example.com")
+
+    async def nobody_waits() -> None:
+        task = asyncio.create_task(fails())
+        await asyncio.wait([task])
+        del task
+
+    asyncio.run(nobody_waits())
+    (line,) = map(orjson.loads, lines.getvalue().splitlines())
+    assert (line["event"], line["level"]) == ("Task exception was never retrieved", "error")
     assert line["exception"].endswith("ValueError")
     assert "ann@" not in lines.getvalue()

@@ -1,0 +1,67 @@
+"""The log of the service: JSON lines on standard error, whoever writes them.
+
+What libraries say by Python's own logging goes the same way, warnings and worse: a line each. No line holds
+the text of an exception, since that may hold values of records; where one came with it, neither do further
+lines of what was said, in which some libraries repeat it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, TextIO, cast
+
+import structlog
+
+
+def configure_logging() -> None:
+    """Send all that is logged in this process to standard error, as JSON lines."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _without_values,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
+    )
+    root = logging.getLogger()
+    root.handlers = [_Through(logging.WARNING)]
+
+
+class _StandardError:
+    """Standard error, which may be gone: a log that nobody reads any more stops nothing."""
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+
+
+class _Through(logging.Handler):
+    """Hands over what is said by Python's own logging."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log one record as a line."""
+        said = record.getMessage().strip()
+        error = record.exc_info[1] if record.exc_info else None
+        more = {} if error is None else {"exc_info": error}
+        event = said if error is None else said.partition("\n")[0]
+        structlog.get_logger().log(record.levelno, event, logger=record.name, **more)
+
+
+def _without_values(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """An exception as the lines of code it came by, without its text."""
+    given = line.pop("exc_info", None)
+    error = given if isinstance(given, BaseException) else sys.exception() if given else None
+    if error is not None:
+        line["exception"] = "".join([*traceback.format_tb(error.__traceback__), type(error).__name__])
+    return line
