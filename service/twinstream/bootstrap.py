@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version as installed_version
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -23,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.memory import SystemClock
-from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_requests import RedisRequests
@@ -234,7 +233,6 @@ async def _serve(
 def _app(settings: Settings, board: Board, staff: Staff, access: Access) -> FastAPI:
     """What the process serves; what it measures is what no process of another role does."""
     registry = CollectorRegistry()
-    registry.register(BuildCollector(installed_version("twinstream")))
     measure_process(registry)
     if settings.role != "api":
         registry.register(MatcherCollector(board.views))

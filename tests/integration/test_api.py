@@ -81,7 +81,8 @@ def test_an_unknown_comparison_is_a_problem_everywhere(http: httpx.Client) -> No
 
 def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -> None:
     assert_problem(http.get("/v1/nothing"), 404)
-    assert_problem(http.get("/static/nothing.js"), 404)
+    nothing = assert_problem(http.get("/static/nothing.js"), 404)
+    assert nothing["detail"] == "There is nothing at '/static/nothing.js'; /docs lists what there is."
     response = http.post("/v1/comparisons")
     assert_problem(response, 405)
     assert response.headers["allow"] == "GET"
@@ -91,6 +92,13 @@ def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -
 def test_a_query_that_cannot_be_understood_is_a_problem_that_names_it(http: httpx.Client, query: str) -> None:
     body = assert_problem(http.get(f"/v1/comparisons/{NAME}/divergences?{query}"), 422)
     assert query.split("=", maxsplit=1)[0] in str(body["errors"])
+
+
+def test_a_body_larger_than_anything_needs_is_a_problem_and_is_not_held(http: httpx.Client) -> None:
+    for path in (f"/v1/comparisons/{NAME}/reset", "/login"):
+        for content in (b" " * 70_000, iter([b" " * 40_000, b" " * 40_000])):
+            headers = {"content-type": "application/json"}
+            assert_problem(http.post(path, content=content, headers=headers), 413)
 
 
 def test_a_failure_of_the_service_is_a_problem_that_does_not_tell_values() -> None:

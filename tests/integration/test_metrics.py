@@ -14,7 +14,7 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation
 from tests.support.tools import run
 from tests.support.waiting import eventually
-from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.api.board import Board
 
@@ -23,14 +23,13 @@ LABELS = {
     "route", "method", "code",
 }  # fmt: skip
 BY_THE_FORMAT = {"le"}
-OF_THE_BUILD = {"version"}
 """What all programs name it by; one series a process."""
 
 
 @pytest.fixture
 def service() -> Iterator[Served]:
     board, registry = Board(stale_after_seconds=60), CollectorRegistry()
-    for collector in (BuildCollector("0.1.0"), MatcherCollector(board.views), StatusCollector(board.views)):
+    for collector in (MatcherCollector(board.views), StatusCollector(board.views)):
         registry.register(collector)
     measure_process(registry)
     with served(board, exposition(registry), traffic=HttpMeter(registry)) as service:
@@ -76,9 +75,8 @@ def test_series_have_the_prefix_and_only_the_labels_that_are_declared(
 ) -> None:
     service.publish(diverged())
     for name, labels in scraped(http):
-        allowed = LABELS | BY_THE_FORMAT | (OF_THE_BUILD if name == "twinstream_build_info" else set())
         assert name.startswith("twinstream_")
-        assert {label for label, _ in labels} <= allowed, name
+        assert {label for label, _ in labels} <= LABELS | BY_THE_FORMAT, name
 
 
 def test_what_the_api_may_answer_is_there_at_0_before_anybody_has_asked(http: httpx.Client) -> None:

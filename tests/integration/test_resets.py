@@ -119,11 +119,30 @@ def test_a_body_that_is_not_as_it_must_be_is_refused_with_the_member(
     assert matcher.asked == []
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "body at character 1: "),
+        ("[]", "body: "),
+        (json.dumps({**BODY, "start": {"at": "barrier", "field": "ts"}}), "start: "),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said_in_words_of_the_body(
+    service: Served, content: str, told: str
+) -> None:
+    url, headers = f"{service.url}/v1/comparisons/{NAME}/reset", {"content-type": "application/json"}
+    detail = httpx.post(url, content=content, headers=headers, trust_env=False).json()["detail"]
+    assert detail.startswith(f"The request cannot be understood: {told}")
+    assert "function" not in detail
+
+
 def test_only_json_is_taken(service: Served, matcher: Matcher) -> None:
     url = f"{service.url}/v1/comparisons/{NAME}/reset"
     content = json.dumps(BODY)
     for headers in ({"content-type": "text/plain"}, {}):
-        assert httpx.post(url, content=content, headers=headers, trust_env=False).status_code in (415, 422)
+        response = httpx.post(url, content=content, headers=headers, trust_env=False)
+        assert response.status_code == 415
+        assert "must be application/json" in response.json()["detail"]
     assert matcher.asked == []
 
 
@@ -145,6 +164,7 @@ def test_what_nobody_knows_is_said_to_be_unknown(service: Served, matcher: Match
 
 def test_an_unknown_comparison_is_not_reset(service: Served, matcher: Matcher) -> None:
     assert post(service, name="nobody").status_code == 404
+    assert post(service, {"why": "?"}, name="nobody").status_code == 404
     assert matcher.asked == []
 
 

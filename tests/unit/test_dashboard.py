@@ -15,7 +15,7 @@ from deploy.embedded import prerequisites
 from tests.support.dashboard import DASHBOARD, FILE, filled, panels, queries
 from tests.support.statuses import NAME, status
 from tests.support.tools import run
-from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector
+from twinstream.adapters.prometheus import MatcherCollector, StatusCollector
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.api.board import Board
 
@@ -28,7 +28,7 @@ def names_of_metrics() -> set[str]:
     """The names of all samples that the service exposes, and of what is recorded from them."""
     board, registry = Board(), CollectorRegistry()
     board.accept(status())
-    for collector in (BuildCollector("0.1.0"), MatcherCollector(board.views), StatusCollector(board.views)):
+    for collector in (MatcherCollector(board.views), StatusCollector(board.views)):
         registry.register(collector)
     measure_process(registry)
     HttpMeter(registry).expect("/", "GET", 200)

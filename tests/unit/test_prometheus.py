@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.statuses import NAME, START, Clocks, counts, diverged, expectation, partition, status
-from twinstream.adapters.prometheus import BuildCollector, MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
 from twinstream.status import CheckpointInfo, Health, Sides
 
@@ -34,7 +34,6 @@ def board(clocks: Clocks) -> Board:
 def scrape(board: Board, clocks: Clocks) -> Callable[[], str]:
     registry = CollectorRegistry()
     for collector in (
-        BuildCollector("0.1.0"),
         MatcherCollector(board.views),
         StatusCollector(board.views, clocks.now),
     ):
@@ -222,7 +221,3 @@ def test_names_have_the_prefix_and_labels_are_the_few_that_are_declared(
     for name, labels in series(scrape()):
         assert name.startswith("twinstream_")
         assert {label for label, _ in labels} <= LABELS
-
-
-def test_a_registry_with_a_board_of_nothing_still_says_what_runs(scrape: Callable[[], str]) -> None:
-    assert series(scrape())["twinstream_build_info", frozenset({("version", "0.1.0")})] == 1

@@ -66,19 +66,6 @@ def exposition(registry: CollectorRegistry = REGISTRY) -> Callable[[], tuple[byt
     return lambda: (generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
-class BuildCollector(Collector):
-    """Tells the version that runs, of a process of any role."""
-
-    def __init__(self, version: str) -> None:
-        self._version = version
-
-    def collect(self) -> Iterator[Metric]:
-        """The one family."""
-        build = GaugeMetricFamily("twinstream_build_info", "The version that runs.", labels=["version"])
-        build.add_metric([self._version], 1)
-        yield build
-
-
 class MatcherCollector(Collector):
     """Reads how the matchers of this process fare: what no other process can say.
 

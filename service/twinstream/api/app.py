@@ -16,6 +16,7 @@ from twinstream.api import pages, problems
 from twinstream.api.access import AccessControl
 from twinstream.api.base_path import BasePath
 from twinstream.api.board import Board
+from twinstream.api.bodies import BodyLimit
 from twinstream.api.comparisons import comparisons_router
 from twinstream.api.events import events_router
 from twinstream.api.head import HeadAsGet
@@ -123,6 +124,7 @@ def _around(keys: Keys | None, base_path: str) -> list[Middleware]:
     return [
         Middleware(SecurityHeaders),
         Middleware(HeadAsGet),
+        Middleware(BodyLimit),
         Middleware(BasePath, base_path=base_path),
         Middleware(AccessControl, keys=keys),
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -58,13 +59,21 @@ def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
         {
-            "parameter": ".".join(str(part) for part in item["loc"][1:]),
+            "parameter": _named(item["loc"]),
             "detail": item["msg"].removeprefix("Value error, "),
         }
         for item in error.errors()
     ]
     told = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
     return problem(422, f"The request cannot be understood: {told}.", errors=errors)
+
+
+def _named(place: Sequence[int | str]) -> str:
+    """The parameter or member that an error is about; without those that only the models have a name for."""
+    if place[0] == "body" and len(place) > 1 and isinstance(place[1], int):
+        return f"body at character {place[1]}"
+    parts = [str(part) for part in place[1:] if not re.search(r"[(\[]", str(part))]
+    return ".".join(parts) or str(place[0])
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -79,7 +88,8 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def _root(request: Request) -> str:
     """The base path, if a proxy gives the service one."""
-    return str(request.scope.get("root_path", ""))
+    scope = request.scope
+    return str(scope.get("app_root_path", scope.get("root_path", "")))
 
 
 def _unexpected(_request: Request, _error: Exception) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Header, Request
 from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -57,15 +57,24 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
     """The route that begins a comparison anew."""
     router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
 
-    @router.post("/{name}/reset", summary="Begin it anew", response_model=Reset, responses=RESPONSES)
+    def check_first(name: str, request: Request) -> None:
+        """What is wrong whatever the body says."""
+        board.view(name)
+        _check_type(request)
+
+    @router.post(
+        "/{name}/reset",
+        summary="Begin it anew",
+        response_model=Reset,
+        responses=RESPONSES,
+        dependencies=[Depends(check_first)],
+    )
     async def post_reset(
         name: str,
         order: ResetOrder,
         request: Request,
         x_twinstream_by: Annotated[str | None, Header(max_length=200)] = None,
     ) -> Response:
-        board.view(name)
-        _check_type(request)
         answer = await reset(name, _asked(order, x_twinstream_by, request))
         if isinstance(answer, Reset):
             return Response(answer.model_dump_json(), media_type="application/json")
