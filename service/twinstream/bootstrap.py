@@ -25,7 +25,7 @@ from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis_requests import OwnersRequests
 from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.adapters.secret_file import read_secret
 from twinstream.api.app import create_app, create_matcher_app
@@ -42,7 +42,6 @@ from twinstream.runtime.fuse import alarm
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
-from twinstream.runtime.resets import SHARED
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
 from twinstream.runtime.trial import Terms, Trial
@@ -72,10 +71,17 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
     if not brief.shard.whole:
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
-    requests = RemoteRequests(publisher, RedisRequests(settings.redis, spec.name), brief.token, SystemClock())
-    asked = requests.asked if brief.shard.whole else publisher.asked
+    place: list[ShardStore] = []
+    left = OwnersRequests(settings.redis, spec.name, lambda: place[0].layout)
+    requests = RemoteRequests(publisher, left, brief.token, SystemClock())
+    asked = requests.asked if brief.shard.number == 0 else publisher.asked
     try:
-        while make_worker(settings, spec, requests, brief, trial).run(publisher.stopping, asked):
+        while True:
+            place[:] = [_make_store(settings, spec, brief)]
+            worker = make_worker(settings, spec, requests, brief, trial, place[0])
+            if not worker.run(publisher.stopping, asked):
+                return
+            del worker
             gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
@@ -90,10 +96,15 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
 
 
 def make_worker(
-    settings: Settings, spec: Spec, publisher: Any, brief: Brief, tried: Spec | None = None
+    settings: Settings,
+    spec: Spec,
+    publisher: Any,
+    brief: Brief,
+    tried: Spec | None = None,
+    store: ShardStore | None = None,
 ) -> Worker:
     """A worker on real Kafka and Redis, with a file that is tried beside the comparison."""
-    source, store = _make_source(settings, spec, brief.shard), _make_store(settings, spec, brief)
+    source, store = _make_source(settings, spec, brief.shard), store or _make_store(settings, spec, brief)
     trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
     caution = Caution(trail, brief.suspicion, limit)
     part = Part(brief.shard, settings.shard_by)
@@ -102,7 +113,7 @@ def make_worker(
     secret = partial(_mask_secret, settings, store)
     exchange, recall = store.exchange, source.recall
     return Worker(
-        spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall
+        spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall, store
     )
 
 
@@ -296,10 +307,8 @@ class Matchers:
         await asyncio.gather(*(matcher.stop() for matcher in self._all))
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the matcher of a comparison begin it anew."""
-        if len(self._of[name]) == 1:
-            return await self._of[name][0].reset(request)
-        return ResetRefused(id=request.id, reason=SHARED)
+        """Have the matcher of a comparison begin it anew; of several the first does so for all."""
+        return await self._of[name][0].reset(request)
 
     @property
     def _all(self) -> list[MatcherProcess]:

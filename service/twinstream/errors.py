@@ -73,6 +73,10 @@ class Fenced(StoreError):  # noqa: N818 - the field's word for it
     """Another owner holds the comparison; this one must stop."""
 
 
+class Replaced(Fenced):
+    """Other stores are in effect: who worked on these begins again, on those."""
+
+
 class Unready(StoreError):  # noqa: N818 - it passes
     """The state cannot be taken over yet; `standby` tells whether another process owns it."""
 

@@ -16,14 +16,13 @@ import structlog
 
 from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.redis_requests import RedisRequests
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis_shelf import RedisShelf, tag_of
 from twinstream.api.board import Board
 from twinstream.core.sharding import Shard
-from twinstream.errors import StoreError
+from twinstream.errors import StoreError, Unready
 from twinstream.runtime.requests import ANSWER, UNDER_WAY
-from twinstream.runtime.resets import SHARED
 from twinstream.runtime.supervisor import ANSWER_SECONDS
-from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher
+from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher, other_number
 from twinstream.settings import Settings
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -43,7 +42,6 @@ class Observers:
 
     def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
         self._settings, self._board = settings, board
-        self._requests = {spec.name: RedisRequests(settings.redis, spec.name) for spec in specs}
         self._watched = [
             (spec, Shard(number, settings.shards)) for spec in specs for number in range(settings.shards)
         ]
@@ -61,8 +59,6 @@ class Observers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for requests in self._requests.values():
-            requests.close()
 
     async def _watch(self, spec: Spec, shard: Shard) -> None:
         view = ShardView(RedisShelf(self._settings.redis, spec.name, uuid4().hex), shard)
@@ -94,34 +90,55 @@ class Observers:
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
         """Have the owner of a comparison begin it anew; what came of it, after `ANSWER_SECONDS` at most."""
-        if self._settings.shards > 1:
-            return ResetRefused(id=request.id, reason=SHARED)
-        if not self._board.view(name).is_fresh:
+        if not self._board.hears(name):
             return ResetRefused(id=request.id, reason=UNHEARD)
+        try:
+            requests = await self._aside(self._place, name)
+        except StoreError as error:
+            return ResetRefused(id=request.id, reason=str(error))
+        try:
+            return await self._leave(name, request, requests)
+        finally:
+            requests.close()
+
+    def _place(self, name: str) -> RedisRequests:
+        """Where the owner looks for requests. Raises StoreError."""
+        shelf = RedisShelf(self._settings.redis, name, "")
+        try:
+            layout = shelf.layout()
+        finally:
+            shelf.close()
+        if layout.shards != self._settings.shards:
+            raise Unready(other_number(layout.shards, self._settings.shards))
+        return RedisRequests(self._settings.redis, tag_of(name, layout, 0))
+
+    async def _leave(self, name: str, request: ResetRequest, requests: RedisRequests) -> Reset | ResetRefused:
         text = request.model_dump_json().encode()
         try:
-            if not await self._aside(self._requests[name].put, text):
+            if not await self._aside(requests.put, text):
                 return ResetRefused(id=request.id, reason=UNDER_WAY)
         except StoreError as error:
             return ResetRefused(id=request.id, reason=str(error), open=True)
-        answer = await self._answer(name, request)
+        answer = await self._answer(name, request, requests)
         if isinstance(answer, Reset):
             self._board.accept(answer)
-        return answer or await self._taken_back(name, request, text)
+        return answer or await self._taken_back(request, requests, text)
 
-    async def _answer(self, name: str, request: ResetRequest) -> Reset | ResetRefused | None:
+    async def _answer(
+        self, name: str, request: ResetRequest, requests: RedisRequests
+    ) -> Reset | ResetRefused | None:
         """What its owner says came of it; None where that says nothing."""
         until = asyncio.get_running_loop().time() + ANSWER_SECONDS
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):
-                if found := await self._aside(self._requests[name].answered, request.id):
+                if found := await self._aside(requests.answered, request.id):
                     return ANSWER.validate_json(found)
             await asyncio.sleep(LOOK_SECONDS)
         return next((one for one in self._board.view(name).status.resets if one.id == request.id), None)
 
-    async def _taken_back(self, name: str, request: ResetRequest, text: bytes) -> ResetRefused:
+    async def _taken_back(self, request: ResetRequest, requests: RedisRequests, text: bytes) -> ResetRefused:
         with suppress(StoreError):
-            if await self._aside(self._requests[name].withdraw, text):
+            if await self._aside(requests.withdraw, text):
                 reason = f"its matcher has not taken it up for {ANSWER_SECONDS:g} s"
                 return ResetRefused(id=request.id, reason=reason)
         reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"

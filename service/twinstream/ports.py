@@ -339,6 +339,14 @@ class Store(Protocol):
         ...
 
 
+class ShelfStore(Store, Protocol):
+    """A store that stands on a shelf, with others of the same comparison."""
+
+    def seize(self) -> None:
+        """Take ownership, whoever has it: for one who has claimed the shelf. Raises StoreError."""
+        ...
+
+
 class Layout(NamedTuple):
     """How many shards the state of a comparison is divided into; a generation is one division of it."""
 
@@ -353,10 +361,18 @@ class Shelf(Protocol):
         """What is in effect."""
         ...
 
-    def replace(self, old: Layout, new: Layout) -> None:
-        """Put a layout into effect in the place of another, in one step.
+    def claim(self) -> None:
+        """Be the one who may put another layout into effect: whoever claimed that before may not any more.
 
-        Raises Fenced where the other is not in effect.
+        So what is prepared for a layout is prepared by one alone.
+        """
+        ...
+
+    def replace(self, old: Layout, new: Layout) -> None:
+        """Put a layout into effect in the place of another, in one step; or confirm the one that is.
+
+        Doing it again changes nothing. Raises Fenced where the other is not in effect, or where somebody else
+        has claimed it since.
         """
         ...
 
@@ -364,7 +380,7 @@ class Shelf(Protocol):
         """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
         ...
 
-    def store(self, layout: Layout, number: int) -> Store:
+    def store(self, layout: Layout, number: int) -> ShelfStore:
         """The store of a shard in a layout."""
         ...
 

@@ -348,7 +348,8 @@ class ShardStatus(Frozen):
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
-    by kind the hashes of fields that had one value.
+    by kind the hashes of fields that had one value. `unrest` is what waits for a partner, or may; None at a
+    moment that is a cut of both sides, where its `progress` says.
     """
 
     status: ComparisonStatus
@@ -357,6 +358,7 @@ class ShardStatus(Frozen):
     first_at: datetime | None = None
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
+    unrest: str | None = "it does not say what waits for a partner"
 
 
 class Relayed(Frozen):
@@ -442,13 +444,17 @@ class OnTrial(Frozen):
 
 
 class ResetRequest(Frozen):
-    """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says."""
+    """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says.
+
+    `before` is how all shards together stood, as that was shown where it was asked for.
+    """
 
     id: str
     by: str
     reason: str
     address: str
     start: dict[str, Any] | Literal["now"] | None = None
+    before: Ended | None = None
 
 
 class ResetRefused(Frozen):

@@ -51,12 +51,56 @@ def test_at_first_one_matcher_has_it_all(open_shelf: Open) -> None:
 
 def test_a_layout_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) -> None:
     one, other = open_shelf("a"), open_shelf("b")
+    one.claim()
     one.replace(Layout(0, 1), Layout(1, 2))
     assert other.layout() == Layout(1, 2)
+    other.claim()
     with pytest.raises(Fenced, match="another process has divided this comparison anew"):
         other.replace(Layout(0, 1), Layout(1, 3))
     other.replace(Layout(1, 2), Layout(2, 3))
     assert one.layout() == Layout(2, 3)
+
+
+def test_who_claims_the_shelf_is_the_only_one_who_may_replace_its_layout(
+    open_shelf: Open,
+) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    with pytest.raises(Fenced):
+        one.replace(Layout(0, 1), Layout(1, 2))
+    one.claim()
+    other.claim()
+    with pytest.raises(Fenced):
+        one.replace(Layout(0, 1), Layout(1, 2))
+    assert one.layout() == Layout(0, 1)
+    other.replace(Layout(0, 1), Layout(1, 2))
+    assert one.layout() == Layout(1, 2)
+
+
+def test_a_layout_may_be_put_into_effect_twice_by_the_one_who_did(open_shelf: Open) -> None:
+    one, other = open_shelf("a"), open_shelf("b")
+    one.claim()
+    for _ in range(2):
+        one.replace(Layout(0, 1), Layout(1, 2))
+    other.claim()
+    with pytest.raises(Fenced):
+        one.replace(Layout(0, 1), Layout(1, 2))
+    assert other.layout() == Layout(1, 2)
+
+
+def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> None:
+    one, other = (open_shelf(token).store(Layout(1, 2), 1) for token in "ab")
+    assert one.acquire()
+    one.save(Checkpoint(1, None, b"head", b"body", {}))
+    other.seize()
+    with pytest.raises(Fenced):
+        one.renew(1)
+    assert not one.acquire()
+    other.save(Checkpoint(2, None, b"another", b"body", {}, anew=True))
+    assert one.load().head == b"another"
+    other.release()
+    assert one.acquire()
+    for store in (one, other):
+        store.close()
 
 
 def test_a_layout_may_be_confirmed(open_shelf: Open) -> None:
@@ -111,5 +155,6 @@ def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: 
     one, other = open_shelf("a"), open_shelf("b")
     assert one.mask_secret(b"first") == b"first"
     assert other.mask_secret(b"second") == b"first"
+    one.claim()
     one.replace(Layout(0, 1), Layout(1, 2))
     assert open_shelf("c").mask_secret(b"third") == b"first"

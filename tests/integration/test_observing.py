@@ -13,10 +13,11 @@ from tests.support.workers import SPEC
 from twinstream import observing
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.api.board import Board
 from twinstream.observing import Observers
+from twinstream.ports import Layout
 from twinstream.runtime.requests import UNDER_WAY
-from twinstream.runtime.resets import SHARED
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 from twinstream.status import Reset, ResetRefused, ResetRequest
@@ -113,6 +114,31 @@ def test_while_one_is_under_way_another_is_refused(ask: Ask, requests: RedisRequ
     assert ask() == ResetRefused(id="one", reason=UNDER_WAY)
 
 
-def test_several_shards_are_not_reset(ask: Ask, requests: RedisRequests) -> None:
-    assert ask(shards=2) == ResetRefused(id="one", reason=SHARED)
+def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, redis_url: str) -> None:
+    shelf = RedisShelf(redis_url, NAME, "owner")
+    shelf.claim()
+    shelf.replace(Layout(), Layout(3, 2))
+    owner, requests = shelf.store(Layout(3, 2), 0), RedisRequests(redis_url, f"{NAME}.3.0")
+    assert owner.acquire()
+    made = reset()
+
+    def meanwhile() -> None:
+        take(requests)
+        requests.answer("one", made.model_dump_json().encode())
+
+    assert ask(meanwhile, shards=2) == made
+    for opened in (owner, requests, shelf):
+        opened.close()
+
+
+def test_where_matchers_share_it_by_another_number_it_is_refused(ask: Ask, requests: RedisRequests) -> None:
+    refused = ask(shards=2)
+    assert isinstance(refused, ResetRefused)
+    assert (
+        refused.open,
+        "its matchers run with --shards 1, and this process with --shards 2" in refused.reason,
+    ) == (
+        False,
+        True,
+    )
     assert requests.put(b"another"), "nothing was left"

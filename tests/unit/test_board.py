@@ -209,8 +209,39 @@ def test_a_reset_is_told_at_once_and_what_was_found_before_is_withdrawn(board: B
     board.accept(Resumed(comparison=NAME, divergences=()))
     mailbox.close()
     names = [event.name for event in asyncio.run(drained(mailbox))]
-    assert names == ["status", "gate", "reset", "withdrawn"]
+    assert names == ["status", "gate", "phase", "reset", "withdrawn"]
     assert board.divergences(NAME).page(10).items == []
+
+
+def test_what_was_said_of_a_comparison_that_a_reset_has_ended_counts_no_more_also_where_it_comes_yet(
+    board: Board,
+) -> None:
+    old = status()
+    board.accept(old)
+    assert board.view(NAME).answer == "pass"
+    board.accept(reset())
+    assert board.view(NAME).answer == "undecided"
+    board.accept(status(at=START + timedelta(seconds=1)))
+    assert board.view(NAME).answer == "undecided"
+    anew = {"started_at": START + timedelta(seconds=2), "resets": [reset()], "reset_count": 1}
+    board.accept(status(at=START + timedelta(seconds=3), **anew))
+    assert board.view(NAME).answer == "pass"
+
+
+def test_a_reset_that_the_status_has_already_changes_nothing(board: Board) -> None:
+    board.accept(status(resets=[reset()], reset_count=1))
+    board.accept(reset())
+    assert board.view(NAME).answer == "pass"
+
+
+def test_a_matcher_that_has_fallen_may_go_on_with_the_comparison_before_a_reset_that_was_lost(
+    board: Board,
+) -> None:
+    board.accept(status())
+    board.accept(reset())
+    board.lost(NAME, "it fell")
+    board.accept(status(at=START + timedelta(seconds=1)))
+    assert board.view(NAME).answer == "pass"
 
 
 async def drained(mailbox: Mailbox) -> list[BoardEvent]:

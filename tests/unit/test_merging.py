@@ -19,6 +19,7 @@ from tests.support.statuses import (
     expectation,
     histogram,
     partition,
+    reset,
     status,
 )
 from twinstream.api.board import Board
@@ -308,3 +309,37 @@ def test_one_shard_is_shown_as_it_speaks() -> None:
     alone.accept(status())
     assert alone.view(NAME).status.reference == REFERENCE
     assert alone.view(NAME).status.matched == 5000
+
+
+def begun(resets: int, matched: int, verdict: str = "EQUIVALENT", identifier: str = "r-1") -> ShardStatus:
+    """What a shard says that has been reset so often, last by the reset with this id."""
+    records = [reset(identifier)] if resets else []
+    own = {"matched": matched, "verdict": verdict, "coverage": coverage(matched)}
+    return said(status(resets=records, reset_count=resets, **own))
+
+
+@pytest.mark.parametrize(
+    "old",
+    [begun(0, 5000), begun(0, 5000, "DIVERGED"), begun(1, 5000, identifier="a reset that was lost")],
+)
+def test_a_shard_of_a_comparison_that_has_ended_is_waited_for_and_not_added_up(old: ShardStatus) -> None:
+    whole = both(begun(1, 4000), old)
+    assert (whole.verdict, whole.matched, whole.reset_count) == ("PENDING", 4000, 1)
+    assert "shard 1 of 2: it has not begun anew with the others yet" in whole.reason
+
+
+def test_both_shards_of_a_comparison_that_was_begun_anew_are_added_up() -> None:
+    assert both(begun(1, 4000), begun(1, 5000)).matched == 9000
+
+
+def test_where_the_record_of_a_reset_was_lost_its_count_tells() -> None:
+    lost = begun(1, 5000)
+    lost = lost.model_copy(update={"status": lost.status.model_copy(update={"resets": []})})
+    assert both(begun(1, 4000), lost).matched == 9000
+
+
+def test_a_verdict_holds_since_the_comparison_began_anew_also_where_it_is_the_same() -> None:
+    later = START + timedelta(seconds=9)
+    anew = said(status(verdict="PENDING", since=later, reset_count=1))
+    before = status(verdict="PENDING", since=START)
+    assert both(anew, anew, before=before).since == later

@@ -11,7 +11,7 @@ from twinstream.api.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.runtime.relay import RELAYED, REPORTS_TOLD, Bulletin
 from twinstream.runtime.worker import STANDBY, TAKING_OVER
-from twinstream.status import ComparisonStatus, DivergenceReport, Relayed, ResetRequest
+from twinstream.status import ComparisonStatus, DivergenceReport, Relayed, ResetRefused, ResetRequest
 
 
 @pytest.fixture
@@ -208,7 +208,10 @@ def test_an_owner_asks_nothing_of_a_store_that_is_in_trouble(
 
 def test_a_reset_of_the_owner_is_one_of_the_standby_which_itself_can_reset_nothing(hosts: Hosts) -> None:
     owner, standby = pair(hosts)
-    assert standby.worker._hindrance() == STANDBY
+    wish = ResetRequest(id="0", by="me", reason="a test", address="here")
+    assert not standby.worker.begin_anew(wish)
+    (refused,) = (one for one in standby.publisher.published if isinstance(one, ResetRefused))
+    assert refused.reason == STANDBY
     for number in (100, 103):
         hosts.write(Side.LEFT, number)
     hosts.write(Side.RIGHT, 103)

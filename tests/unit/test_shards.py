@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 import pytest
 
+from tests.support.team import Team, write_all
 from tests.support.workers import SPEC
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
-from twinstream.api.board import Board, View
-from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
@@ -20,97 +17,11 @@ from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
-from twinstream.spec.evidence import wanted
-from twinstream.spec.load import digest, loads
+from twinstream.spec.load import loads
 from twinstream.spec.sharding import Part, refusal, way_of
-from twinstream.status import ComparisonStatus, ResetRefused, ResetRequest, ShardStatus, Version
+from twinstream.status import ComparisonStatus, ResetRequest, ShardStatus
 
 NOTHING = Stored(None, b"", (), {})
-BEATS = 6
-"""So often shards by partition have heard and answered each other."""
-
-
-@dataclass
-class Team:
-    """Workers on the shards of one comparison, over topics of some partitions each."""
-
-    shards: int = 2
-    by: Literal["auto", "partition", "key"] = "auto"
-    spec: str = SPEC
-    source: MemorySource = field(default_factory=lambda: MemorySource(partitions=4))
-    shelf: MemoryShelf = field(default_factory=MemoryShelf)
-    clock: ManualClock = field(default_factory=ManualClock)
-    publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
-    starts: int = 0
-    host: str = "one"
-
-    def worker(self, number: int) -> Worker:
-        """A new worker for a shard."""
-        self.starts += 1
-        spec, shard = loads(self.spec), Shard(number, self.shards)
-        shelf = self.shelf.owned_by(f"{self.host}-{self.starts}")
-        store = ShardStore(shelf, spec.name, shard, Redealing(spec, self.by).deal)
-        self.publishers[number] = MemoryPublisher()
-        source = self.source.reader()
-        part = Part(shard, self.by)
-        publisher = self.publishers[number]
-        secret = store.mask_secret
-        return Worker(
-            spec, source, store, publisher, self.clock, part=part, exchange=store.exchange, mask_secret=secret
-        )
-
-    def started(self) -> list[Worker]:
-        """All workers, at work."""
-        workers = [self.worker(number) for number in range(self.shards)]
-        for worker in workers:
-            assert worker.start(), self.said(0).status.reason
-        return workers
-
-    def said(self, number: int) -> ShardStatus:
-        """What a shard said last."""
-        published = self.publishers[number].published
-        return next(one for one in reversed(published) if isinstance(one, ShardStatus))
-
-    def write(self, side: Side, partition: int, *events: tuple[object, int], at_ms: int = 0) -> None:
-        for key, number in events:
-            self.source.append(side, partition, orjson.dumps({"k": key, "n": number}), at_ms)
-
-    def view(self, workers: list[Worker], steps: int = 6) -> View:
-        """What is shown of the comparison when all have read on."""
-        board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        board.expect(self._expectation())
-        for worker in workers:
-            for _ in range(steps):
-                worker.step()
-        for _ in range(BEATS):
-            self.clock.advance(RETRY_STORE_SECONDS)
-            for worker in workers:
-                worker.step()
-        for number in range(self.shards):
-            for publication in self.publishers[number].published:
-                board.accept(publication, number)
-        return board.view("test")
-
-    def _expectation(self) -> Expectation:
-        spec = loads(self.spec)
-        topics = Version(topic="test.reference"), Version(topic="test.candidate")
-        own: dict[str, Any] = {"matched_required": 1, "shards": self.shards}
-        own |= {"undecodable_budget": spec.undecodable.budget, "kinds_required": wanted(spec).kinds}
-        return Expectation(
-            name=spec.name,
-            spec_digest=digest(spec),
-            order=spec.order_text,
-            reference=topics[0],
-            candidate=topics[1],
-            **own,
-        )
-
-
-def write_all(team: Team, count: int = 40, *, shift: int = 0) -> None:
-    """Equal events on both sides, in partitions by key; the candidate's are shifted."""
-    for number in range(count):
-        for side in Side:
-            team.write(side, (number % 8 + shift * side) % 4, (number % 8, number))
 
 
 @pytest.mark.parametrize(("by", "shift"), [("auto", 0), ("partition", 0), ("key", 0), ("key", 1)])
@@ -543,17 +454,6 @@ def test_a_comparison_that_was_reset_is_shared_once_it_has_begun() -> None:
     published = team.publishers[0].published[-1]
     assert isinstance(published, ShardStatus)
     assert "since it was reset and has not begun yet: start with --shards 1" in published.status.reason
-
-
-def test_a_shard_is_not_reset_alone() -> None:
-    team = Team(shards=2)
-    write_all(team, 24)
-    workers = team.started()
-    team.view(workers)
-    assert not workers[0].begin_anew(ResetRequest(id="r", by="ann", reason="mended", address=""))
-    last = team.publishers[0].published[-1]
-    assert isinstance(last, ResetRefused)
-    assert last.reason == "several matchers share it, which cannot be reset together"
 
 
 START = "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}"

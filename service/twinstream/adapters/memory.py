@@ -282,6 +282,11 @@ class MemoryStore:
         storage.owner = storage.lease = self._token
         return True
 
+    def seize(self) -> None:
+        """Take ownership, whoever has it."""
+        storage = self._reached()
+        storage.owner = storage.lease = self._token
+
     def load(self) -> Stored:
         """What was saved last."""
         return self._reached().stored
@@ -381,6 +386,7 @@ class MemoryShelf:
     def __init__(self) -> None:
         self.storages: dict[tuple[int, int], MemoryStorage] = {}
         self.in_effect: Layout | None = None
+        self.dealer: str | None = None
         self.notes: dict[tuple[int, int], bytes] = {}
         self.secret: bytes | None = None
 
@@ -404,11 +410,17 @@ class OwnedShelf:
         """What is in effect."""
         return self._shelf.in_effect or Layout()
 
+    def claim(self) -> None:
+        """Be the one who may put another layout into effect."""
+        self._shelf.dealer = self._token
+
     def replace(self, old: Layout, new: Layout) -> None:
         """Put a layout into effect in the place of another."""
-        if self._shelf.in_effect not in (None, old):
+        shelf = self._shelf
+        mine = old == new or shelf.dealer == self._token
+        if not mine or shelf.in_effect not in (None, old, new):
             raise Fenced("another process has divided this comparison anew")
-        self._shelf.in_effect = new
+        shelf.in_effect = new
 
     def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
         """Leave the note of a shard; the newest of each shard of the layout."""

@@ -35,7 +35,7 @@ from twinstream.adapters import redis_scripts
 from twinstream.adapters.redis_bulletin import RedisBulletins
 from twinstream.adapters.redis_connection import RedisConnection
 from twinstream.adapters.redis_presence import Presence, Vigil
-from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
+from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError, Unready
 from twinstream.ports import EMPTY, Checkpoint, Stored
 
 LEASE_MS = 10_000
@@ -45,6 +45,8 @@ REPORTS_BYTES, REPORTS_COUNT = 1_000_000, 500
 REPORTS_KEYS = 64
 """A base that finds more keys of reports than these joins them."""
 SWEPT = 100
+SEIZINGS = 5
+"""So often ownership is tried for that may change hands between two looks."""
 MEASURE_SECONDS = 60.0
 
 
@@ -80,6 +82,14 @@ class RedisStore:
             self._epoch = epoch
             self._presence.keep()
         return bool(epoch)
+
+    def seize(self) -> None:
+        """Take ownership, whoever has it."""
+        for _ in range(SEIZINGS):
+            if epoch := self._take((self._run(self._redis.get, self._lease) or b"").decode()):
+                self._epoch = epoch
+                return
+        raise Unready("other processes keep taking its state")
 
     def _take(self, gone: str) -> int:
         """The epoch of this owner; 0 while a lease is running that is not that of the one that is gone."""

@@ -1,7 +1,9 @@
 """Resets that are asked for at a process without matchers, handed to the owner through Redis.
 
-    twinstream:{NAME}:request           the reset that is asked for, as JSON; it expires
+    twinstream:{NAME}:request         the reset that is asked for, as JSON; it expires
     twinstream:{NAME}:answer:ID       what came of the one with this id; it expires
+
+Where several matchers share the comparison the hash tag is that of shard 0, whose owner takes it.
 
 There is one request at a time. The owner takes it, which removes it, so nobody does it twice; who ends
 between taking and answering leaves it open what came of it, as a matcher does that ends before it answers its
@@ -19,7 +21,9 @@ import redis
 from redis.exceptions import MovedError
 
 from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis_shelf import tag_of
 from twinstream.errors import StoreError
+from twinstream.ports import Layout
 
 LASTING_MS = 60_000
 """A request whose asker has ended is not done later than that. It is longer than anybody waits."""
@@ -40,11 +44,39 @@ return redis.call('DEL', KEYS[1])
 """
 
 
-class RedisRequests:
-    """The requests of one comparison. It connects with the first call."""
+class OwnersRequests:
+    """What is asked of an owner, wherever its store is now: `layout` says, None where it has none yet."""
 
-    def __init__(self, url: str, name: str) -> None:
-        self._prefix = f"twinstream:{{{name}}}"
+    def __init__(self, url: str, name: str, layout: Callable[[], Layout | None]) -> None:
+        self._url, self._name, self._layout = url, name, layout
+        self._at: Layout | None = None
+        self._requests: RedisRequests | None = None
+
+    def take(self, token: str) -> bytes | None:
+        """The request, if there is one and the lease of this owner runs; Redis is waited for a moment."""
+        if (layout := self._layout()) is None:
+            return None
+        if self._requests is None or layout != self._at:
+            self.close()
+            self._at, self._requests = layout, RedisRequests(self._url, tag_of(self._name, layout, 0))
+        return self._requests.take(token)
+
+    def answer(self, identifier: str, text: bytes) -> None:
+        """Say what came of a request that was taken, where it was taken."""
+        assert self._requests is not None, "take comes first"
+        self._requests.answer(identifier, text)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._requests is not None:
+            self._requests.close()
+
+
+class RedisRequests:
+    """The requests to the owner of the store with this hash tag. It connects with the first call."""
+
+    def __init__(self, url: str, tag: str) -> None:
+        self._prefix = f"twinstream:{{{tag}}}"
         self._request = f"{self._prefix}:request"
         self._connection = RedisConnection(url)
         self._quick: Any = None

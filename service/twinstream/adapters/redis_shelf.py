@@ -1,6 +1,7 @@
 """The stores of all matchers of a comparison in Redis, and the word on which of them are in effect.
 
     twinstream:{NAME}:shards          `GENERATION SHARDS`: how many matchers share the state in effect
+    twinstream:{NAME}:dealer          token of who may replace that word
     twinstream:{NAME}:notes           what shards by partition tell each other: a hash, by `GENERATION.SHARD`
     twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
 
@@ -19,8 +20,12 @@ from twinstream.adapters.redis_connection import RedisConnection
 from twinstream.errors import Fenced
 from twinstream.ports import Layout
 
+# It may arrive twice: then the new layout is in effect, put there by the one who has claimed it.
 _REPLACE = """
-if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
+local found = redis.call('GET', KEYS[1]) or ARGV[1]
+if ARGV[1] ~= ARGV[2] and redis.call('GET', KEYS[3]) ~= ARGV[3] then return 0 end
+if found == ARGV[2] and ARGV[1] ~= ARGV[2] then return 1 end
+if found ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
 if ARGV[1] ~= ARGV[2] then redis.call('DEL', KEYS[2]) end
 return 1
@@ -33,7 +38,8 @@ class RedisShelf:
     def __init__(self, url: str, name: str, token: str) -> None:
         self._url, self._name, self._token = url, name, token
         prefix = f"twinstream:{{{name}}}"
-        self._key, self._notes, self._mask = (f"{prefix}:{part}" for part in ("shards", "notes", "mask"))
+        parts = ("shards", "notes", "mask", "dealer")
+        self._key, self._notes, self._mask, self._dealer = (f"{prefix}:{part}" for part in parts)
         self._connection = RedisConnection(url)
 
     def layout(self) -> Layout:
@@ -41,10 +47,15 @@ class RedisShelf:
         found = self._connection.run(self._connection.client.get, self._key)
         return Layout(*map(int, found.split())) if found else Layout()
 
+    def claim(self) -> None:
+        """Be the one who may put another layout into effect."""
+        self._connection.run(self._connection.client.set, self._dealer, self._token)
+
     def replace(self, old: Layout, new: Layout) -> None:
-        """Put a layout into effect in the place of another. Raises Fenced where that is not in effect."""
+        """Put a layout into effect in the place of another. Raises Fenced where that cannot be."""
         replace = self._connection.client.register_script(_REPLACE)
-        if not self._connection.run(replace, [self._key, self._notes], [_text(old), _text(new)]):
+        keys, texts = [self._key, self._notes, self._dealer], [_text(old), _text(new), self._token]
+        if not self._connection.run(replace, keys, texts):
             raise Fenced("another process has divided this comparison anew")
 
     def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
@@ -62,9 +73,7 @@ class RedisShelf:
 
     def store(self, layout: Layout, number: int) -> RedisStore:
         """The store of one matcher."""
-        alone = layout.shards == 1
-        tag = self._name if alone else f"{self._name}.{layout.generation}.{number}"
-        return RedisStore(self._url, tag, self._token)
+        return RedisStore(self._url, tag_of(self._name, layout, number), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """What hashes of masked values are keyed with: `fresh`, if there is nothing yet."""
@@ -76,6 +85,11 @@ class RedisShelf:
     def close(self) -> None:
         """Close the connection; those of its stores stay."""
         self._connection.client.close()
+
+
+def tag_of(name: str, layout: Layout, number: int) -> str:
+    """The hash tag of the keys of a shard."""
+    return name if layout.shards == 1 else f"{name}.{layout.generation}.{number}"
 
 
 def _text(layout: Layout) -> str:

@@ -120,13 +120,14 @@ class _Shown(NamedTuple):
 class _Matcher:
     """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
-    `relayed`: that is what another process says.
+    `relayed`: that is what another process says. `ended`: when that began which a reset has ended.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
 
     as_of: float
     said: ShardStatus | None = None
+    ended: datetime | None = None
     relayed: bool = False
     lost: str | None = None
     unheard: str | None = None
@@ -222,6 +223,7 @@ class Board:
             case UnmatchedSample():
                 self._entry(publication.comparison).matchers[shard].waiting = publication.events
             case Reset():
+                self._end(self._entry(publication.comparison), publication)
                 self._tell(lambda: reset_event(publication))
 
     def lost(self, name: str, reason: str, shard: int = 0) -> None:
@@ -242,10 +244,18 @@ class Board:
             matcher.unheard = reason
             self._forget(name, shard)
 
+    def _end(self, entry: _Entry, reset: Reset) -> None:
+        """A comparison has ended with this reset: what was said of it counts no more, nor what comes yet."""
+        for matcher in entry.matchers:
+            if matcher.said is not None and reset not in matcher.said.status.resets:
+                matcher.ended, matcher.said = matcher.said.status.started_at, None
+        self._tell_state(entry)
+
     def _forget(self, name: str, shard: int) -> None:
         """Nothing that a matcher said counts any more."""
         entry = self._entry(name)
         matcher = entry.matchers[shard]
+        matcher.ended = None  # Whoever comes next may go on with it, where the reset was lost.
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
         entry.on_trial.lost()
@@ -266,6 +276,11 @@ class Board:
     def pace(self, name: str) -> float:
         """How many pairs a second matched of late. Raises UnknownComparisonError."""
         return pace_of(self._entry(name).samples.latest(PACE_SECONDS))
+
+    def hears(self, name: str, shard: int = 0) -> bool:
+        """Whether what a matcher said last is from one that lives. Raises UnknownComparisonError."""
+        entry = self._entry(name)
+        return self._freshness_of(entry.matchers[shard], entry).fresh
 
     def views(self) -> list[View]:
         """All comparisons now, in the order in which they became known."""
@@ -348,8 +363,10 @@ class Board:
         if entry is None:
             entry = self._entries[status.name] = _Entry(None, status, [_Matcher(now)], status.updated_at)
         matcher = entry.matchers[shard]
-        if matcher.said is not None and _same_writing(matcher.said.status, status):
+        known = matcher.said is not None and _same_writing(matcher.said.status, status)
+        if known or matcher.ended == status.started_at:
             return
+        matcher.ended = None
         matcher.said, matcher.lost, matcher.unheard = said, None, None
         matcher.as_of = now if made_at is None else min(made_at, now)
         matcher.relayed = relayed

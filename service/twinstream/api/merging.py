@@ -4,8 +4,9 @@
   in one shard does so for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
 - Counts are summed. Of what says "up to here" the shard that is furthest behind counts.
-- A shard that has said nothing yet is waited for. Whether what is there may be believed is not judged here,
-  but by `freshness`.
+- A shard that has said nothing yet is waited for; so is one that has not begun anew with the others: what it
+  says is of a comparison that has ended. Whether what is there may be believed is not judged here, but by
+  `freshness`.
 
 Everything is a pure function of what the shards said last.
 """
@@ -13,7 +14,7 @@ Everything is a pure function of what the shards said last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import add, attrgetter
 
 from twinstream.api.covering import seen_by_all
@@ -40,6 +41,7 @@ from twinstream.status import (
     Verdict,
 )
 
+BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
 SHOWN = 20
 """The most holes, and records that were kept out, that are listed; all are counted."""
 REASONS_SHOWN = 3
@@ -53,10 +55,12 @@ def merged(
     """The comparison as a whole. `before` is what it was taken for last: its verdict may hold since then."""
     if not said:
         return placeholder(expected, now)
+    all_said, said = said, of_the_latest_beginning(said)
     shards = [said[number] for number in sorted(said)]
     statuses = [shard.status for shard in shards]
     coverage, holes = _coverage(expected, shards), _holes(statuses)
-    verdict, reason = _judged(expected, said, coverage, holes)
+    waiting = _waiting(expected, all_said, said)
+    verdict, reason = _judged(expected, said, coverage, holes, waiting)
     first = statuses[0]
     return first.model_copy(
         update={
@@ -72,7 +76,7 @@ def merged(
             "divergences": _counts(status.divergences for status in statuses),
             "closed_divergences": _counts(status.closed_divergences for status in statuses),
             "suspicions": sum(status.suspicions for status in statuses),
-            "waiting_for": "; ".join(_waiting(expected, said)) or None,
+            "waiting_for": "; ".join(waiting) or None,
             "difference_awaits": list(
                 dict.fromkeys(one for status in statuses for one in status.difference_awaits)
             ),
@@ -97,22 +101,44 @@ def merged(
 
 
 def _judged(
-    expected: Expectation, said: Said, coverage: Coverage, holes: Sequence[Hole]
+    expected: Expectation, said: Said, coverage: Coverage, holes: Sequence[Hole], waiting: Sequence[str]
 ) -> tuple[Verdict, str]:
     diverged = any(shard.status.verdict == "DIVERGED" for shard in said.values())
     doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
-    lacks = _waiting(expected, said) or coverage.missing
+    lacks = waiting or coverage.missing
     worst = verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
     verdict: Verdict = worst.value
     statuses = [shard.status for shard in said.values()]
     return verdict, _reason(verdict, statuses, doubts or [hole.reason for hole in holes], lacks)
 
 
-def _waiting(expected: Expectation, said: Said) -> list[str]:
-    """Why shards do not compare yet."""
+def of_the_latest_beginning(said: Said) -> Said:
+    """What is said of the comparison as it was begun last; all others speak of one that has ended.
+
+    The count tells, and where that was lost and came to the same, the record of the last reset.
+    """
+    latest = max((shard.status for shard in said.values()), key=_beginning)
+    return {
+        number: shard
+        for number, shard in said.items()
+        if shard.status.reset_count == latest.reset_count
+        and (not shard.status.resets or _beginning(shard.status) == _beginning(latest))
+    }
+
+
+def _beginning(status: ComparisonStatus) -> tuple[int, datetime, str]:
+    if not status.resets:
+        return status.reset_count, datetime.min.replace(tzinfo=UTC), ""
+    return status.reset_count, status.resets[-1].at, status.resets[-1].id
+
+
+def _waiting(expected: Expectation, all_said: Said, said: Said) -> list[str]:
+    """Why shards do not compare yet; those that are in the first alone have not begun anew."""
     reasons = {number: _waiting_for(said.get(number)) for number in range(expected.shards)}
+    behind = {n: all_said[n].waiting_for or BEHIND for n in all_said.keys() - said.keys()}
+    reasons.update(behind)
     return told({number: [reason] for number, reason in reasons.items() if reason}, expected.shards)
 
 
@@ -163,7 +189,8 @@ def _since(
     verdict: Verdict, statuses: Sequence[ComparisonStatus], before: ComparisonStatus | None
 ) -> datetime:
     """When the verdict began to hold: for good ones with the last shard, for bad ones with the first."""
-    if before is not None and before.verdict == verdict:
+    same = before is not None and before.reset_count == statuses[0].reset_count
+    if before is not None and same and before.verdict == verdict:
         return before.since
     own = [status.since for status in statuses if status.verdict == verdict]
     if verdict in ("DIVERGED", "INCONCLUSIVE") and own:

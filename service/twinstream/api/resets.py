@@ -19,7 +19,16 @@ from twinstream.access import LOCAL
 from twinstream.api.board import Board
 from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.spec.start import Start
-from twinstream.status import Frozen, Reset, ResetRefused, ResetRequest
+from twinstream.status import (
+    ComparisonStatus,
+    Ended,
+    Frozen,
+    PartitionProgress,
+    Reset,
+    ResetRefused,
+    ResetRequest,
+    Sides,
+)
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 """Has a comparison begin anew, and tells what came of it."""
@@ -75,7 +84,8 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
         request: Request,
         x_twinstream_by: Annotated[str | None, Header(max_length=200)] = None,
     ) -> Response:
-        answer = await reset(name, _asked(order, x_twinstream_by, request))
+        shown = board.view(name).status
+        answer = await reset(name, _asked(order, x_twinstream_by, request, _stands(shown)))
         if isinstance(answer, Reset):
             return Response(answer.model_dump_json(), media_type="application/json")
         if answer.open:
@@ -101,7 +111,25 @@ def _who(holder: str, named: str | None) -> str | None:
     return holder if named in (None, holder) else f"{holder} for {named}"
 
 
-def _asked(order: ResetOrder, named: str | None, request: Request) -> ResetRequest:
+def _stands(status: ComparisonStatus) -> Ended:
+    """How a comparison stands, as all of its matchers together show it."""
+
+    def read(side: list[PartitionProgress]) -> dict[str, int]:
+        return {str(one.partition): one.position for one in side}
+
+    return Ended(
+        verdict=status.verdict,
+        since=status.since,
+        started_at=status.started_at,
+        matched=status.matched,
+        divergences=status.divergences.total,
+        positions=Sides[dict[str, int]](
+            reference=read(status.progress.reference), candidate=read(status.progress.candidate)
+        ),
+    )
+
+
+def _asked(order: ResetOrder, named: str | None, request: Request, before: Ended) -> ResetRequest:
     by = _who(request.state.who, named or order.by)
     if by is None:
         raise HTTPException(422, "`by` is missing: who begins it anew is recorded.")
@@ -111,4 +139,6 @@ def _asked(order: ResetOrder, named: str | None, request: Request) -> ResetReque
     elif start not in (None, "now"):
         start = {"at": start}
     address = "" if request.client is None else request.client.host
-    return ResetRequest(id=uuid4().hex, by=by, reason=order.reason, address=address, start=start)
+    return ResetRequest(
+        id=uuid4().hex, by=by, reason=order.reason, address=address, start=start, before=before
+    )

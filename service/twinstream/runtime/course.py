@@ -33,7 +33,7 @@ from twinstream.runtime.opening import Opening
 from twinstream.runtime.poison import Poison
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
-from twinstream.runtime.resets import Ground, Resets
+from twinstream.runtime.resets import Ground, Resets, unrest
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
 from twinstream.runtime.turns import Turns
@@ -46,7 +46,7 @@ from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
-from twinstream.status import Ended
+from twinstream.status import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
 
@@ -97,10 +97,13 @@ class Course:
 
     # -- where it begins -----------------------------------------------------------------------------------
 
-    def begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
+    def begin(
+        self, topics: Mapping[Side, Topic], head: dict[str, Any] | None, way: Way | None = None
+    ) -> None:
         """Begin where the comparison file says, or know why that cannot be.
 
-        `head` is that of what was saved, if anything was: then all that is settled.
+        `head` is that of what was saved, if anything was: then all that is settled. `way` is how the work is
+        divided, where a reset has settled that.
         """
         positions: Positions = {side: topic.first for side, topic in topics.items()}
         refusal = self._unfit(topics)
@@ -113,7 +116,8 @@ class Course:
         except Unsafe as reason:
             refusal = refusal or str(reason)
         counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
-        indivisible = None if self._shard.whole else self._divide(counts, head)
+        settled = way if head is None else head.get("way")
+        indivisible = None if self._shard.whole else self._divide(counts, settled)
         self.refusal = indivisible or (refusal if head is None else None)
         self._starts = {side: self._own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
@@ -129,11 +133,9 @@ class Course:
         opening.hand_over(self.comparison, self.input_cut)
         self.control.position = opening.position
 
-    def _divide(self, partitions: tuple[int, int], head: dict[str, Any] | None) -> str | None:
+    def _divide(self, partitions: tuple[int, int], settled: Way | None) -> str | None:
         """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
-        way = way_of(self._spec, Part(self._shard, self._shard_by), partitions)
-        if head is not None:
-            way = head["way"]
+        way = settled or way_of(self._spec, Part(self._shard, self._shard_by), partitions)
         if way is None:
             return unfit(self._shard.of, partitions)
         self.way = way
@@ -287,7 +289,16 @@ class Course:
         """Where it stands, once it has begun."""
         if not self.begun():
             return None
-        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
+        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen, self.way)
+
+    def told(self, made_at: float) -> ComparisonStatus | ShardStatus:
+        """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""
+        if self._shard.whole:
+            return self.reporter.glance(self.situation, made_at)
+        ground = self.ground()
+        waits = "it has not begun" if ground is None else unrest(ground, made_at)
+        told = {"unrest": self.situation.waiting_for or waits}
+        return self.reporter.part(self.situation, made_at).model_copy(update=told)
 
     def ended(self) -> Ended:
         """How it stands, for the record of the reset that ends it."""

@@ -96,6 +96,45 @@ def standing_by(status: ComparisonStatus) -> ComparisonStatus:
     return status.model_copy(update={"health": status.health.model_copy(update=told)})
 
 
+class Questions:
+    """Asks an owner, and knows what it answers."""
+
+    def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
+        self._digest, self._told, self._clock = digest, told, clock
+        self._put_at: dict[str, float] = {}
+        self.foreign = False
+
+    def answer(self) -> tuple[Bulletin, float] | None:
+        """Ask, and get what the owner has answered last, with when it was asked that; None for nothing.
+
+        `foreign` then says whether an owner was heard whose file or version is another. Raises StoreError.
+        """
+        bulletin = self._ask()
+        at = None if bulletin is None else self._put_when(bulletin.answers)
+        return None if bulletin is None or at is None else (bulletin, at)
+
+    def _ask(self) -> Bulletin | None:
+        question = secrets.token_hex(8)
+        self._put_at[question] = self._clock.monotonic()  # Before it can be read.
+        while len(self._put_at) > QUESTIONS_KEPT:
+            del self._put_at[next(iter(self._put_at))]
+        told = self._told.ask(question)
+        self.foreign = False
+        if not told:
+            return None
+        try:
+            bulletin = Bulletin.model_validate_json(told)
+        except ValidationError:
+            self.foreign = True
+            return None
+        self.foreign = bulletin.said.status.spec_digest != self._digest
+        return None if self.foreign else bulletin
+
+    def _put_when(self, answers: str) -> float | None:
+        """When the last of the questions was put that were answered; None where none was one of these."""
+        return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
+
+
 class Hearing:
     """What the owner says, for one who asks it: `as_shown` is the status as that one shows it."""
 
@@ -107,26 +146,28 @@ class Hearing:
         clock: Clock,
         as_shown: Callable[[ComparisonStatus], ComparisonStatus] = standing_by,
     ) -> None:
-        self._digest, self._told, self._publisher, self._clock = digest, told, publisher, clock
-        self._as_shown = as_shown
-        self._put_at: dict[str, float] = {}
+        self._questions, self._publisher, self._as_shown = Questions(digest, told, clock), publisher, as_shown
         self._answered: float | None = None
         self._reports = _Reports(digest, told, publisher)
         self._waiting: UnmatchedSample | None = None
         self._showing = False
-        self.foreign = False
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the last that was heard is an owner whose file or version is another."""
+        return self._questions.foreign
 
     def pass_on(self) -> bool:
         """Ask, and publish what the owner has answered; False where it has answered nothing.
 
         True also while the last answer stands and nothing new is said: what was published grows old.
-        `foreign` then says whether an owner was heard whose file or version is another. Raises StoreError.
+        Raises StoreError.
         """
-        bulletin = self._ask()
-        at = None if bulletin is None else self._put_when(bulletin.answers)
-        if bulletin is None or at is None:
+        answer = self._questions.answer()
+        if answer is None:
             self.end()
             return False
+        bulletin, at = answer
         if self._answered is None or at > self._answered:
             self._answered = at
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
@@ -149,27 +190,6 @@ class Hearing:
         if sample != self._waiting:
             self._publisher.publish(sample)
         self._waiting = sample
-
-    def _ask(self) -> Bulletin | None:
-        question = secrets.token_hex(8)
-        self._put_at[question] = self._clock.monotonic()  # Before it can be read.
-        while len(self._put_at) > QUESTIONS_KEPT:
-            del self._put_at[next(iter(self._put_at))]
-        told = self._told.ask(question)
-        self.foreign = False
-        if not told:
-            return None
-        try:
-            bulletin = Bulletin.model_validate_json(told)
-        except ValidationError:
-            self.foreign = True
-            return None
-        self.foreign = bulletin.said.status.spec_digest != self._digest
-        return None if self.foreign else bulletin
-
-    def _put_when(self, answers: str) -> float | None:
-        """When the last of the questions was put that were answered; None where none was one of these."""
-        return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
 
 
 class Relay(Hearing):

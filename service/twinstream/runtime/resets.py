@@ -4,6 +4,9 @@ A reset is a checkpoint in which nothing is compared yet, and which names the st
 checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
 whatever ends in between leaves the old comparison or the new one.
 
+Where several matchers share the comparison, shard 0 does it for all of them (see `shards`), and `now` is a
+place where all of them rest (see `others`).
+
 `now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
 was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
 waited for; it says nothing where the matcher does not follow all that is put out (`_unfit_for_now`).
@@ -19,13 +22,16 @@ from pydantic import ValidationError
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.errors import SourceError, SpecError
+from twinstream.core.sharding import Way
+from twinstream.errors import SourceError, SpecError, StoreError
 from twinstream.ports import Clock, Positions, Publisher, Source
+from twinstream.runtime.others import Others
 from twinstream.runtime.start import Unsafe, positions_of
 from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec.anew import begun_at
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
+from twinstream.spec.sharding import ALL, Part, refusal, unfit, way_of
 from twinstream.spec.start import Start
 from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
@@ -35,10 +41,6 @@ PATIENCE_SECONDS = 10.0
 """So long a moment for `now` is waited for: who asks waits, too."""
 
 
-SHARED = (
-    "several matchers share it, which cannot be reset together: start the service with --shards 1, reset "
-    "it, and share it again once it has begun"
-)
 _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
 
@@ -75,10 +77,13 @@ class Resets(NamedTuple):
             "begins": None if self.start is None else self.start.as_written(),
         }
 
-    def beginning(self, digest: str) -> dict[str, Any]:
-        """The head of a checkpoint with which the last of them begins, before anything is read."""
+    def beginning(self, digest: str, way: Way | None) -> dict[str, Any]:
+        """The head of a checkpoint with which the last of them begins, before anything is read.
+
+        `way` is how several matchers divide the work from then on.
+        """
         begun_at = self.records[-1].at.isoformat()
-        return {"spec_digest": digest, "started_at": begun_at, "anew": True, **self.state()}
+        return {"spec_digest": digest, "started_at": begun_at, "anew": True, "way": way, **self.state()}
 
     @property
     def noted(self) -> dict[str, Any] | None:
@@ -101,7 +106,7 @@ class Resets(NamedTuple):
 
 def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now: datetime) -> Reset:
     """The record of a reset that takes effect now."""
-    told = request.model_dump(exclude={"start"})
+    told = request.model_dump(exclude={"start", "before"})
     return Reset(comparison=name, at=now, start=start.as_written(), before=before, **told)
 
 
@@ -131,11 +136,12 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
     return None
 
 
-def _unrest(ground: Ground, now: float) -> str | None:
+def unrest(ground: Ground, now: float) -> str | None:
     """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.unmatched(side) for side in Side}
-    if any(waiting.values()) or comparison.scopes or comparison.is_held or comparison.in_dispute:
+    undecided = comparison.is_held or comparison.is_asked or comparison.in_dispute
+    if any(waiting.values()) or comparison.scopes or undecided:
         return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
     after = spec.overdue.after.total_seconds()
     recent = [seen for seen in ground.holes_seen if now - seen.at < after]
@@ -152,27 +158,52 @@ class Ground(NamedTuple):
     comparison: Comparison
     positions: Positions
     holes_seen: Sequence[SeenAt]
+    way: Way | None = None
+
+
+class Beginning(NamedTuple):
+    """A comparison from the start that was asked for on, and how several matchers divide the work."""
+
+    spec: Spec
+    way: Way | None
 
 
 class ResetDesk:
     """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
 
-    def __init__(self, file: Spec, source: Source, publisher: Publisher, clock: Clock) -> None:
+    def __init__(
+        self,
+        file: Spec,
+        source: Source,
+        publisher: Publisher,
+        clock: Clock,
+        part: Part = ALL,
+        others: Others | None = None,
+    ) -> None:
         self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
+        self._part, self._others = part, others
         self.wish: Wish | None = None
 
     def take(self, request: ResetRequest) -> None:
         """Something is asked for."""
+        if self._others is not None:
+            self._others.begin()
         self.wish = Wish(request, self._clock.monotonic() + PATIENCE_SECONDS)
 
     def refuse(self, reason: str, *, unsure: bool = False) -> None:
         """Answer that it does not begin anew; or that nobody knows."""
         assert self.wish is not None, "something was asked for"
         self._publisher.publish(ResetRefused(id=self.wish.request.id, reason=reason, open=unsure))
-        self.wish = None
+        self.close()
 
-    def beginning(self, hindrance: str | None, ground: Ground | None) -> Spec | None:
-        """The comparison from the start that is asked for on; None while a moment for it is waited for.
+    def close(self) -> None:
+        """What was asked for is answered."""
+        self.wish = None
+        if self._others is not None:
+            self._others.end()
+
+    def beginning(self, hindrance: str | None, ground: Ground | None) -> Beginning | None:
+        """Where it begins that was asked for; None while a moment for it is waited for.
 
         None, too, where it cannot be, by `hindrance` or by itself: that is answered.
         """
@@ -181,26 +212,51 @@ class ResetDesk:
             if hindrance is not None:
                 raise Unsafe(hindrance)
             if self.wish.request.start == "now":
-                return self._now(self.wish, ground)
-            return self._named(self.wish.request.start)
-        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
+                begun = self._now(self.wish, ground)
+            else:
+                begun = self._named(self.wish.request.start)
+            return None if begun is None else Beginning(begun, self._way(begun))
+        except (Unsafe, SourceError, StoreError, SpecError, ValidationError) as reason:
             self.refuse(_told(reason))
             return None
 
     def _named(self, start: dict[str, Any] | None) -> Spec:
         begun = self._file if start is None else begun_at(self._file, Start.model_validate(start))
         if begun.start.at in ("earliest", "offsets"):
-            positions_of(begun, self._source.topics(), self._source.bound())
+            self._check(begun)
         return begun
+
+    def _check(self, begun: Spec) -> None:
+        """Raises Unsafe where Kafka does not have that start."""
+        positions_of(begun, self._source.topics(), self._source.bound())
+
+    def _way(self, begun: Spec) -> Way | None:
+        """How several matchers divide the work from that start on, as all of them are told."""
+        shards = self._part.shard.of
+        if shards == 1:
+            return None
+        if (reason := refusal(begun, shards, self._part.by)) is not None:
+            raise Unsafe(reason)
+        topics = self._source.topics()
+        counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
+        if (way := way_of(begun, self._part, counts)) is None:
+            raise Unsafe(unfit(shards, counts))
+        return way
 
     def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
-        waiting = _unrest(ground, self._clock.monotonic())
-        if waiting is None:
-            return begun_at(self._file, _at_offsets(ground.positions))
+        waiting = unrest(ground, self._clock.monotonic())
+        cut = ground.positions if waiting is None else None
+        if self._others is not None:
+            cut = self._others.cut(ground.way, ground.positions, waiting)
+            waiting = self._others.waiting()
+        if cut is not None:
+            begun = begun_at(self._file, _at_offsets(cut))
+            self._check(begun)
+            return begun
         if self._clock.monotonic() >= wish.until:
             raise Unsafe(
                 f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "

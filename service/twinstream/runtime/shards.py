@@ -9,18 +9,26 @@ it was told uses the store of its own. Else the state is divided anew, by shard 
 4. the old ones are cleared.
 
 What ends between two steps leaves the old stores as they are, or in effect.
+
+Shard 0 also begins all of them anew together, in steps that are much the same: it fills new stores with the
+new beginning, and replaces the layout. It takes no lease of the old ones before that, so until then the
+others notice nothing. Whoever works on stores that are no longer in effect finds that out with the next beat
+(`Replaced`), and begins again on those that are.
+
+In both cases it first claims the shelf. So what was prepared for a layout is by one process alone, also where
+another one was paused in the middle of the same: that one can replace the layout no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import structlog
 
 from twinstream.core.sharding import Shard
-from twinstream.errors import StoreError, Unready
-from twinstream.ports import Checkpoint, Layout, Shelf, Store, Stored
+from twinstream.errors import Fenced, Replaced, StoreError, Unready
+from twinstream.ports import Checkpoint, Layout, Shelf, ShelfStore, Stored
 from twinstream.spec.masking import fresh_secret
 
 Deal = Callable[[Sequence[Stored], int], Sequence[Checkpoint | None]]
@@ -35,7 +43,12 @@ class ShardStore:
     def __init__(self, shelf: Shelf, name: str, shard: Shard, deal: Deal) -> None:
         self._shelf, self._name, self._shard, self._deal = shelf, name, shard, deal
         self._layout: Layout | None = None
-        self._store: Store | None = None
+        self._store: ShelfStore | None = None
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout to which the store in use belongs; None before there is one."""
+        return self._layout
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running. Raises Unready while the state has to be divided."""
@@ -60,9 +73,10 @@ class ShardStore:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Let a checkpoint take effect; a whole one also where the server has lost all, with the layout."""
-        if checkpoint.after is None and self._layout is not None and self._layout.generation:
-            self._shelf.replace(self._layout, self._layout)
-        self._own.save(checkpoint)
+        with self._in_effect():
+            if checkpoint.after is None and self._layout is not None and self._layout.generation:
+                self._shelf.replace(self._layout, self._layout)
+            self._own.save(checkpoint)
 
     def clear(self) -> None:
         """Forget everything that was saved."""
@@ -70,7 +84,25 @@ class ShardStore:
 
     def renew(self, sequence: int) -> bool:
         """Prolong the lease; whether the checkpoint of this sequence number is there."""
-        return self._own.renew(sequence)
+        with self._in_effect():
+            return self._own.renew(sequence)
+
+    @contextmanager
+    def _in_effect(self) -> Iterator[None]:
+        """Work on stores that are in effect. Raises Replaced where they are not, or are not any more."""
+        self._look_at_layout()
+        try:
+            yield
+        except Fenced:
+            self._look_at_layout()
+            raise
+
+    def _look_at_layout(self) -> None:
+        if self._shard.whole or self._layout is None:
+            return
+        found = self._shelf.layout()
+        if found.shards == self._layout.shards and found.generation > self._layout.generation:
+            raise Replaced("all shards of this comparison begin anew")
 
     def exchange(self, note: bytes) -> Mapping[int, bytes]:
         """Leave a note for the other shards, and read those of all."""
@@ -124,9 +156,52 @@ class ShardStore:
             self._store.close()
 
     @property
-    def _own(self) -> Store:
+    def _own(self) -> ShelfStore:
         assert self._store is not None, "acquire comes first"
         return self._store
+
+    # -- all of them anew ----------------------------------------------------------------------------------
+
+    def others(self) -> Iterator[tuple[int, ShelfStore]]:
+        """The stores of all other shards, to be closed."""
+        assert self._layout is not None, "acquire comes first"
+        for number in range(self._layout.shards):
+            if number != self._shard.number:
+                yield number, self._shelf.store(self._layout, number)
+
+    def begin_anew(self, checkpoint: Checkpoint) -> None:
+        """Put this into effect in each shard, and nothing else, in the place of all that all of them have.
+
+        Raises Unready where nothing has changed. After any other StoreError it is open whether it took
+        effect.
+        """
+        old = self._layout
+        assert old is not None, "acquire comes first"
+        new = Layout(old.generation + 1, old.shards)
+        try:
+            self._own.renew(0)
+            self._shelf.claim()
+            for number in range(new.shards):
+                self._fill(self._shelf.store(new, number), checkpoint, keep=number == self._shard.number)
+        except StoreError as error:
+            raise Unready(str(error)) from error
+        self._shelf.replace(old, new)
+        for _, store in self.others():
+            _remove(store)
+        with suppress(StoreError):
+            self._own.clear()
+            self._own.release()
+
+    def _fill(self, store: ShelfStore, checkpoint: Checkpoint, *, keep: bool) -> None:
+        """Put a checkpoint into a store, whatever an attempt that was cut off has left there."""
+        try:
+            store.seize()
+            store.clear()
+            store.save(checkpoint)
+            if not keep:
+                store.release()
+        finally:
+            store.close()
 
     # -- another number of shards --------------------------------------------------------------------------
 
@@ -144,7 +219,7 @@ class ShardStore:
                     store.release()
                 store.close()
 
-    def _take(self, stores: Sequence[Store], old: Layout) -> None:
+    def _take(self, stores: Sequence[ShelfStore], old: Layout) -> None:
         for store in stores:
             if not store.acquire():
                 raise Unready(
@@ -152,10 +227,11 @@ class ShardStore:
                     f"with --shards {self._shard.of} when that has ended",
                     standby=True,
                 )
+        self._shelf.claim()  # Not before: who waits for leases must not take it from who works.
         if self._shelf.layout() != old:
             raise Unready("another process has just divided the state anew")
 
-    def _replace(self, stores: Sequence[Store], old: Layout) -> None:
+    def _replace(self, stores: Sequence[ShelfStore], old: Layout) -> None:
         stored = [store.load() for store in stores]
         new = Layout(old.generation + 1, self._shard.of)
         for number, checkpoint in enumerate(self._deal(stored, new.shards)):
@@ -175,3 +251,14 @@ class ShardStore:
         for store in stores:
             with suppress(StoreError):
                 store.clear()
+
+
+def _remove(store: ShelfStore) -> None:
+    """Take a store that is not in effect any more from whoever works on it, and clear it."""
+    try:
+        with suppress(StoreError):
+            store.seize()
+            store.clear()
+            store.release()
+    finally:
+        store.close()

@@ -25,6 +25,14 @@ FOREIGN = (
 )
 
 
+def other_number(theirs: int, own: int) -> str:
+    """Why nobody is heard where matchers share the work by another number."""
+    return (
+        f"its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the "
+        "same number"
+    )
+
+
 class Heard(NamedTuple):
     """What has come since the last time; `silence` says why nothing that was said holds any more.
 
@@ -86,10 +94,7 @@ class ShardView:
         """Put a question, and get the last bulletin of the owner. Raises StoreError."""
         layout = self._shelf.layout()
         if layout.shards != self._shard.of:
-            raise Unready(
-                f"its matchers run with --shards {layout.shards}, and this process with --shards "
-                f"{self._shard.of}: start both with the same number"
-            )
+            raise Unready(other_number(layout.shards, self._shard.of))
         if self._store is None or layout != self._layout:
             self.close_store()
             self._layout, self._store = layout, self._shelf.store(layout, self._shard.number)

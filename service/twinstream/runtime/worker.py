@@ -21,7 +21,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
-from twinstream.errors import CheckpointError, SourceError, StoreError, Unready
+from twinstream.errors import CheckpointError, Replaced, SourceError, StoreError, Unready
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.course import Course
@@ -30,12 +30,14 @@ from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import watch_memory
 from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
+from twinstream.runtime.others import AllStores
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.reading import Reader
 from twinstream.runtime.recalling import explainer_of, nothing
 from twinstream.runtime.relay import Bulletins, Relay
+from twinstream.runtime.renewal import Renewal
 from twinstream.runtime.reports import Reports
-from twinstream.runtime.resets import ResetDesk, Resets, reset_of
+from twinstream.runtime.resets import Resets
 from twinstream.runtime.secrecy import Secrecy
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
@@ -87,6 +89,7 @@ class Worker:
         trial: Trial | None = None,
         mask_secret: Callable[[], bytes] = fresh_secret,
         recall: Recall = nothing,
+        stores: AllStores | None = None,
     ) -> None:
         self._part, self._exchange, self._trial = part, exchange, trial
         self._caution = caution or Caution(Trail())
@@ -99,7 +102,7 @@ class Worker:
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
-        self._desk = ResetDesk(spec, source, publisher, clock)
+        self._renewal = Renewal(spec, source, publisher, clock, part, stores)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
@@ -148,8 +151,17 @@ class Worker:
     ) -> bool:
         """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced.
 
-        Returns whether another worker has to go on, since the comparison was begun anew as `asked` for.
+        Returns whether another worker has to go on, since the comparison was begun anew: as `asked` for here,
+        or for all shards.
         """
+        try:
+            return self._work(stopping, asked)
+        except Replaced as reason:
+            log.info("leaves its state", comparison=self._spec.name, reason=str(reason))
+            self._leave(self._resets)
+            return True
+
+    def _work(self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None]) -> bool:
         while not self.start():
             if stopping(RETRY_SECONDS):
                 return False
@@ -232,36 +244,17 @@ class Worker:
         Then this worker is over, and a new one finds the new beginning in the store. Where it cannot be, that
         is published and nothing has changed. Raises StoreError where nobody knows whether it took effect.
         """
-        if request is not None:
-            self._desk.take(request)
-        if self._desk.wish is None:
+        made = self._renewal.take(request, self._course, self._resets, self._keeper)
+        if made is None:
             return False
-        wish, begun = self._desk.wish, self._desk.beginning(self._hindrance(), self._course.ground())
-        if begun is not None:
-            self._save_beginning(wish.request, begun)
-        return begun is not None
-
-    def _hindrance(self) -> str | None:
-        """Why this worker can begin nothing anew now, whatever the start."""
-        situation = self._course.situation
-        if not self._part.shard.whole:
-            return "several matchers share it, which cannot be reset together"
-        if situation.standby or (situation.waiting_for is not None and self._course.refusal is None):
-            return situation.waiting_for
-        return self._keeper.trouble
-
-    def _save_beginning(self, request: ResetRequest, begun: Spec) -> None:
-        reset = reset_of(request, self._spec.name, begun.start, self._course.ended(), self._clock.now())
-        resets = self._resets.plus(reset, None if begun is self._spec else begun.start)
-        try:
-            self._keeper.begin_anew(checkpoint.encode(resets.beginning(self._digest)))
-        except StoreError as error:
-            self._desk.refuse(str(error), unsure=True)
-            raise
-        log.warning("begun anew", comparison=self._spec.name, by=request.by, reason=request.reason)
         if self._relay is not None:
             self._relay.retract()
-        self._publisher.publish(reset)
+        self._leave(made)
+        self._publisher.publish(made.records[-1])  # Who hears of it finds nothing that was said before.
+        return True
+
+    def _leave(self, resets: Resets) -> None:
+        """This worker is over: nothing that it said holds any more."""
         self._reports.resume({}, {}, {})
         self._resets = resets
         self._course = self._new_course()
@@ -421,9 +414,8 @@ class Worker:
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
-        tell = self._course.reporter.glance if self._part.shard.whole else self._course.reporter.part
         made_at = self._clock.monotonic()
-        said = tell(situation, made_at)
+        said = self._course.told(made_at)
         if self._trial is not None and isinstance(said, ComparisonStatus):
             said = said.model_copy(update={"trial": self._trial.glance(self._reports.closed)})
         self._publisher.publish(said, made_at)
@@ -436,11 +428,12 @@ class Worker:
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
-        course = self._course = self._new_course()
+        course, way = self._new_course(), None
+        self._course = course
         if head is not None and head.get("anew"):
             course.situation.started_at = datetime.fromisoformat(head["started_at"])
-            head = None
-        course.begin(topics, head)
+            way, head = head.get("way"), None
+        course.begin(topics, head, way)
         if head is None:
             course.recall(topics, past)
             course.looks.begin(topics, self.intake.positions)

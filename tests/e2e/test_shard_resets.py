@@ -1,0 +1,150 @@
+"""A comparison that several matchers share begins anew on real Kafka and Redis: all of it, or nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from deploy.embedded.kafka import Kafka
+from tests.support.cases import passes_with, running
+from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.stack import MakeTopic
+from tests.support.waiting import eventually
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.requires_kafka,
+    pytest.mark.requires_redis,
+    pytest.mark.timeout(240),
+]
+
+PARTITIONS = 4
+
+
+class Place(NamedTuple):
+    """Two topics with a difference in them, and where services may run that compare them."""
+
+    folder: Path
+    brokers: str
+    redis: str
+    topics: tuple[str, str]
+    write: Writer
+
+    def service(self, name: str, *options: str) -> ServiceProcess:
+        """A service with a folder of its own, as on a host of its own."""
+        folder = self.folder / name
+        folder.mkdir()
+        spec = spec_file(folder, "shared", *self.topics)
+        return ServiceProcess(spec, self.brokers, self.redis, "--shards", "2", *options)
+
+
+@pytest.fixture
+def place(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Place:
+    topics = topic(partitions=PARTITIONS), topic(partitions=PARTITIONS)
+    write = Writer(kafka.brokers, *topics)
+    write.both(range(500))
+    write.reference(3, -1)
+    write.both(range(500, 1000))
+    return Place(tmp_path, kafka.brokers, redis_url, topics, write)
+
+
+def has_diverged(service: ServiceProcess, matched: int = 1000) -> None:
+    """The difference is found, and nothing waits for a partner."""
+    eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
+    eventually(lambda: service.get("")["matched"] == matched, seconds=60, what="the rest matches")
+    rest = {"reference": 0, "candidate": 0}
+    eventually(lambda: service.get("")["unmatched"] == rest, seconds=60, what="nothing waits")
+
+
+def reset(service: ServiceProcess, start: Any = "now") -> httpx.Response:
+    return httpx.post(
+        f"{service.address}/v1/comparisons/shared/reset",
+        json={"reason": "the candidate is mended", "by": "ann", "start": start},
+        timeout=60,
+        trust_env=False,
+    )
+
+
+def is_anew(service: ServiceProcess, matched: int) -> None:
+    """All of it has begun anew, once, and matched so many, with no difference."""
+    passes_with(service, matched)
+    status = service.get("")
+    assert (status["divergences"]["total"], status["hole_count"], status["reset_count"]) == (0, 0, 1)
+    (record,) = status["resets"]
+    assert (record["by"], record["before"]["verdict"], record["before"]["matched"]) == (
+        "ann",
+        "DIVERGED",
+        1000,
+    )
+    assert service.get("/divergences")["items"] == []
+
+
+def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -> None:
+    with running(place.service("alone")) as service:
+        has_diverged(service)
+        matchers = service.matchers()
+        response = reset(service)
+        assert response.status_code == 200, response.text
+        assert service.gate() == "undecided"
+        place.write.both(range(1000, 1200))
+        is_anew(service, 200)
+        assert (service.matchers(), "matcher lost" in service.log()) == (matchers, False)
+        service.stop()
+        service.start()
+        place.write.both(range(1200, 1300))
+        is_anew(service, 300)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or_both_in_the_new(
+    place: Place, number: int
+) -> None:
+    with running(place.service("alone")) as service, ThreadPoolExecutor(1) as aside:
+        has_diverged(service)
+        asked = aside.submit(reset, service)
+        os.kill(service.matchers()[number], signal.SIGKILL)
+        response = asked.result(timeout=60)
+        assert response.status_code in (200, 409, 503), response.text
+        assert response.headers["content-type"].startswith("application/")
+        place.write.both(range(1000, 1200))
+        eventually(lambda: service.get("")["matched"] in (200, 1200), seconds=60, what="all pairs match")
+        if response.status_code != 503:
+            assert (service.get("")["reset_count"] == 1) is (response.status_code == 200)
+        if service.get("")["reset_count"]:
+            is_anew(service, 200)
+        else:
+            eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
+
+
+@pytest.fixture
+def apart(place: Place) -> Iterator[tuple[ServiceProcess, list[ServiceProcess]]]:
+    """The API alone, and matchers on two hosts."""
+    api = place.service("api", "--role", "api")
+    hosts = [place.service(f"host-{number}", "--role", "matcher") for number in range(2)]
+    with ExitStack() as stack:
+        for process in (api, *hosts):
+            stack.enter_context(running(process))
+        yield api, hosts
+
+
+def test_it_is_asked_for_at_the_api_and_done_by_matchers_on_two_hosts(
+    place: Place, apart: tuple[ServiceProcess, list[ServiceProcess]]
+) -> None:
+    api, hosts = apart
+    has_diverged(api)
+    os.kill(hosts[0].matchers()[0], signal.SIGKILL)
+    eventually(lambda: reset(api).status_code == 200, seconds=60, what="the owner of shard 0 answers")
+    assert api.gate() == "undecided", "what was said of the old comparison counts no more"
+    place.write.both(range(1000, 1200))
+    is_anew(api, 200)
+    eventually(lambda: reset(api, {"at": "earliest"}).status_code == 200, seconds=30, what="it may be reset")
+    has_diverged(api, 1200)
+    assert api.get("")["reset_count"] == 2

@@ -1,0 +1,421 @@
+"""Several workers share a comparison, and begin it anew together: all of them, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests.support.team import Team, write_all
+from twinstream.api.board import Board, View
+from twinstream.core.events import Side
+from twinstream.errors import Fenced, Replaced, StoreError
+from twinstream.ports import Checkpoint, Layout
+from twinstream.runtime.resets import PATIENCE_SECONDS
+from twinstream.runtime.shards import ShardStore
+from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.spec.explain import NAMES
+from twinstream.status import Ended, Reset, ResetRefused, ResetRequest, Sides
+
+BEFORE = Ended(
+    verdict="DIVERGED",
+    since=None,
+    started_at="2026-03-01T12:00:00Z",  # type: ignore[arg-type]
+    matched=47,
+    divergences=1,
+    positions=Sides[dict[str, int]](reference={"0": 1}, candidate={"0": 1}),
+)
+
+
+def request(start: Any = None, identifier: str = "r-1") -> ResetRequest:
+    return ResetRequest(id=identifier, by="ann", reason="mended", address="", start=start, before=BEFORE)
+
+
+class Players:
+    """The workers of a team as processes run them, each with a token; and a board that hears all of them."""
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+        self.board = Board(monotonic=team.clock.monotonic, now=team.clock.now)
+        self.board.expect(team.expectation())
+        self.tokens = {number: f"process-{number}" for number in range(team.shards)}
+        self.working: dict[int, Worker] = {}
+        self.waiting: dict[int, Worker] = {}
+        self.replaced = 0
+
+    def turn(self, numbers: Iterable[int] | None = None) -> View:
+        """What some of them do in a while, all if it is not said."""
+        self.team.clock.advance(RETRY_STORE_SECONDS)
+        for number in self.tokens if numbers is None else numbers:
+            if number in self.working:
+                self._work(number)
+            else:
+                self._start(number)
+        return self.view()
+
+    def turns(self, count: int = 16) -> View:
+        """Some turns, and what is shown then."""
+        for _ in range(count):
+            self.turn()
+        return self.view()
+
+    def _start(self, number: int) -> None:
+        worker = self.waiting.pop(number, None) or self.team.worker(number, self.tokens[number])
+        (self.working if worker.start() else self.waiting)[number] = worker
+
+    def _work(self, number: int) -> None:
+        try:
+            self.working[number].step()
+        except Replaced:
+            self._leaves(number)
+            self.replaced += 1
+
+    def _leaves(self, number: int) -> None:
+        self.hear()
+        del self.working[number]
+
+    def kill(self, number: int) -> None:
+        """End a process; its lease is handed back, and another one is started with the next turn."""
+        self.hear()
+        self.working.pop(number, None)
+        for storage in self.team.shelf.storages.values():
+            if storage.lease == self.tokens[number]:
+                storage.lease = None
+        self.tokens[number] += "'"
+
+    def hear(self) -> None:
+        """The board hears what was published since."""
+        for number, publisher in self.team.publishers.items():
+            for publication in publisher.published:
+                self.board.accept(publication, number)
+            publisher.published.clear()
+
+    def view(self) -> View:
+        """What is shown now."""
+        self.hear()
+        return self.board.view("test")
+
+    def reset(self, start: Any = None) -> Reset | ResetRefused | None:
+        """Ask for one; what came of it, None while it is waited for."""
+        return self._reset(request(start))
+
+    def wait(self) -> Reset | ResetRefused | None:
+        """Go on with one that is waited for."""
+        return self._reset(None)
+
+    def _reset(self, asked: ResetRequest | None) -> Reset | ResetRefused | None:
+        self.hear()
+        done = self.working[0].begin_anew(asked)
+        said = self.team.publishers[0].published
+        answer = next((one for one in said if isinstance(one, Reset | ResetRefused)), None)
+        if done:
+            self._leaves(0)
+        return answer
+
+
+def playing(by: Any = "partition", shards: int = 2) -> Players:
+    """A team at work on equal events."""
+    players = Players(Team(by=by, shards=shards))
+    write_all(players.team, 48)
+    assert players.turns().answer == "pass"
+    return players
+
+
+def diverged(by: Any = "partition", shards: int = 2) -> Players:
+    """One that has found an event missing, by its second shard, and has gone on."""
+    players = Players(Team(by=by, shards=shards))
+    players.team.write(Side.LEFT, 1, (1, -1))
+    write_all(players.team, 448)
+    view = players.turns(24)
+    assert (view.status.verdict, view.answer) == ("DIVERGED", "fail"), view.status.reason
+    return players
+
+
+def at_the_ends(players: Players) -> dict[str, Any]:
+    """A start where both topics end now."""
+    ends = players.team.source.ends()
+    return {"at": "offsets", **{NAMES[side]: dict(ends[side]) for side in Side}}
+
+
+@pytest.mark.parametrize("by", ["partition", "key"])
+@pytest.mark.parametrize("shards", [2, 3])
+def test_all_shards_begin_anew_together_and_nothing_is_left_of_what_was(by: Any, shards: int) -> None:
+    players = diverged(by, shards)
+    made = players.reset(at_the_ends(players))
+    assert isinstance(made, Reset)
+    assert made.before == BEFORE
+    assert (players.view().status.verdict, players.view().answer) == ("PENDING", "undecided")
+    write_all(players.team, 24)
+    view = players.turns()
+    assert (view.status.verdict, view.answer, view.status.matched) == ("EQUIVALENT", "pass", 24)
+    assert (view.status.divergences.total, view.status.reset_count, view.status.hole_count) == (0, 1, 0)
+    assert players.board.divergences("test").page(10).items == []
+    assert (players.replaced, players.team.shelf.in_effect) == (shards - 1, Layout(2, shards))
+    places = players.team.shelf.storages.items()
+    assert {storage.stored.sequence for (generation, _), storage in places if generation == 1} == {None}
+
+
+def test_a_reset_without_a_start_compares_again_what_the_file_says() -> None:
+    players = diverged()
+    assert isinstance(players.reset(), Reset)
+    view = players.turns(24)
+    assert (view.status.verdict, view.status.divergences.total, view.status.reset_count) == ("DIVERGED", 1, 1)
+
+
+# -- where somebody ends, or something fails ---------------------------------------------------------------
+
+
+class Killed(Exception):  # noqa: N818 - it is what happens, and no error
+    """The process ends here."""
+
+
+class Cut:
+    """Has what it stands for end, or fail, before a step: the one with this number."""
+
+    def __init__(self, at: int, error: Exception) -> None:
+        self.at, self.error = at, error
+        self.steps: list[str] = []
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+        if len(self.steps) == self.at + 1:
+            raise self.error
+
+    def of(self, inner: Any) -> Any:
+        return _Watched(inner, self)
+
+
+class _Watched:
+    def __init__(self, inner: Any, cut: Cut) -> None:
+        self._inner, self._cut = inner, cut
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name not in ("claim", "replace", "store", "seize", "clear", "save", "release"):
+            return method
+
+        def watched(*arguments: Any) -> Any:
+            if name == "store":
+                return self._cut.of(method(*arguments))
+            self._cut.step(name)
+            return method(*arguments)
+
+        return watched
+
+
+STEPS = ["claim", *["seize", "clear", "save"], *["seize", "clear", "save", "release"], "replace"]
+AFTER = ["seize", "clear", "release"]
+"""What shard 0 of two does: up to the one step that takes effect, `replace`; and after that."""
+
+
+def cut_off(players: Players, at: int, error: Exception) -> Cut:
+    """What shard 0 does next is cut off before a step."""
+    cut, store = Cut(at, error), players.working[0]._store
+    assert isinstance(store, ShardStore)
+    store._shelf = cut.of(store._shelf)
+    return cut
+
+
+@pytest.mark.parametrize("by", ["partition", "key"])
+@pytest.mark.parametrize("at", range(len(STEPS) + len(AFTER)))
+def test_who_is_killed_at_any_step_leaves_all_shards_in_the_old_comparison_or_all_in_the_new(
+    at: int, by: Any
+) -> None:
+    players = diverged(by)
+    cut = cut_off(players, at, Killed())
+    with pytest.raises(Killed):
+        players.reset(at_the_ends(players))
+    assert cut.steps == [*STEPS, *AFTER][: at + 1]
+    players.kill(0)
+    write_all(players.team, 24)
+    for _ in range(16):
+        players.turn()
+        assert players.view().answer == "undecided" or len({*counts(players)}) == 1
+    done, view = at >= len(STEPS), players.view()
+    expected = ("EQUIVALENT", "pass", 24, 1) if done else ("DIVERGED", "fail", 472, 0)
+    assert (view.status.verdict, view.answer, view.status.matched, view.status.reset_count) == expected
+    assert [worker._resets.made for worker in players.working.values()] == [done, done]
+
+
+def counts(players: Players) -> list[int]:
+    """How often the comparison was reset of which each shard spoke last."""
+    matchers = players.board._entry("test").matchers
+    return [one.said.status.reset_count for one in matchers if one.said is not None]
+
+
+@pytest.mark.parametrize("at", range(len(STEPS) - 1))
+def test_a_store_that_fails_before_it_takes_effect_changes_nothing_and_that_is_said(at: int) -> None:
+    players = diverged()
+    cut_off(players, at, StoreError("the server is away"))
+    refused = players.reset(at_the_ends(players))
+    assert refused == ResetRefused(id="r-1", reason="the server is away")
+    view = players.turns(3)
+    assert (view.answer, view.status.reset_count, players.replaced) == ("fail", 0, 0)
+
+
+def test_where_it_is_not_known_whether_it_took_effect_that_is_said() -> None:
+    players = diverged()
+    cut_off(players, len(STEPS) - 1, StoreError("no answer came"))
+    with pytest.raises(StoreError, match="no answer came"):
+        players.reset(at_the_ends(players))
+    said = players.team.publishers[0].published
+    assert ResetRefused(id="r-1", reason="no answer came", open=True) in said
+
+
+def test_two_that_reset_at_once_leave_all_shards_with_one_of_both() -> None:
+    players = diverged()
+    paused, first = players.working[0], request(at_the_ends(players))
+    cut_off(players, len(STEPS) - 1, Killed())
+    with pytest.raises(Killed):
+        paused.begin_anew(first)
+    players.kill(0)
+    players.turns(4)
+    cut_off(players, 4, Killed())
+    with pytest.raises(Killed):
+        players.working[0].begin_anew(request(identifier="r-2"))
+    store = paused._store
+    assert isinstance(store, ShardStore)
+    with pytest.raises(Fenced):
+        store._shelf._inner.replace(Layout(1, 2), Layout(2, 2))
+    assert players.team.shelf.in_effect == Layout(1, 2)
+
+
+def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_passes_before() -> None:
+    players = playing()
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    write_all(players.team, 24)
+    for _ in range(8):
+        assert players.turn([0]).answer == "undecided"
+    assert "shard 1 of 2" in players.view().status.reason
+    view = players.turns()
+    assert (view.answer, view.status.matched) == ("pass", 24)
+
+
+def test_who_wakes_after_its_store_was_taken_finds_that_out_before_it_writes() -> None:
+    players = playing()
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    store = players.working[1]._store
+    for call in (lambda: store.renew(1), lambda: store.save(Checkpoint(99, None, b"", b"", {}))):
+        with pytest.raises(Replaced, match="all shards of this comparison begin anew"):
+            call()
+
+
+def test_a_shard_that_does_not_run_begins_anew_when_it_does() -> None:
+    players = diverged()
+    players.kill(1)
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    write_all(players.team, 24)
+    assert players.turns().status.matched == 24
+
+
+# -- `now` -------------------------------------------------------------------------------------------------
+
+
+def test_by_partition_now_is_where_each_shard_rested_last() -> None:
+    players = diverged()
+    players.team.write(Side.LEFT, 0, (0, 1000))
+    players.turns(2)
+    assert players.reset("now") is None
+    players.turn([1])
+    assert players.wait() is None
+    players.team.write(Side.LEFT, 1, (1, 1000))
+    players.turn([1])
+    players.team.write(Side.RIGHT, 0, (0, 1000))
+    players.turn([0])
+    made = players.wait()
+    assert isinstance(made, Reset)
+    assert made.start["reference"] == {"0": 113, "1": 113, "2": 112, "3": 112}
+    players.team.write(Side.RIGHT, 1, (1, 1000))
+    view = players.turns()
+    assert (view.status.matched, view.answer, view.status.hole_count) == (1, "pass", 0)
+
+
+def test_by_key_now_is_where_all_of_them_rest() -> None:
+    players = diverged("key")
+    write_all(players.team, 8)
+    for _ in range(4):
+        players.turn([1])
+    assert players.reset("now") is None
+    players.turn([1])
+    assert players.wait() is None, "the first has not read as far"
+    for _ in range(4):
+        players.turn([0])
+    made = players.wait()
+    assert isinstance(made, Reset)
+    assert made.start["candidate"] == dict.fromkeys(map(str, range(4)), 114)
+    write_all(players.team, 16)
+    view = players.turns()
+    assert (view.status.matched, view.answer) == (16, "pass")
+
+
+@pytest.mark.parametrize(
+    ("by", "what"),
+    [
+        ("partition", "shard 1 of 2: 1 of the reference, 0 of the candidate"),
+        ("key", "its 2 matchers, which share the work by key, have not read up to the same offsets"),
+    ],
+)
+def test_now_is_refused_when_no_such_moment_comes(by: Any, what: str) -> None:
+    players = diverged(by)
+    assert players.reset("now") is None
+    if by == "partition":
+        players.team.write(Side.LEFT, 1, (1, 1000))
+        players.turn()
+    else:
+        players.turn([1])
+        write_all(players.team, 8)
+        players.turn([0])
+    players.wait()
+    players.team.clock.advance(PATIENCE_SECONDS)
+    refused = players.wait()
+    assert isinstance(refused, ResetRefused)
+    assert f"in 10 s there was none ({what})" in refused.reason
+    assert players.turns(2).status.reset_count == 0
+
+
+def test_now_is_refused_where_a_shard_does_not_answer() -> None:
+    players = diverged()
+    players.kill(1)
+    assert players.reset("now") is None
+    players.team.clock.advance(PATIENCE_SECONDS)
+    refused = players.wait()
+    assert isinstance(refused, ResetRefused)
+    assert "(shard 1 of 2: it does not answer)" in refused.reason
+
+
+# -- what is refused ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "by", "why"),
+    [
+        ({"at": "event_time", "field": "n", "from": 0}, "key", "cannot be divided over 2 matchers by key"),
+        ({"at": "offsets", "reference": {"0": 0}, "candidate": {"0": 0}}, "key", "must name every partition"),
+    ],
+)
+def test_a_start_that_cannot_be_shared_is_refused_and_nothing_changes(start: Any, by: Any, why: str) -> None:
+    players = diverged(by)
+    refused = players.reset(start)
+    assert isinstance(refused, ResetRefused)
+    assert why in refused.reason
+    assert (players.turns(2).answer, players.replaced) == ("fail", 0)
+
+
+def test_how_the_work_is_divided_is_settled_for_all_shards_when_they_begin_anew() -> None:
+    players = diverged()
+    assert isinstance(players.reset({"at": "event_time", "field": "n", "from": 0}), Reset)
+    players.turn([0])
+    players.team.source.add_partition(Side.LEFT)
+    players.turns(6)
+    assert [worker._course.way for worker in players.working.values()] == ["partition", "partition"]
+
+
+def test_the_first_shard_alone_resets_all() -> None:
+    players = diverged()
+    worker = players.working[1]
+    assert not worker.begin_anew(request())
+    assert (
+        ResetRefused(id="r-1", reason="shard 0 of 2 does that for all")
+        in players.team.publishers[1].published
+    )
