@@ -98,6 +98,25 @@ def test_the_header_that_a_proxy_sets_wins_over_what_the_body_says(service: Serv
     assert matcher.asked[0].by == "bob"
 
 
+def test_the_key_of_a_request_that_may_be_repeated_is_the_id_of_its_record(
+    service: Served, matcher: Matcher
+) -> None:
+    response = post(service, headers={"Idempotency-Key": "deploy-1_9_1"})
+    assert (response.status_code, response.json()["id"]) == (200, "deploy-1_9_1")
+    assert post(service, headers={"Idempotency-Key": "a key: no"}).status_code == 422
+    assert [asked.id for asked in matcher.asked] == ["deploy-1_9_1"]
+
+
+def test_how_the_comparison_stood_as_it_was_shown_goes_with_the_request(
+    service: Served, matcher: Matcher
+) -> None:
+    assert post(service).status_code == 200
+    before = matcher.asked[0].before
+    assert before is not None
+    assert (before.verdict, before.matched, before.divergences) == ("EQUIVALENT", 5000, 0)
+    assert before.positions.reference == {"0": 2506, "1": 2506}
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [

@@ -311,3 +311,16 @@ def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_o
         status.holes[0].reason
         == "a reset was lost, since the state in the store was lost in part: reset it again"
     )
+
+
+def test_a_reset_that_is_asked_for_again_is_done_once_and_its_record_is_the_answer() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request("now"))
+    made = next(said for said in bench.publisher.published if isinstance(said, Reset))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:7])
+    bench.run(worker)
+    assert not worker.begin_anew(request("now"))
+    assert bench.publisher.published[-1] == made
+    status = bench.run(worker)
+    assert (status.matched, status.reset_count) == (7, 1)

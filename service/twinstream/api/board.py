@@ -247,8 +247,9 @@ class Board:
     def _end(self, entry: _Entry, reset: Reset) -> None:
         """A comparison has ended with this reset: what was said of it counts no more, nor what comes yet."""
         for matcher in entry.matchers:
-            if matcher.said is not None and reset not in matcher.said.status.resets:
-                matcher.ended, matcher.said = matcher.said.status.started_at, None
+            said = matcher.said
+            if said is not None and all(one.id != reset.id for one in said.status.resets):
+                matcher.ended, matcher.said = said.status.started_at, None
         self._tell_state(entry)
 
     def _forget(self, name: str, shard: int) -> None:

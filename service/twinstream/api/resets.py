@@ -83,9 +83,16 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
         order: ResetOrder,
         request: Request,
         x_twinstream_by: Annotated[str | None, Header(max_length=200)] = None,
+        idempotency_key: Annotated[
+            str | None,
+            Header(
+                pattern="^[A-Za-z0-9_-]{8,64}$",
+                description="Asked again with the same key it begins anew once; it is the `id` of the record.",
+            ),
+        ] = None,
     ) -> Response:
         shown = board.view(name).status
-        answer = await reset(name, _asked(order, x_twinstream_by, request, _stands(shown)))
+        answer = await reset(name, _asked(order, x_twinstream_by, request, idempotency_key, shown))
         if isinstance(answer, Reset):
             return Response(answer.model_dump_json(), media_type="application/json")
         if answer.open:
@@ -129,7 +136,9 @@ def _stands(status: ComparisonStatus) -> Ended:
     )
 
 
-def _asked(order: ResetOrder, named: str | None, request: Request, before: Ended) -> ResetRequest:
+def _asked(
+    order: ResetOrder, named: str | None, request: Request, key: str | None, shown: ComparisonStatus
+) -> ResetRequest:
     by = _who(request.state.who, named or order.by)
     if by is None:
         raise HTTPException(422, "`by` is missing: who begins it anew is recorded.")
@@ -139,6 +148,5 @@ def _asked(order: ResetOrder, named: str | None, request: Request, before: Ended
     elif start not in (None, "now"):
         start = {"at": start}
     address = "" if request.client is None else request.client.host
-    return ResetRequest(
-        id=uuid4().hex, by=by, reason=order.reason, address=address, start=start, before=before
-    )
+    told: dict[str, Any] = {"by": by, "reason": order.reason, "address": address, "start": start}
+    return ResetRequest(id=key or uuid4().hex, before=_stands(shown), **told)

@@ -37,7 +37,7 @@ class Renewal:
         stores: AllStores | None,
     ) -> None:
         self._spec, self._digest, self._clock = spec, digest(spec), clock
-        self._part, self._stores = part, stores
+        self._part, self._stores, self._publisher = part, stores, publisher
         alone = stores is None or part.shard.whole
         others = None if stores is None or alone else Others(self._digest, part.shard, stores, clock)
         self._desk = ResetDesk(spec, source, publisher, clock, part, others)
@@ -47,10 +47,14 @@ class Renewal:
     ) -> Resets | None:
         """The resets with one more, if one is asked for, now or before, and has just taken effect.
 
-        Where it cannot be, that is published and nothing has changed. Raises StoreError where nobody knows
-        whether it took effect.
+        Where it cannot be, that is published and nothing has changed; where it has taken effect before, and
+        is asked for again, its record is. Raises StoreError where nobody knows whether it took effect.
         """
         if request is not None:
+            known = next((one for one in resets.records if one.id == request.id), None)
+            if known is not None:
+                self._publisher.publish(known)
+                return None
             self._desk.take(request)
         if (wish := self._desk.wish) is None:
             return None
