@@ -14,7 +14,6 @@ What it must never do is to show an old verdict as if it were live. So everythin
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
 from twinstream.api.gate import Answer, GateAnswer, gate
 from twinstream.api.mailbox import BoardEvent, Mailbox
+from twinstream.api.matchers import Matcher
 from twinstream.api.merging import at_least, merged
 from twinstream.api.notices import (
     divergence_event,
@@ -59,8 +59,6 @@ from twinstream.status import (
     Withdrawn,
 )
 
-LOOP_FALLS, LOOP_SECONDS = 3, 600.0
-"""A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
 STALE_AFTER_SECONDS = 5.0
 """Matchers publish about once a second; five silent ones are no jitter."""
 
@@ -117,34 +115,12 @@ class _Shown(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Matcher:
-    """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
-
-    `relayed`: that is what another process says. `ended`: when that began which a reset has ended.
-    `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
-    are the events that have waited longest for a partner.
-    """
-
-    as_of: float
-    said: ShardStatus | None = None
-    ended: datetime | None = None
-    relayed: bool = False
-    lost: str | None = None
-    unheard: str | None = None
-    falls: int = 0
-    fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
-    fell_last: str = ""
-    shown: dict[str, bool] = field(default_factory=dict)
-    waiting: tuple[UnmatchedEvent, ...] = ()
-
-
-@dataclass(slots=True)
 class _Entry:
     """What is known of one comparison. `status` is that of all its matchers together."""
 
     expected: Expectation | None
     status: ComparisonStatus
-    matchers: list[_Matcher]
+    matchers: list[Matcher]
     awaited_since: datetime
     told: str = "awaited"
     samples: Samples = field(default_factory=Samples)
@@ -193,7 +169,7 @@ class Board:
         """List a comparison before its matcher has published: PENDING, and its gate undecided."""
         if expectation.name not in self._entries:
             status, now = placeholder(expectation, self._now()), self._monotonic()
-            matchers = [_Matcher(now) for _ in range(expectation.shards)]
+            matchers = [Matcher(now) for _ in range(expectation.shards)]
             self._entries[expectation.name] = _Entry(expectation, status, matchers, status.updated_at)
 
     def accept(self, publication: Publication, shard: int = 0, made_at: float | None = None) -> None:
@@ -232,9 +208,7 @@ class Board:
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
         matcher = self._entry(name).matchers[shard]
-        matcher.lost = matcher.fell_last = reason
-        matcher.falls += 1
-        matcher.fell_at.append(self._monotonic())
+        matcher.fall(reason, self._monotonic())
         self._forget(name, shard)
 
     def unheard(self, name: str, reason: str, shard: int = 0) -> None:
@@ -247,9 +221,7 @@ class Board:
     def _end(self, entry: _Entry, reset: Reset) -> None:
         """A comparison has ended with this reset: what was said of it counts no more, nor what comes yet."""
         for matcher in entry.matchers:
-            said = matcher.said
-            if said is not None and all(one.id != reset.id for one in said.status.resets):
-                matcher.ended, matcher.said = said.status.started_at, None
+            matcher.end(reset)
         self._tell_state(entry)
 
     def _forget(self, name: str, shard: int) -> None:
@@ -362,7 +334,7 @@ class Board:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
-            entry = self._entries[status.name] = _Entry(None, status, [_Matcher(now)], status.updated_at)
+            entry = self._entries[status.name] = _Entry(None, status, [Matcher(now)], status.updated_at)
         matcher = entry.matchers[shard]
         known = matcher.said is not None and _same_writing(matcher.said.status, status)
         if known or matcher.ended == status.started_at:
@@ -415,7 +387,7 @@ class Board:
     def _freshness(self, entry: _Entry) -> Freshness:
         return fresh.of_all([self._freshness_of(matcher, entry) for matcher in entry.matchers])
 
-    def _freshness_of(self, matcher: _Matcher, entry: _Entry) -> Freshness:
+    def _freshness_of(self, matcher: Matcher, entry: _Entry) -> Freshness:
         age = self._age(matcher)
         since = None if matcher.said is None else matcher.said.status.updated_at
         if matcher.lost is not None:
@@ -426,7 +398,7 @@ class Board:
             return fresh.awaited(entry.awaited_since, age)
         return fresh.heard(since, age, self._stale_after)
 
-    def _age(self, matcher: _Matcher) -> float:
+    def _age(self, matcher: Matcher) -> float:
         return self._monotonic() - matcher.as_of
 
     def _verified_age(self, entry: _Entry) -> float | None:
@@ -466,13 +438,10 @@ class Board:
 
     def _loops(self, entry: _Entry) -> list[str]:
         """What is said of matchers that fall again and again."""
-        return [
-            f"{'Its matcher' if len(entry.matchers) == 1 else f'The matcher of shard {number}'} fell "
-            f"{matcher.falls} times, {LOOP_FALLS} of them within the last {LOOP_SECONDS / 60:g} minutes, "
-            f"lately because: {matcher.fell_last}"
-            for number, matcher in enumerate(entry.matchers)
-            if len(matcher.fell_at) == LOOP_FALLS and self._monotonic() - matcher.fell_at[0] < LOOP_SECONDS
-        ]
+        sole, now = len(entry.matchers) == 1, self._monotonic()
+        named = ("Its matcher" if sole else f"The matcher of shard {n}" for n in range(len(entry.matchers)))
+        found = (matcher.loop(name, now) for name, matcher in zip(named, entry.matchers, strict=True))
+        return [reason for reason in found if reason is not None]
 
     def _shown(self, entry: _Entry, reasons: tuple[str, ...], status: ComparisonStatus) -> ComparisonStatus:
         """The same value as long as it says the same, so that what is made of it is made once."""

@@ -87,7 +87,7 @@ def resets_router(board: Board, reset: Resetter) -> APIRouter:
             str | None,
             Header(
                 pattern="^[A-Za-z0-9_-]{8,64}$",
-                description="Asked again with the same key it begins anew once; it is the `id` of the record.",
+                description="Asked again with the same key it begins anew once; the `id` of the record.",
             ),
         ] = None,
     ) -> Response:

@@ -1,0 +1,54 @@
+"""What the board knows of one matcher: what it said last, and how often it fell."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from twinstream.status import Reset, ShardStatus, UnmatchedEvent
+
+LOOP_FALLS, LOOP_SECONDS = 3, 600.0
+"""A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
+
+
+@dataclass(slots=True)
+class Matcher:
+    """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
+
+    `relayed`: that is what another process says. `ended`: when that began which a reset has ended.
+    `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
+    are the events that have waited longest for a partner.
+    """
+
+    as_of: float
+    said: ShardStatus | None = None
+    ended: datetime | None = None
+    relayed: bool = False
+    lost: str | None = None
+    unheard: str | None = None
+    falls: int = 0
+    fell_at: deque[float] = field(default_factory=lambda: deque(maxlen=LOOP_FALLS))
+    fell_last: str = ""
+    shown: dict[str, bool] = field(default_factory=dict)
+    waiting: tuple[UnmatchedEvent, ...] = ()
+
+    def fall(self, reason: str, now: float) -> None:
+        """It is gone, not because it was told to; `now` is on the monotonic clock."""
+        self.lost = self.fell_last = reason
+        self.falls += 1
+        self.fell_at.append(now)
+
+    def loop(self, name: str, now: float) -> str | None:
+        """What is said of it where it falls again and again."""
+        if len(self.fell_at) < LOOP_FALLS or now - self.fell_at[0] >= LOOP_SECONDS:
+            return None
+        return (
+            f"{name} fell {self.falls} times, {LOOP_FALLS} of them within the last {LOOP_SECONDS / 60:g} "
+            f"minutes, lately because: {self.fell_last}"
+        )
+
+    def end(self, reset: Reset) -> None:
+        """The comparison was begun anew: what was said before counts no more, nor what comes of it yet."""
+        if self.said is not None and all(one.id != reset.id for one in self.said.status.resets):
+            self.ended, self.said = self.said.status.started_at, None
