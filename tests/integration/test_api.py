@@ -331,7 +331,12 @@ def test_a_failure_is_a_problem_for_whoever_asked_and_a_line_of_json_in_the_log(
         logging.getLogger().handlers = handlers
         structlog.reset_defaults()
     assert body["detail"] == "The service failed to answer this request; its log says why."
-    (line,) = map(json.loads, eventually(lambda: lines.getvalue().splitlines(), what="it is logged"))
+
+    def failures() -> list[dict[str, str]]:
+        every: list[dict[str, str]] = list(map(json.loads, lines.getvalue().splitlines()))
+        return [line for line in every if line["level"] == "error"]
+
+    (line,) = eventually(failures, what="it is logged")
     assert (line["level"], line["event"]) == ("error", "Exception in ASGI application")
     assert "in fails" in line["exception"]
     assert line["exception"].endswith("ValueError")
