@@ -321,22 +321,21 @@ def test_a_failure_is_a_problem_for_whoever_asked_and_a_line_of_json_in_the_log(
     def fails() -> None:
         raise ValueError("ann" + "@example.com")
 
+    def failures() -> list[dict[str, str]]:
+        every: list[dict[str, str]] = list(map(json.loads, lines.getvalue().splitlines()))
+        return [line for line in every if line["level"] == "error"]
+
     lines, handlers = io.StringIO(), logging.getLogger().handlers
     monkeypatch.setattr(sys, "stderr", lines)
     monkeypatch.setattr(service.board, "bodies", fails)
     configure_logging()
     try:
         body = assert_problem(http.get("/v1/comparisons"), 500)
+        (line,) = eventually(failures, what="it is logged, which may be after the answer")
     finally:
         logging.getLogger().handlers = handlers
         structlog.reset_defaults()
     assert body["detail"] == "The service failed to answer this request; its log says why."
-
-    def failures() -> list[dict[str, str]]:
-        every: list[dict[str, str]] = list(map(json.loads, lines.getvalue().splitlines()))
-        return [line for line in every if line["level"] == "error"]
-
-    (line,) = eventually(failures, what="it is logged")
     assert (line["level"], line["event"]) == ("error", "Exception in ASGI application")
     assert "in fails" in line["exception"]
     assert line["exception"].endswith("ValueError")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
-from twinstream.api.board import Board, View
+from twinstream.api.board import Board
+from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.runtime.worker import Worker

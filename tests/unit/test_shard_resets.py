@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.team import Team, write_all
-from twinstream.api.board import Board, View
+from twinstream.api.board import Board
+from twinstream.api.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, StoreError
 from twinstream.ports import Checkpoint, Layout

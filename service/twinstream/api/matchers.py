@@ -39,6 +39,11 @@ class Matcher:
         self.falls += 1
         self.fell_at.append(now)
 
+    def hear(self, said: ShardStatus, as_of: float, *, relayed: bool) -> None:
+        """It has said something."""
+        self.said, self.as_of, self.relayed = said, as_of, relayed
+        self.ended = self.lost = self.unheard = None
+
     def loop(self, name: str, now: float) -> str | None:
         """What is said of it where it falls again and again."""
         if len(self.fell_at) < LOOP_FALLS or now - self.fell_at[0] >= LOOP_SECONDS:

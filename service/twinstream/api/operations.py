@@ -10,7 +10,8 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from twinstream.api.board import Board, View
+from twinstream.api.board import Board
+from twinstream.api.entry import View
 from twinstream.api.problems import problem
 from twinstream.api.schemas import Liveness, Readiness
 

@@ -1,0 +1,190 @@
+"""What the API process knows of one comparison, and how that may be shown at a moment.
+
+A moment is a time on the monotonic clock, and is handed in: nothing here asks for the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from twinstream.api import freshness as fresh
+from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
+from twinstream.api.divergences import DivergenceLog, TrialLog
+from twinstream.api.expectation import Expectation, placeholder
+from twinstream.api.freshness import Freshness
+from twinstream.api.gate import Answer, GateAnswer, gate
+from twinstream.api.matchers import Matcher
+from twinstream.api.merging import at_least, merged
+from twinstream.api.progress import progress_of
+from twinstream.api.rendered import Kept, Rendered, of_model
+from twinstream.api.samples import Samples
+from twinstream.api.timeline import Timeline
+from twinstream.spec.exclusions import Exclusion
+from twinstream.status import ComparisonStatus, UnmatchedEvent
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One comparison as it may be shown at one moment.
+
+    `falls` of its matcher since the service started; `exclusions` are what its file leaves out.
+    """
+
+    status: ComparisonStatus
+    freshness: Freshness
+    gate: GateAnswer
+    falls: int = 0
+    in_crash_loop: bool = False
+    exclusions: tuple[Exclusion, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The comparison's name."""
+        return self.status.name
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether its status is from a living matcher."""
+        return self.freshness.fresh
+
+    @property
+    def age_seconds(self) -> float:
+        """Since its status was written, or is waited for."""
+        return self.freshness.age_seconds
+
+    @property
+    def answer(self) -> Answer:
+        """What its gate answers."""
+        return self.gate.answer
+
+
+class _Shown(NamedTuple):
+    """A status as it is shown, what it was made of, and what is said of its freshness and its matchers."""
+
+    of: ComparisonStatus
+    reasons: tuple[str, ...]
+    status: ComparisonStatus
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of one comparison. `status` is that of all its matchers together.
+
+    A status older than `stale_after` no longer counts. `told` is the freshness that subscribers know of.
+    """
+
+    expected: Expectation | None
+    status: ComparisonStatus
+    matchers: list[Matcher]
+    awaited_since: datetime
+    stale_after: float
+    told: str = "awaited"
+    samples: Samples = field(default_factory=Samples)
+    timeline: Timeline = field(default_factory=Timeline)
+    divergences: DivergenceLog = field(default_factory=DivergenceLog)
+    on_trial: TrialLog = field(default_factory=TrialLog)
+    body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
+    progress: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](_progress))
+    _shown: _Shown | None = None
+
+    @classmethod
+    def awaited(cls, expectation: Expectation, now: datetime, moment: float, stale_after: float) -> Entry:
+        """Of a comparison whose matchers have not published yet: PENDING, and its gate undecided."""
+        status = placeholder(expectation, now)
+        matchers = [Matcher(moment) for _ in range(expectation.shards)]
+        return cls(expectation, status, matchers, status.updated_at, stale_after)
+
+    @property
+    def waiting(self) -> list[UnmatchedEvent]:
+        """The events that have waited longest for a partner."""
+        return [event for matcher in self.matchers for event in matcher.waiting]
+
+    def merge(self, now: datetime) -> ComparisonStatus:
+        """Take together what all matchers have said last; the status of before."""
+        said = {number: one.said for number, one in enumerate(self.matchers) if one.said is not None}
+        if len(self.matchers) == 1 or self.expected is None:
+            status = said[0].status
+        else:
+            status = merged(self.expected, said, now, self.status)
+        previous, self.status = self.status, self._never_less(status)
+        return previous
+
+    def _never_less(self, status: ComparisonStatus) -> ComparisonStatus:
+        """What was counted is counted, also where a matcher has not taken up yet what is saved."""
+        if status.reset_count > self.status.reset_count:
+            return status
+        counted = at_least(self.status.closed_divergences, status.closed_divergences)
+        resets = max(status, self.status, key=attrgetter("reset_count"))
+        known = {"resets": resets.resets, "reset_count": resets.reset_count}
+        return status.model_copy(update={"closed_divergences": counted, **known})
+
+    def freshness(self, moment: float) -> Freshness:
+        """Whether what all matchers said may be believed: as little as what the worst of them said."""
+        return fresh.of_all([self.freshness_of(matcher, moment) for matcher in self.matchers])
+
+    def freshness_of(self, matcher: Matcher, moment: float) -> Freshness:
+        """Whether what one of them said may be believed."""
+        age = moment - matcher.as_of
+        since = None if matcher.said is None else matcher.said.status.updated_at
+        if matcher.lost is not None:
+            return fresh.lost(since, age, matcher.lost)
+        if matcher.unheard is not None:
+            return fresh.unheard(since, age, matcher.unheard)
+        if since is None:
+            return fresh.awaited(self.awaited_since, age)
+        return fresh.heard(since, age, self.stale_after)
+
+    def view(self, moment: float) -> View:
+        """The comparison as it may be shown."""
+        freshness, loops, status = self.freshness(moment), self._loops(moment), self.status
+        for reason in loops:
+            status = fresh.with_reason(status, reason)
+        return View(
+            self._once((*loops, freshness.reason), fresh.with_freshness(status, freshness)),
+            freshness,
+            self._gate(status, freshness, moment),
+            sum(matcher.falls for matcher in self.matchers),
+            bool(loops),
+            () if self.expected is None else self.expected.exclusions,
+        )
+
+    def _verified_age(self, moment: float) -> float | None:
+        """How old the verified prefix is now, in seconds: as old as that of the matcher furthest behind.
+
+        Each has said how old its own was, and since then it is older by the age of what was said.
+        """
+        ages = []
+        for matcher in self.matchers:
+            age = None if matcher.said is None else matcher.said.status.verified_age_seconds
+            if age is None:
+                return None
+            ages.append(age + moment - matcher.as_of)
+        return max(ages)
+
+    def _gate(self, status: ComparisonStatus, freshness: Freshness, moment: float) -> GateAnswer:
+        age = self._verified_age(moment)
+        answer = gate(status, freshness, age)
+        if not answer.undecided:
+            return answer
+        known = Known(status, freshness, self.waiting, self.samples.latest(PACE_SECONDS), age)
+        return answer.model_copy(update={"to_decide": "\n".join(to_decide(known))})
+
+    def _loops(self, moment: float) -> list[str]:
+        """What is said of matchers that fall again and again."""
+        count = len(self.matchers)
+        named = ("Its matcher" if count == 1 else f"The matcher of shard {n}" for n in range(count))
+        found = (matcher.loop(name, moment) for name, matcher in zip(named, self.matchers, strict=True))
+        return [reason for reason in found if reason is not None]
+
+    def _once(self, reasons: tuple[str, ...], status: ComparisonStatus) -> ComparisonStatus:
+        """The same value as long as it says the same, so that what is made of it is made once."""
+        if self._shown is None or self._shown.of is not self.status or self._shown.reasons != reasons:
+            self._shown = _Shown(self.status, reasons, status)
+        return self._shown.status
+
+
+def _progress(status: ComparisonStatus) -> Rendered:
+    return of_model(progress_of(status))
