@@ -11,7 +11,8 @@ import gc
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from twinstream.adapters.memory import MemorySource, SystemClock
+from twinstream.adapters.clocks import SystemClock
+from twinstream.adapters.memory import MemorySource
 from twinstream.adapters.redis import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.events import Side

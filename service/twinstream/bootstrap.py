@@ -20,8 +20,8 @@ from confluent_kafka import Message
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
-from twinstream.adapters.memory import SystemClock
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import structlog
 
-from twinstream.adapters.memory import SystemClock
+from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis_requests import RedisRequests
 from twinstream.adapters.redis_shelf import RedisShelf, tag_of
 from twinstream.api.board import Board

@@ -121,8 +121,8 @@ def _read_files(recording: Recording, start: Start, options: Mapping[str, Any]) 
 def _read_topics(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:
     from confluent_kafka import Message
 
+    from twinstream.adapters.clocks import SystemClock
     from twinstream.adapters.kafka import KafkaSource, whole_record
-    from twinstream.adapters.memory import SystemClock
 
     settings = load_settings({"brokers": options["brokers"]}, options["config"])
     names = {side: start.spec.version_of(side).topic for side in Side}

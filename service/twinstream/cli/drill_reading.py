@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka import KafkaSource, whole_record
-from twinstream.adapters.memory import SystemClock
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.runtime.drill.copies import Stretch, stretch_of

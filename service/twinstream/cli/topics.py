@@ -9,8 +9,8 @@ from typing import Any
 
 from confluent_kafka import Message
 
+from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka import KafkaSource, whole_record
-from twinstream.adapters.memory import SystemClock
 from twinstream.cli.output import Unreachable
 from twinstream.cli.progress import progress_of_records
 from twinstream.core.events import Side

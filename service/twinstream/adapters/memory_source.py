@@ -1,0 +1,242 @@
+"""Two topics of Kafka as lists, with all that can happen to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from twinstream.core.events import Side
+from twinstream.errors import NoTopic, SourceError
+from twinstream.ports import (
+    Batch,
+    Control,
+    Gap,
+    Marks,
+    Place,
+    Positions,
+    Said,
+    Seen,
+    Topic,
+)
+from twinstream.spec.marks import Headers
+from twinstream.spec.topics import Topic as ControlTopic
+
+Row = tuple[bytes | None, int, Headers]
+"""A record, its timestamp in milliseconds, and its headers."""
+
+
+class MemorySource:
+    """Two topics as lists: ``source.append(side, partition, record, timestamp_ms)``.
+
+    While `down` is a sentence, reading fails as it does without a broker; while `looks` is False, no look at
+    the topics comes to an end. What happens to a topic in Kafka can be done to these: `retain`, `cut_off`,
+    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`. `control_topic` is that of
+    control records, None while it is not there.
+    """
+
+    def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
+        self._topics = {side: _MemoryTopic("1", partitions) for side in Side}
+        self._next: dict[Side, dict[int, int]] = {side: dict.fromkeys(range(partitions), 0) for side in Side}
+        self._batch = batch
+        self._deleted: set[Side] = set()
+        self._looking = False
+        self._asked = 0
+        self._seen = Seen(0, {})
+        self.looks = True
+        self._control: list[bytes | None] = []
+        self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
+        self._next_said: int | None = None
+        self.down: str | None = None
+        self.read_from_ms: int | None = None
+        self._marks: Marks = {side: {} for side in Side}
+
+    def reader(self) -> MemorySource:
+        """One more source of the same topics, for another matcher."""
+        other = MemorySource(batch=self._batch)
+        other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
+        return other
+
+    # -- what is done to the topics ------------------------------------------------------------------------
+
+    def append(
+        self,
+        side: Side,
+        partition: int,
+        record: bytes | None,
+        timestamp_ms: int = 0,
+        headers: Headers = (),
+    ) -> None:
+        """Write a record to the end of a partition."""
+        self._topics[side].rows[partition].append((record, timestamp_ms, headers))
+
+    def say(self, record: bytes | None) -> None:
+        """Write a record to the control topic."""
+        self._control.append(record)
+
+    def retain(self, side: Side, partition: int, first: int) -> None:
+        """Drop the records below an offset, as retention does."""
+        topic = self._topics[side]
+        del topic.rows[partition][: first - topic.first[partition]]
+        topic.first[partition] = first
+
+    def cut_off(self, side: Side, partition: int, end: int) -> None:
+        """Drop the records from an offset on, as an unclean election does."""
+        topic = self._topics[side]
+        del topic.rows[partition][end - topic.first[partition] :]
+
+    def delete(self, side: Side) -> None:
+        """Delete the topic."""
+        self._deleted.add(side)
+
+    def create_anew(self, side: Side, partitions: int = 1) -> None:
+        """Delete the topic, if it is there, and create it: empty, and another."""
+        self._deleted.discard(side)
+        self._marks = {**self._marks, side: {}}
+        self._topics[side] = _MemoryTopic(f"{self._topics[side].id}1", partitions)
+
+    def add_partition(self, side: Side) -> None:
+        """Add a partition."""
+        self._topics[side].rows.append([])
+        self._topics[side].first.append(0)
+
+    def set_cleanup_policy(self, side: Side, policy: str) -> None:
+        """Change how the topic is cleaned."""
+        self._topics[side].cleanup_policy = policy
+
+    # -- the port ------------------------------------------------------------------------------------------
+
+    def topics(self) -> Mapping[Side, Topic]:
+        """Both topics as they are now."""
+        if self.down:
+            raise SourceError(self.down)
+        for side in self._deleted:
+            raise NoTopic(f"topic {side.name}: there is no such topic")
+        return {side: topic.described() for side, topic in self._topics.items()}
+
+    def remember(self, marks: Marks) -> None:
+        """Remember them with the topic: they go with it."""
+        if not self.down:
+            self._marks = {side: {**self._marks[side], **marks[side]} for side in Side}
+
+    def remembered(self) -> Marks:
+        """What was remembered last."""
+        return self._marks
+
+    def bound(self) -> Positions | None:
+        """The first records from `read_from_ms` on; else the ends."""
+        return None if self.read_from_ms is None else self.at(self.read_from_ms)
+
+    def at(self, timestamp_ms: int) -> Positions:
+        """The first records from that time or later; else the ends."""
+        return {side: topic.offsets_at(timestamp_ms) for side, topic in self._topics.items()}
+
+    def seen(self) -> Seen:
+        """Both topics as they are now, once they are read."""
+        if self.looks and self._looking and not self.down:
+            topics = {
+                side: None if side in self._deleted else self._topics[side].described() for side in Side
+            }
+            unchanged = topics == self._seen.topics
+            self._seen = Seen(self._asked, self._seen.topics if unchanged else topics)
+        return self._seen
+
+    def look(self) -> int:
+        """The number of the next look; `seen` takes it."""
+        self._asked += 1
+        return self._asked
+
+    def control(self) -> Control | None:
+        """The control topic as it is now."""
+        return Control(self.control_topic)
+
+    def assign(self, positions: Positions) -> None:
+        """Read from these positions on."""
+        self._next = {side: dict(positions[side]) for side in Side}
+        self._looking = True
+
+    def extend(self, side: Side, partition: int, offset: int) -> None:
+        """Read one more partition, from this offset on."""
+        self._next[side][partition] = offset
+
+    def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:  # noqa: ARG002
+        """The next records of the first partition that has some. It never waits."""
+        if self.down or side in self._deleted:
+            return ()
+        topic = self._topics[side]
+        for partition, start in self._next[side].items():
+            if partition >= len(topic.rows):
+                continue
+            first = topic.first[partition]
+            if not first <= start <= topic.end(partition):
+                self._next[side][partition] = first
+                return (Gap(side, partition, start, first),)
+            rows = topic.rows[partition][start - first : start - first + self._batch]
+            if rows:
+                self._next[side][partition] = start + len(rows)
+                records, timestamps, headers = zip(*rows, strict=True)
+                offsets = range(start, start + len(rows))
+                return (Batch(side, partition, records, offsets, timestamps, headers),)
+        return ()
+
+    def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:  # noqa: ARG002
+        """The records at some places, as far as they are retained; none while it is down."""
+        return {} if self.down else {place: self._topics[place[0]].record(*place[1:]) for place in places}
+
+    def follow(self, position: int | None) -> None:
+        """Read the control topic from this offset on."""
+        self._next_said = position or 0
+
+    def said(self) -> Sequence[Said]:
+        """The next records of the control topic."""
+        if self.down or self._next_said is None:
+            return ()
+        first = self._next_said
+        said = [Said(first + n, record) for n, record in enumerate(self._control[first:][: self._batch])]
+        self._next_said += len(said)
+        return said
+
+    def heard_all(self) -> bool:
+        """Whether all records of the control topic were said."""
+        there = self.control_topic is not None
+        return there and self._next_said is not None and self._next_said >= len(self._control)
+
+    def ends(self) -> Positions:
+        """The end of each partition."""
+        return {side: topic.described().ends for side, topic in self._topics.items()}
+
+    def trouble(self) -> str | None:
+        """What `down` says."""
+        return self.down
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class _MemoryTopic:
+    """One topic: records by partition, and the offset of the first of each."""
+
+    def __init__(self, name: str, partitions: int) -> None:
+        self.id = name
+        self.rows: list[list[Row]] = [[] for _ in range(partitions)]
+        self.first = [0] * partitions
+        self.cleanup_policy = "delete"
+
+    def record(self, partition: int, offset: int) -> bytes | None:
+        """The record at an offset; None where there is none."""
+        first, rows = self.first[partition], self.rows[partition]
+        return rows[offset - first][0] if first <= offset < self.end(partition) else None
+
+    def end(self, partition: int) -> int:
+        return self.first[partition] + len(self.rows[partition])
+
+    def offsets_at(self, timestamp_ms: int) -> dict[int, int]:
+        return {
+            partition: self.first[partition]
+            + next((n for n, row in enumerate(rows) if row[1] >= timestamp_ms), len(rows))
+            for partition, rows in enumerate(self.rows)
+        }
+
+    def described(self) -> Topic:
+        first_times = [rows[0][1] for rows in self.rows if rows]
+        ends = {partition: self.end(partition) for partition in range(len(self.rows))}
+        first = dict(enumerate(self.first))
+        return Topic(self.id, first, ends, min(first_times, default=None), self.cleanup_policy)

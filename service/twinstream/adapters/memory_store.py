@@ -1,0 +1,205 @@
+"""What Redis keeps, as values: the state of a comparison, and the stores of its shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from twinstream.errors import Fenced, Outdated, StoreError
+from twinstream.ports import (
+    EMPTY,
+    Checkpoint,
+    Layout,
+    Stored,
+)
+
+
+class MemoryStorage:
+    """What several stores of one comparison share: the server, so to speak.
+
+    While `down` is a sentence, every call fails as it does without a server. `clock` tells the time there, in
+    seconds since 1970; without one the store does not say.
+    """
+
+    def __init__(self) -> None:
+        self.owner: str | None = None
+        self.lease: str | None = None
+        self.writer: str | None = None
+        self.stored = EMPTY
+        self.questions: list[str] = []
+        self.bulletin: tuple[str, bytes] | None = None
+        self.down: str | None = None
+        self.clock: Callable[[], float] | None = None
+
+
+class MemoryStore:
+    """A store over a `MemoryStorage`. A lease ends by `release`, or by setting ``storage.lease = None``."""
+
+    def __init__(self, storage: MemoryStorage, token: str) -> None:
+        self._storage, self._token = storage, token
+        self._glanced: Mapping[str, bytes] = {}
+
+    def acquire(self) -> bool:
+        """Take ownership if no other lease is running."""
+        storage = self._reached()
+        if storage.lease not in (None, self._token):
+            return False
+        storage.owner = storage.lease = self._token
+        return True
+
+    def seize(self) -> None:
+        """Take ownership, whoever has it."""
+        storage = self._reached()
+        storage.owner = storage.lease = self._token
+
+    def load(self) -> Stored:
+        """What was saved last."""
+        return self._reached().stored
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Let a checkpoint take effect. Raises Fenced or Outdated."""
+        storage = self._owned()
+        storage.owner = storage.lease = self._token
+        stored = storage.stored
+        if stored.sequence == checkpoint.sequence:
+            return
+        late = storage.writer == self._token and checkpoint.sequence < (stored.sequence or 0)
+        if late or checkpoint.after not in (None, stored.sequence):
+            raise Outdated(f"the store holds checkpoint {stored.sequence}, on which this one does not follow")
+        bodies = () if checkpoint.after is None else stored.bodies[checkpoint.dropped :]
+        storage.writer = self._token
+        storage.stored = Stored(
+            checkpoint.sequence,
+            checkpoint.head,
+            (*bodies, checkpoint.body),
+            {**({} if checkpoint.anew else stored.divergences), **checkpoint.divergences},
+        )
+
+    def clear(self) -> None:
+        """Forget everything that was saved."""
+        self._owned().stored = EMPTY
+
+    def renew(self, sequence: int) -> bool:
+        """Prolong the lease; whether the checkpoint of this sequence number is there."""
+        storage = self._owned()
+        storage.owner = storage.lease = self._token
+        return storage.stored.sequence == sequence
+
+    def release(self) -> None:
+        """Give the lease back, if it is this owner's."""
+        storage = self._reached()
+        if storage.lease == self._token:
+            storage.lease = None
+
+    def answers(self) -> bool:
+        """Whether it is there."""
+        return not self._storage.down
+
+    def memory_bytes(self) -> int:
+        """The bytes that are held."""
+        _, head, bodies, divergences = self._reached().stored
+        return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
+
+    def time(self) -> float | None:
+        """What time it is by its clock, if it has one."""
+        storage = self._storage
+        return None if storage.down or storage.clock is None else storage.clock()
+
+    def asked(self) -> bytes:
+        """The latest questions."""
+        return b"" if self._storage.down else " ".join(self._storage.questions).encode()
+
+    def tell(self, bulletin: bytes) -> None:
+        """Leave a bulletin, if the lease is this owner's."""
+        storage = self._storage
+        if not storage.down and storage.lease == storage.owner == self._token:
+            storage.bulletin = (self._token, bulletin)
+
+    def ask(self, question: str) -> bytes | None:
+        """Put a question; the bulletin of the owner."""
+        storage = self._reached()
+        storage.questions = [question, *storage.questions][:32]
+        if storage.bulletin is None or not storage.lease == storage.owner == storage.bulletin[0]:
+            return None
+        return storage.bulletin[1]
+
+    def glance(self) -> Stored:
+        """What was saved last, without bodies, and the divergences that are new."""
+        stored, before = self._reached().stored, self._glanced
+        self._glanced = stored.divergences
+        new = {key: report for key, report in self._glanced.items() if before.get(key) != report}
+        return stored._replace(bodies=(), divergences=new)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _reached(self) -> MemoryStorage:
+        if self._storage.down:
+            raise StoreError(self._storage.down)
+        return self._storage
+
+    def _owned(self) -> MemoryStorage:
+        storage = self._reached()
+        if storage.owner not in (None, self._token):
+            raise Fenced("another process has taken this comparison over")
+        return storage
+
+
+class MemoryShelf:
+    """The stores of all matchers of a comparison: what they share, and the layout `in_effect`, if any."""
+
+    def __init__(self) -> None:
+        self.storages: dict[tuple[int, int], MemoryStorage] = {}
+        self.in_effect: Layout | None = None
+        self.dealer: str | None = None
+        self.notes: dict[tuple[int, int], bytes] = {}
+        self.secret: bytes | None = None
+
+    def owned_by(self, token: str) -> OwnedShelf:
+        """The same for one owner."""
+        return OwnedShelf(self, token)
+
+    def storage(self, layout: Layout, number: int) -> MemoryStorage:
+        """What the stores of a shard share."""
+        place = (0, 0) if layout.shards == 1 else (layout.generation, number)
+        return self.storages.setdefault(place, MemoryStorage())
+
+
+class OwnedShelf:
+    """A shelf over a `MemoryShelf`, for an owner."""
+
+    def __init__(self, shelf: MemoryShelf, token: str) -> None:
+        self._shelf, self._token = shelf, token
+
+    def layout(self) -> Layout:
+        """What is in effect."""
+        return self._shelf.in_effect or Layout()
+
+    def claim(self) -> None:
+        """Be the one who may put another layout into effect."""
+        self._shelf.dealer = self._token
+
+    def replace(self, old: Layout, new: Layout) -> None:
+        """Put a layout into effect in the place of another."""
+        shelf = self._shelf
+        mine = old == new or shelf.dealer == self._token
+        if not mine or shelf.in_effect not in (None, old, new):
+            raise Fenced("another process has divided this comparison anew")
+        shelf.in_effect = new
+
+    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
+        """Leave the note of a shard; the newest of each shard of the layout."""
+        notes = self._shelf.notes
+        notes[layout.generation, number] = note
+        return {shard: text for (generation, shard), text in notes.items() if generation == layout.generation}
+
+    def store(self, layout: Layout, number: int) -> MemoryStore:
+        """The store of a shard."""
+        return MemoryStore(self._shelf.storage(layout, number), self._token)
+
+    def mask_secret(self, fresh: bytes) -> bytes:
+        """The secret of the comparison: the first that was given."""
+        self._shelf.secret = self._shelf.secret or fresh
+        return self._shelf.secret
+
+    def close(self) -> None:
+        """Nothing to close."""
