@@ -66,7 +66,7 @@ class Access:
 
 
 def bound(address: str) -> socket.socket:
-    """A socket that is bound to an address. Raises SettingsError."""
+    """A socket that listens at an address: who asks before the server runs waits. Raises SettingsError."""
     host, port = split_address(address)
     try:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -74,6 +74,7 @@ def bound(address: str) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listening.bind(place)
+        listening.listen()
     except OSError as error:
         raise SettingsError(
             f"bind address {address} cannot be used: {error.strerror}; choose another --bind"

@@ -63,11 +63,15 @@ class Aside:
         self.scopes[scope] = None
         if ledger.known.open(ledger.matched):
             scope.disputed = True
-            return scope
-        ledger.halted = ledger.halted or self._rules.halt
-        if not scope.tainted:
-            scope.tainted = not ledger.diverge(ledger.moment)
+        else:
+            self._count(scope)
         return scope
+
+    def _count(self, scope: Scope) -> None:
+        """The difference of a scope is no known one: it counts from when it was proven."""
+        self._ledger.halted = self._ledger.halted or self._rules.halt
+        if not scope.tainted:
+            scope.tainted = not self._ledger.diverge(scope.moment)
 
     def _absorb(self, scope: Scope) -> None:
         self.scopes.pop(scope, None)
@@ -103,6 +107,9 @@ class Aside:
                 self.close(scope, explanation, index)
             elif len(scope) > self._rules.scope_limit:
                 self._lose(scope)
+            elif scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
+                scope.disputed = False
+                self._count(scope)
             self.close_finished()
 
     def explain(self, scope: Scope, *, whole: bool) -> Explanation:

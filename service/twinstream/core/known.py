@@ -6,6 +6,7 @@ what was expected ten times and comes a thousand times is not what was expected.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,13 +18,15 @@ class KnownDifference:
     """A declared difference.
 
     `covers` tells whether it is one of these; where `share` is given, the ceiling is that share of the pairs
-    matched so far and at least 1, else it is `count`.
+    matched so far and at least 1, else it is `count`. It covers nothing of which an event was written at
+    `until_ms` or later.
     """
 
     id: str
     covers: Callable[[Finding], bool]
     count: int = 0
     share: float | None = None
+    until_ms: float = math.inf
 
     def allows(self, hits: int, matched: int) -> bool:
         """Whether one more finding is within the ceiling."""
@@ -44,13 +47,19 @@ class Known:
 
     def open(self, matched: int) -> bool:
         """Whether any rule may still cover something."""
-        return any(rule.allows(self.hits.get(rule.id, 0), matched) for rule in self.rules)
+        in_force = (rule for rule in self.rules if rule.until_ms > -math.inf)
+        return any(rule.allows(self.hits.get(rule.id, 0), matched) for rule in in_force)
+
+    def expired(self, since_ms: float) -> bool:
+        """Whether no rule covers events that were written at `since_ms` or later."""
+        return all(rule.until_ms <= since_ms for rule in self.rules)
 
     def explain(self, finding: Finding, matched: int) -> str | None:
         """The first rule that covers a finding, which is then counted; None where none does."""
         for rule in self.rules:
             hits = self.hits.get(rule.id, 0)
-            if rule.allows(hits, matched) and rule.covers(finding):
+            within = max(event[3] for _, event in finding.events if event is not None) < rule.until_ms
+            if within and rule.allows(hits, matched) and rule.covers(finding):
                 self.hits[rule.id] = hits + 1
                 return rule.id
         return None

@@ -73,6 +73,10 @@ class Scope:
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
 
+    def oldest_ms(self) -> int:
+        """When the first of its events was written."""
+        return min(event[3] for piece in self.pieces for event in piece)
+
     def add(self, side: Side, event: Event) -> None:
         """Collect one more event; a lost scope drops it."""
         if self.lost:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import Any
 
-from twinstream.core.events import Event
 from twinstream.core.findings import Finding
 from twinstream.core.known import KnownDifference
 from twinstream.spec.codec import Codec
@@ -27,42 +27,44 @@ def known_differences(
     A rule covers records with a timestamp before its day of expiry; where `running_at` is given, as for
     recorded input, all of them if that lies before it, else none.
     """
+    running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
     return tuple(
         KnownDifference(
             rule.id,
-            _Coverage(rule, spec, codec, running_at).covers,
+            _Coverage(rule, spec, codec).covers,
             rule.ceiling.count or 0,
             rule.ceiling.share,
+            _until(rule, running_ms),
         )
         for rule in spec.known_differences
     )
 
 
+def _until(rule: Declared, running_ms: int | None) -> float:
+    """When a rule expires, by the timestamps of events; on recorded input it has or has not."""
+    expires_ms = datetime.combine(rule.expires, time(), UTC).timestamp() * 1000
+    if running_ms is None:
+        return expires_ms
+    return math.inf if running_ms < expires_ms else -math.inf
+
+
 class _Coverage:
-    def __init__(self, rule: Declared, spec: Spec, codec: Codec, running_at: datetime | None) -> None:
+    def __init__(self, rule: Declared, spec: Spec, codec: Codec) -> None:
         self._kinds = frozenset(rule.when.divergences)
         self._where = _condition(rule, spec)
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
-        expires = datetime.combine(rule.expires, time(), UTC)
-        self._expires_ms = int(expires.timestamp() * 1000)
-        self._running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
 
     def covers(self, finding: Finding) -> bool:
-        """Whether the rule speaks of a finding, and has not expired for it."""
+        """Whether the rule speaks of a finding."""
         if finding.kind not in self._kinds:
             return False
         events = [event for event in (finding.left, finding.right) if event is not None]
-        if not all(self._moment(event) < self._expires_ms for event in events):
-            return False
         if self._where is not None and not all(
             self._where(self._codec.decode(event[0][3])) for event in events
         ):
             return False
         return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
-
-    def _moment(self, event: Event) -> int:
-        return event[3] if self._running_ms is None else self._running_ms
 
     def _only_these_differ(self, finding: Finding) -> bool:
         left, right = finding.left, finding.right

@@ -7,6 +7,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
 
+DAY_MS = 86_400_000
 RULE = "when: {{divergences: {kinds}{more}}}, owner: me, expires: {expires}, ceiling: {ceiling}"
 
 
@@ -87,13 +88,26 @@ def test_a_rule_covers_only_the_events_and_fields_that_it_names(more: str, cover
 
 def test_a_rule_covers_records_before_its_day_of_expiry_only() -> None:
     driver = known(expires="1970-01-02", ceiling="{count: 9}")
-    day_ms = 86_400_000
-    for key, at in ((1, day_ms - 1), (2, day_ms)):
+    for key, at in ((1, DAY_MS - 1), (2, DAY_MS)):
         for side, price in ((LEFT, 1), (RIGHT, 2)):
             driver.feed(side, [event(key, 0, price=price)], [at])
     driver.end()
     assert driver.comparison.accounts[LEFT].explained == 1
     assert driver.kinds() == ["changed"]
+
+
+def test_nothing_is_in_dispute_for_a_rule_that_has_expired() -> None:
+    driver = known("[missing]", expires="1970-01-02")
+    driver.feed(LEFT, [event(1, 1), event(1, 2)], [DAY_MS - 1, DAY_MS])
+    driver.feed(RIGHT, [event(1, 2)], [DAY_MS])
+    driver.comparison.review()
+    assert (driver.comparison.in_dispute, driver.comparison.diverged) == (True, False)
+    driver.feed(LEFT, [event(2, 1), event(2, 2)], [DAY_MS, DAY_MS])
+    driver.feed(RIGHT, [event(2, 2)], [DAY_MS])
+    moment = driver.comparison.moment
+    driver.comparison.review()
+    assert driver.comparison.diverged_at == moment
+
 
 
 def test_what_faces_an_end_is_in_dispute_until_both_have_ended() -> None:
