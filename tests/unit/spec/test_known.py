@@ -109,7 +109,6 @@ def test_nothing_is_in_dispute_for_a_rule_that_has_expired() -> None:
     assert driver.comparison.diverged_at == moment
 
 
-
 def test_what_faces_an_end_is_in_dispute_until_both_have_ended() -> None:
     driver = known(kinds="[missing]")
     driver.feed(LEFT, [event(1, 0)])
