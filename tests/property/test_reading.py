@@ -136,7 +136,7 @@ def alike(draw: st.DrawFn) -> list[bytes]:
         json.dumps(
             {name: value[name] for name in names if name in value}, separators=written, ensure_ascii=False
         )
-        for value in draw(st.lists(one, min_size=8, max_size=40))
+        for value in draw(st.lists(one, min_size=6, max_size=16))
     ]
     batch = [text.encode("utf-8", "surrogatepass") for text in texts]
     for awkward in draw(st.lists(records(), max_size=3)):

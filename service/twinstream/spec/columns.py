@@ -15,7 +15,7 @@ learned from it; where that does not help, batches are left alone for a while, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
@@ -24,19 +24,20 @@ import msgspec
 from msgspec import UNSET
 
 from twinstream.core.canonical import DEPTH_LIMIT
+from twinstream.errors import DecodeError
 from twinstream.spec.formats.jsontext import SHORT
 from twinstream.spec.model import Spec
 from twinstream.spec.placing import (
     BY_CONTENT,
     BY_ROUTE,
-    KEYS,
     TELLING,
     Kind,
     Kinds,
     ignored_members,
     kinds_of,
+    lane_members,
 )
-from twinstream.spec.reading import IGNORED, Twins, Way
+from twinstream.spec.reading import IGNORED, Way
 from twinstream.spec.shapes import NEW, Shape
 
 FEW = 4
@@ -48,6 +49,7 @@ MOST_BYTES = 1 << 20
 LONGEST_PAUSE = 1000
 _FAILS = (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError)
 _RECORD = itemgetter(3)
+_SMALLEST = -(2**63)
 _write_lines = msgspec.json.Encoder().encode_lines
 
 Found = list[Any]
@@ -60,20 +62,25 @@ def columns_of(spec: Spec, way: Way) -> Columns | None:
     dropped = [] if way.reduce is None else ignored_members(spec.equality)
     if kinds is None or dropped is None:
         return None
-    if any(kind is not None and kind.lane is BY_ROUTE for kind in (*kinds.by_value.values(), kinds.other)):
-        return None
-    return Columns(kinds, dropped, way.twins, keeps=way.keeps)
+    ordering = {spec.path_of(field)[0] for field in spec.order_fields}
+    return Columns(kinds, ordering, dropped, way)
 
 
 class Columns:
-    """Reads batches for one comparison. What equality leaves out are the members `dropped`.
+    """Reads batches for one comparison, in its `way`.
 
-    `keeps`: the content of a form is the record. Where `twins` is given, forms are left there.
+    The order reads the members `ordering`; what equality leaves out are the members `dropped`.
     """
 
-    def __init__(self, kinds: Kinds, dropped: Iterable[str], twins: Twins | None, *, keeps: bool) -> None:
-        self._kinds, self._dropped, self._twins, self._keeps = kinds, frozenset(dropped), twins, keeps
+    def __init__(self, kinds: Kinds, ordering: Iterable[str], dropped: Iterable[str], way: Way) -> None:
+        self._kinds, self._ordering, self._dropped = kinds, tuple(ordering), frozenset(dropped)
+        self._route, self._twins, self._keeps = way.route, way.twins, way.keeps
         self._shape: Shape | None = NEW
+        self._members = {
+            kind.name: lane_members(kind, self._ordering, way.route)
+            for kind in (*kinds.by_value.values(), kinds.other)
+            if kind is not None
+        }
         self._pause = self._left_alone = 0
 
     def forms(self, records: Sequence[bytes | None]) -> Found:
@@ -130,42 +137,82 @@ class Columns:
     def _placed(
         self, shape: Shape, values: list[Any], contents: Sequence[bytes], records: Sequence[bytes]
     ) -> Found:
-        _, member, by_value, other = self._kinds
-        if not member and other is not None:
-            return _of_one_kind(shape, other, values, contents, records)
-        told = [None if value is UNSET else value for value in shape.column(member, values)]
-        keys = {
-            kind.key: shape.column(kind.key, values)
-            for kind in (*by_value.values(), other)
-            if kind and kind.key
-        }
-        found: Found = []
-        for place, (what, content, record) in enumerate(zip(told, contents, records, strict=True)):
-            kind = by_value.get(what, other) if type(what) in TELLING else None  # type: ignore[arg-type]
-            if kind is None or kind.name is None:
-                found.append(kind and IGNORED)
-                continue
-            lane = keys[kind.key][place] if kind.key else content if kind.lane is BY_CONTENT else kind.lane
-            found.append(None if kind.key and type(lane) not in KEYS else (lane, content, kind.name, record))
+        member, other = self._kinds.member, self._kinds.other
+        by_value: dict[Any, Kind] = self._kinds.by_value
+        told = [None if what is UNSET else what for what in shape.column(member, values)] if member else []
+        kinds: list[Kind | None] = [other]
+        if member:
+            kinds = [by_value.get(what, other) if type(what) in TELLING else None for what in told]
+        different = {id(kind): kind for kind in kinds}
+        if len(different) == 1:
+            return self._of_one_kind(shape, kinds[0], values, contents, records)
+        found: Found = [None] * len(records)
+        for one in different.values():
+            places = [place for place, kind in enumerate(kinds) if kind is one]
+            parts = ([column[place] for place in places] for column in (values, contents, records))
+            for place, form in zip(places, self._of_one_kind(shape, one, *parts), strict=True):
+                found[place] = form
         return found
+
+    def _of_one_kind(
+        self,
+        shape: Shape,
+        kind: Kind | None,
+        values: Sequence[Any],
+        contents: Sequence[bytes],
+        records: Sequence[bytes],
+    ) -> Found:
+        if kind is None or kind.name is None:
+            return [kind and IGNORED] * len(records)
+        members = (kind.key,) if kind.key else self._members.get(kind.name)
+        lanes: Iterable[Hashable]
+        if members:
+            lanes, told = _keys([shape.column(member, values) for member in members])
+        elif kind.lane is BY_ROUTE:
+            lanes, told = self._routed(kind.name, shape, values, contents), False
+        else:
+            lanes, told = contents if kind.lane is BY_CONTENT else repeat(kind.lane), True
+        found: Found = list(zip(lanes, contents, repeat(kind.name), records, strict=False))
+        return found if told else [None if form[0] is UNSET else form for form in found]
+
+    def _routed(
+        self, kind: str, shape: Shape, values: Sequence[Any], contents: Sequence[bytes]
+    ) -> Iterator[Hashable]:
+        """What the order says of each event, `UNSET` where it says nothing."""
+        columns = [shape.column(name, values) for name in self._ordering]
+        for row, content in zip(zip(*columns, strict=True), contents, strict=True):
+            members = zip(self._ordering, row, strict=True)
+            try:
+                yield self._route(
+                    kind, {name: member for name, member in members if member is not UNSET}, content
+                )
+            except (DecodeError, TypeError, AttributeError):
+                yield UNSET
+
+
+def _keys(columns: list[list[Any]]) -> tuple[Iterable[Hashable], bool]:
+    """The lanes that some members are, `UNSET` where one is no key, and whether that is nowhere so.
+
+    A text or a whole number is its own lane; a larger one may have the text of an exponent (`routes.typed`).
+    """
+    told = True
+    for place, column in enumerate(columns):
+        types = set(map(type, column))
+        if types != {str} and not (types == {int} and _SMALLEST <= min(column) <= max(column) < -_SMALLEST):
+            told = False
+            columns[place] = [member if _is_key(member) else UNSET for member in column]
+    if len(columns) == 1:
+        return columns[0], told
+    rows: list[Any] = list(zip(*columns, strict=True))
+    return rows if told else [UNSET if UNSET in row else row for row in rows], told
+
+
+def _is_key(member: Any) -> bool:
+    return type(member) is str or (type(member) is int and _SMALLEST <= member < -_SMALLEST)
 
 
 def _fails(found: Found | None) -> bool:
     return found is None or not (all(found) or found.count(None) <= len(found) // 2)
-
-
-def _of_one_kind(
-    shape: Shape, kind: Kind, values: list[Any], contents: Sequence[bytes], records: Sequence[bytes]
-) -> Found:
-    name, key, lane = kind
-    if not key:
-        lanes = contents if lane is BY_CONTENT else repeat(lane)
-        return list(zip(lanes, contents, repeat(name), records, strict=False))
-    lanes = shape.column(key, values)
-    found: Found = list(zip(lanes, contents, repeat(name), records, strict=False))
-    if not KEYS.issuperset(map(type, lanes)):
-        found = [form if type(form[0]) in KEYS else None for form in found]
-    return found
 
 
 def _lossy(text: bytes, written: bytes, count: int) -> Iterable[int]:

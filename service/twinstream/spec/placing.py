@@ -7,7 +7,7 @@ kind is always the same, or the content, or the value of one member; else what t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.errors import DecodeError
@@ -98,6 +98,30 @@ def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
         return route(kind, {member: value}, b"") == value
     except DecodeError:
         return False
+
+
+def lane_members(kind: Kind, members: Sequence[str], route: Route) -> tuple[str, ...]:
+    """Those of some members that are the lane of a kind together, where the order has to be asked for it.
+
+    That is found by asking for the routes of two events, as above.
+    """
+    if kind.name is None or kind.lane is not BY_ROUTE:
+        return ()
+    texts: dict[Any, str] = {f"#{place}": name for place, name in enumerate(members)}
+    numbers: dict[Any, str] = dict(enumerate(members))
+    one, other = (_told_by(row, kind.name, route) for row in (texts, numbers))
+    return one if one == other else ()
+
+
+def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...]:
+    """The members of which an event has the values in its lane, and nothing else."""
+    try:
+        lane: Any = route(kind, {name: value for value, name in members.items()}, b"")
+    except (DecodeError, TypeError, AttributeError):
+        return ()
+    return (
+        tuple(map(members.__getitem__, lane)) if type(lane) is tuple and members.keys() >= set(lane) else ()
+    )
 
 
 def ignored_members(equality: Equality) -> list[str] | None:

@@ -125,6 +125,21 @@ def test_a_number_that_has_another_canonical_form_is_left_to_others(number: str)
     )
 
 
+@pytest.mark.parametrize("ad", [2**70, 2**64, -(2**70), 1e300, True, None, [1]])
+def test_keys_that_are_no_texts_or_small_whole_numbers_give_the_lane_of_the_exact_reading(ad: Any) -> None:
+    codec = Codec(loads(SPEC + ORDERED))
+    records = batch(*({"ad": key, "n": n} for n in range(5) for key in ("x", 7, ad)))
+    forms, _ = codec.forms(records)
+    assert [form[0] for form in forms] == [codec.form(record)[0] for record in records]
+
+
+def test_what_more_than_one_member_orders_is_read_as_columns() -> None:
+    codec = Codec(loads(SPEC + "order: {per_key: [ad, n]}\n"))
+    records = batch(*PLAIN, {"ad": "x"})
+    assert codec._columns is not None
+    assert codec._columns.forms(records) == [*map(codec.form, records[:-1]), None]
+
+
 def test_a_record_that_is_nested_too_deep_is_left_to_others() -> None:
     deep = [b'{"ad":"x","n":%s1%s}' % (b"[" * depth, b"]" * depth) for depth in (1, 2, 127, 128, 300)]
     assert read(columns(ORDERED), [*deep * 2, *deep[:2] * 3])[:5] == [True, True, True, False, False]
