@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.cases import running
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -80,6 +81,36 @@ def _settled(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
         return None
     complete = status["matched"] >= pairs and trial["matched"] > pairs and trial["verdict"] == "EQUIVALENT"
     return trial if complete and trial["contrast"]["of_live"]["hidden"] == 1 else None
+
+
+def test_the_api_alone_shows_what_a_trial_finds(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    reference, candidate = topic(), topic()
+    name = f"trial-{uuid.uuid4().hex[:8]}"
+    for part in ("api", "trial"):
+        (tmp_path / part).mkdir()
+    live = spec_file(tmp_path, name, reference, candidate)
+    tried = spec_file(tmp_path / "trial", name, reference, candidate, order="total")
+    matcher = ServiceProcess(live, kafka.brokers, redis_url, "--role", "matcher", "--trial", str(tried))
+    same = spec_file(tmp_path / "api", name, reference, candidate)
+    api = ServiceProcess(same, kafka.brokers, redis_url, "--role", "api")
+    writer = Writer(kafka.brokers, reference, candidate)
+    with running(matcher), running(api):
+        for key in (1, 2):
+            writer.reference(key, key)
+            writer.candidate(3 - key, 3 - key)
+        writer.both(range(100, 200))
+        found = eventually(lambda: _of_the_trial(api), seconds=60, what="its divergence is shown")
+        assert [one["kind"] for one in found] == ["reordered"]
+        eventually(lambda: api.gate() == "pass", seconds=60, what="the comparison has none")
+        assert api.get("/divergences")["items"] == []
+
+
+def _of_the_trial(service: ServiceProcess) -> list[dict[str, Any]]:
+    """The divergences of the trial, once it is heard of."""
+    items = [] if service.get("")["trial"] is None else service.get("/trial/divergences")["items"]
+    return list(items)
 
 
 def test_a_trial_that_kills_the_matcher_is_ended_and_nothing_is_held_against_the_record(

@@ -15,9 +15,7 @@ from tests.support.statuses import NAME, START, divergence, expectation, status,
 from twinstream.api.board import Board
 from twinstream.status import (
     OnTrial,
-    Relayed,
     Resumed,
-    ShardStatus,
     Sides,
     TrialStatus,
     UnmatchedSample,
@@ -221,9 +219,5 @@ def test_rules_on_trial_and_what_they_find_are_apart_from_the_comparison(
     assert ([item["id"] for item in found["items"]], bool(found["next"])) == (["d"], True)
     assert http.get(f"{BASE}/trial/divergences/b").json()["id"] == "b"
     assert http.get(f"{BASE}/trial/divergences/a").status_code == 404
-    service.publish(Relayed(said=ShardStatus(status=status(at=datetime.now(UTC), trial=trial))))
-    elsewhere = http.get(f"{BASE}/trial/divergences")
-    assert (elsewhere.status_code, "ask that one" in elsewhere.json()["detail"]) == (421, True)
-    service.publish(status(at=datetime.now(UTC), trial=trial))
     service.publish(OnTrial(comparison=NAME, said=Resumed(comparison=NAME, divergences=("b",))))
     assert [item["id"] for item in http.get(f"{BASE}/trial/divergences").json()["items"]] == ["b"]

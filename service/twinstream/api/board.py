@@ -112,7 +112,7 @@ class Board:
             case ShardStatus():
                 self._accept_status(publication, shard, made_at)
             case Relayed(said=said):
-                self._accept_status(said, shard, made_at, relayed=True)
+                self._accept_status(said, shard, made_at)
             case DivergenceReport():
                 self._accept_divergence(publication, shard)
             case Withdrawn():
@@ -211,13 +211,9 @@ class Board:
         """How a comparison stood since the service started, oldest first. Raises UnknownComparisonError."""
         return self._entry(name).timeline.items()
 
-    def trial_divergences(self, name: str) -> DivergenceLog | None:
-        """The divergences of rules on trial; None where they are with another process.
-
-        Raises UnknownComparisonError.
-        """
-        entry = self._entry(name)
-        return None if any(matcher.relayed for matcher in entry.matchers) else entry.on_trial.divergences
+    def trial_divergences(self, name: str) -> DivergenceLog:
+        """The divergences of rules on trial. Raises UnknownComparisonError."""
+        return self._entry(name).on_trial.divergences
 
     def samples(self, name: str) -> list[Sample]:
         """The recent past of a comparison, oldest first. Raises UnknownComparisonError."""
@@ -254,9 +250,7 @@ class Board:
         for mailbox in self._mailboxes:
             mailbox.close()
 
-    def _accept_status(
-        self, said: ShardStatus, shard: int, made_at: float | None, *, relayed: bool = False
-    ) -> None:
+    def _accept_status(self, said: ShardStatus, shard: int, made_at: float | None) -> None:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
@@ -267,7 +261,7 @@ class Board:
         known = matcher.said is not None and _same_writing(matcher.said.status, status)
         if known or matcher.ended == status.started_at:
             return
-        matcher.hear(said, now if made_at is None else min(made_at, now), relayed=relayed)
+        matcher.hear(said, now if made_at is None else min(made_at, now))
         self._tell_verdict(entry, entry.merge(self._now()))
         complete = all(one.said is not None for one in entry.matchers)
         sample = entry.samples.add(entry.status, matcher.as_of) if complete else None

@@ -16,7 +16,7 @@ LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 class Matcher:
     """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
-    `relayed`: that is what another process says. `ended`: when that began which a reset has ended.
+    `ended`: when that began which a reset has ended.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
@@ -24,7 +24,6 @@ class Matcher:
     as_of: float
     said: ShardStatus | None = None
     ended: datetime | None = None
-    relayed: bool = False
     lost: str | None = None
     unheard: str | None = None
     falls: int = 0
@@ -39,9 +38,9 @@ class Matcher:
         self.falls += 1
         self.fell_at.append(now)
 
-    def hear(self, said: ShardStatus, as_of: float, *, relayed: bool) -> None:
+    def hear(self, said: ShardStatus, as_of: float) -> None:
         """It has said something."""
-        self.said, self.as_of, self.relayed = said, as_of, relayed
+        self.said, self.as_of = said, as_of
         self.ended = self.lost = self.unheard = None
 
     def loop(self, name: str, now: float) -> str | None:

@@ -5,7 +5,7 @@ None of it is in the gate, in alerts or among the divergences of the comparison.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
@@ -14,15 +14,10 @@ from starlette.responses import Response
 from twinstream.api.board import Board
 from twinstream.api.divergences import DivergenceLog
 from twinstream.api.listings import DivergenceQuery, paged
-from twinstream.api.problems import PROBLEM, UNKNOWN
+from twinstream.api.problems import UNKNOWN
 from twinstream.api.rendered import of_model
 from twinstream.api.schemas import Listing
 from twinstream.status import DivergenceReport, TrialStatus
-
-ELSEWHERE: dict[int | str, dict[str, Any]] = {
-    **UNKNOWN,
-    421: {"description": "They are kept by the service that runs the matcher.", **PROBLEM},
-}
 
 
 def trials_router(board: Board) -> APIRouter:
@@ -42,7 +37,7 @@ def trials_router(board: Board) -> APIRouter:
         "/{name}/trial/divergences",
         summary="What the rules on trial find, newest first",
         response_model=Listing[DivergenceReport],
-        responses=ELSEWHERE,
+        responses=UNKNOWN,
     )
     async def list_trial_divergences(
         name: str, query: Annotated[DivergenceQuery, Query()], request: Request
@@ -50,7 +45,7 @@ def trials_router(board: Board) -> APIRouter:
         return of_model(paged(_divergences_of(board, name), query)).answer(request)
 
     @router.get(
-        "/{name}/trial/divergences/{identifier}", summary="One divergence of the trial", responses=ELSEWHERE
+        "/{name}/trial/divergences/{identifier}", summary="One divergence of the trial", responses=UNKNOWN
     )
     async def get_trial_divergence(name: str, identifier: str) -> DivergenceReport:
         report = _divergences_of(board, name).get(identifier)
@@ -63,14 +58,7 @@ def trials_router(board: Board) -> APIRouter:
 
 def _divergences_of(board: Board, name: str) -> DivergenceLog:
     _trial_of(board, name)
-    log = board.trial_divergences(name)
-    if log is None:
-        raise HTTPException(
-            421,
-            f"The divergences of the trial of {name!r} are kept by the service that runs its matcher: ask "
-            f"that one. Examples are in /v1/comparisons/{name}/trial.",
-        )
-    return log
+    return board.trial_divergences(name)
 
 
 def _trial_of(board: Board, name: str) -> TrialStatus:

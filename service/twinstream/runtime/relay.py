@@ -41,6 +41,7 @@ from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
     Frozen,
+    OnTrial,
     Relayed,
     Resumed,
     ShardStatus,
@@ -52,6 +53,8 @@ from twinstream.status import (
 RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
 REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; those that are saved are in the store anyway."""
+TRIAL_TOLD = 100
+"""The most reports of a trial in a bulletin; they are not in the store as those of the comparison are."""
 WAITING_BYTES = 50_000
 """Of each side, the most that a bulletin has of the events that have waited longest for a partner."""
 QUESTIONS_KEPT = 30
@@ -88,6 +91,7 @@ class Bulletin(Frozen):
     said: ShardStatus
     reports: list[DivergenceReport]
     waiting: tuple[UnmatchedEvent, ...] = ()
+    on_trial: tuple[DivergenceReport, ...] = ()
 
 
 def standing_by(status: ComparisonStatus) -> ComparisonStatus:
@@ -148,7 +152,7 @@ class Hearing:
     ) -> None:
         self._questions, self._publisher, self._as_shown = Questions(digest, told, clock), publisher, as_shown
         self._answered: float | None = None
-        self._reports = _Reports(digest, told, publisher)
+        self._reports, self._on_trial = _Reports(digest, told, publisher), _ReportsOnTrial(publisher)
         self._waiting: UnmatchedSample | None = None
         self._showing = False
 
@@ -171,6 +175,7 @@ class Hearing:
         if self._answered is None or at > self._answered:
             self._answered = at
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
+            self._on_trial.pass_on(bulletin.said.status, bulletin.on_trial)
             self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
             status = self._as_shown(bulletin.said.status)
             said = bulletin.said.model_copy(update={"status": status})
@@ -182,6 +187,7 @@ class Hearing:
         """Nothing that the owner said holds any more; whether anything was shown."""
         shown, self._showing = self._showing, False
         self._reports.withdraw()
+        self._on_trial.withdraw()
         if self._waiting is not None:
             self._show_waiting(self._waiting.model_copy(update={"events": ()}))
         return shown
@@ -209,10 +215,12 @@ class Relay(Hearing):
         said: ComparisonStatus | ShardStatus,
         reports: Mapping[str, DivergenceReport],
         waiting: Sequence[UnmatchedEvent] = (),
+        on_trial: Sequence[DivergenceReport] = (),
     ) -> None:
         """Answer with a status that was written after `asked` was read.
 
-        With it go the provisional reports, and of the events that wait for a partner the first of each side.
+        With it go the provisional reports, of the events that wait for a partner the first of each side, and
+        of what a trial has found the newest, which come last.
         """
         whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
         provisional = _written(list(reports.values())[:REPORTS_TOLD], REPORTS_BYTES)
@@ -221,9 +229,11 @@ class Relay(Hearing):
             for side in ("reference", "candidate")
             for text in _written((event for event in waiting if event.side == side), WAITING_BYTES)
         ]
+        newest = [*_written(reversed(on_trial[-TRIAL_TOLD:]), REPORTS_BYTES)]
         bulletin = (
             f'{{"answers":"{asked.decode()}","said":{whole.model_dump_json()},'
-            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}]}}'
+            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}],'
+            f'"on_trial":[{",".join(reversed(newest))}]}}'
         )
         self._bulletins.tell(bulletin.encode())
 
@@ -297,3 +307,40 @@ class _Reports:
                 self._publisher.publish(report.model_copy(update={"provisional": key in doubted}))
         waiting = {**self._doubted, **stored.divergences}
         self._doubted = {key: data for key, data in waiting.items() if key in doubted}
+
+
+class _ReportsOnTrial:
+    """What a trial of the owner has found, the newest of it, as it is told; what is final stays."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+        self._told: dict[str, DivergenceReport] = {}
+        self._name = ""
+        self._begun: object = None
+
+    def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
+        """Publish what is new; all of it goes when another trial begins."""
+        begun = status.trial and (status.trial.spec_digest, status.trial.since)
+        self._name = status.name
+        if begun != self._begun:
+            self._begun, self._told = begun, {}
+            self._publish(Resumed(comparison=self._name, divergences=()))
+        reports = {one.id: one for one in told}
+        self._withdraw(self._told.keys() - reports.keys())
+        for key, report in reports.items():
+            if self._told.get(key) != report:
+                self._publish(report)
+        self._told = reports
+
+    def withdraw(self) -> None:
+        """Take back what is provisional."""
+        self._withdraw(self._told)
+        self._told = {}
+
+    def _withdraw(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if self._told[key].provisional:
+                self._publish(Withdrawn(id=key, comparison=self._name))
+
+    def _publish(self, said: DivergenceReport | Withdrawn | Resumed) -> None:
+        self._publisher.publish(OnTrial(comparison=self._name, said=said))

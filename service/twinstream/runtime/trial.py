@@ -33,6 +33,7 @@ from twinstream.runtime.fuse import Blown, Fuse, endless
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.poison import Poison, Trail
 from twinstream.runtime.rehearsal import Rehearsal
+from twinstream.runtime.relay import TRIAL_TOLD
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
@@ -109,6 +110,7 @@ class Trial:
         self._ended: str | None = None
         self._saved_end: str | None = None
         self._last: status.TrialStatus | None = None
+        self._found: dict[str, status.DivergenceReport] = {}
         self._burden = Burden()
         self._spent_seconds, self._began_at = 0.0, clock.monotonic()
 
@@ -215,10 +217,28 @@ class Trial:
             self._last = said or self._last
         return self._silent() if self._rehearsal is None or self._last is None else self._last
 
+    @property
+    def found(self) -> Sequence[status.DivergenceReport]:
+        """The newest of what it has reported, for those who cannot hear it: the newest last."""
+        return list(self._found.values())
+
     def _publish(self, rehearsal: Rehearsal) -> None:
         for one in rehearsal.told.take():
             if isinstance(one, status.DivergenceReport | status.Withdrawn | status.Resumed):
+                self._keep(one)
                 self._publisher.publish(status.OnTrial(comparison=self._spec.name, said=one))
+
+    def _keep(self, one: status.DivergenceReport | status.Withdrawn | status.Resumed) -> None:
+        match one:
+            case status.DivergenceReport():
+                self._found.pop(one.id, None)
+                self._found[one.id] = one
+                if len(self._found) > TRIAL_TOLD:
+                    del self._found[next(iter(self._found))]
+            case status.Withdrawn():
+                self._found.pop(one.id, None)
+            case status.Resumed():
+                self._found = {key: self._found[key] for key in one.divergences if key in self._found}
 
     def _told(self, rehearsal: Rehearsal, live_reports: Mapping[str, bytes]) -> status.TrialStatus:
         glance = rehearsal.glance()

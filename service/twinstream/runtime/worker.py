@@ -301,7 +301,8 @@ class Worker:
         asked = b"" if relay is None else relay.asked()
         said = self._publish_status()
         if relay is not None and asked:
-            relay.tell(asked, said, self._reports.provisional, self._waiting.shown)
+            found = () if self._trial is None else self._trial.found
+            relay.tell(asked, said, self._reports.provisional, self._waiting.shown, found)
 
     def _look_at_topics(self) -> None:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
