@@ -19,18 +19,14 @@ import yaml
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import free_port
 from tests.support.helm import Manifest, Values, container, one, pod, render
+from tests.support.marks import whole_product
 from tests.support.processes import new_mark
 from tests.support.service import spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.settings import load
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 TOKEN = "only-for-this-test-and-long-enough"
 SECRET = "kafka: {sasl.password: quiet}\n"

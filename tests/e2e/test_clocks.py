@@ -11,14 +11,10 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.clocks import TimeOfDay
 from tests.support.drills import Drill
+from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(400),
-]
+pytestmark = whole_product(seconds=400)
 
 HOUR, DAY = 3600, 86_400
 

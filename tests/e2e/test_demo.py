@@ -15,19 +15,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.marks import whole_product
 from tests.support.processes import marked, new_mark
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 DEMO = [sys.executable, "-m", "deploy.demo"]
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.requires_spark,
-    pytest.mark.timeout(360),
-]
+pytestmark = whole_product(pytest.mark.requires_spark, seconds=360)
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,13 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.marks import whole_product
 from tests.support.processes import marked, new_mark
 from tests.support.prometheus import Prometheus, alertmanager, prometheus
 from tests.support.service import ServiceProcess, spec_file
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 NAME = "watched"
 EVENTS = 400
 RULES = "identity: [n]\noverdue: {clock: arrival, after: 60s}\n"

@@ -25,18 +25,14 @@ import redis
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.drills import Drill
+from tests.support.marks import whole_product
 from tests.support.proxy import ProxiedKafka, Proxy, everything
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters import redis_scripts
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(400),
-]
+pytestmark = whole_product(seconds=400)
 
 
 @pytest.fixture

@@ -14,16 +14,12 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(180),
-]
+pytestmark = whole_product(seconds=180)
 
 GONE = "‹Kafka no longer has it›"
 COMMAND = [sys.executable, "-m", "twinstream.cli.main"]

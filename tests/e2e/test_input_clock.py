@@ -8,17 +8,13 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.versions import INPUT, Pair
 from tests.support.waiting import eventually
 from twinstream.spec.marks import InputPosition
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 CLOCK = """
 order: unordered

@@ -11,15 +11,10 @@ from playwright.sync_api import Page, expect
 from deploy.embedded.kafka import Kafka
 from tests.support.browser import chromium, watched
 from tests.support.cases import Case, serving
+from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.requires_chromium,
-    pytest.mark.timeout(180),
-]
+pytestmark = whole_product(pytest.mark.requires_chromium, seconds=180)
 
 
 @pytest.fixture

@@ -20,17 +20,13 @@ import redis
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.runtime import checkpoint
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 HIDDEN = "zqhidden"
 HIDDEN_NUMBER = 918273645546

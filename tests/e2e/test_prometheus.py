@@ -14,18 +14,14 @@ import pytest
 from deploy.embedded import prerequisites
 from deploy.embedded.kafka import Kafka
 from tests.support.dashboard import filled, queries
+from tests.support.marks import whole_product
 from tests.support.prometheus import Prometheus, prometheus
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.tools import run
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(300),
-]
+pytestmark = whole_product(seconds=300)
 NAME = "watched"
 NOT_A_NUMBER_IS_RIGHT = {"Wait for the partner"}
 """Quantiles of a stretch in which nothing was matched."""

@@ -14,15 +14,11 @@ from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
+from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 ANY_TIME = {
     "message.timestamp.after.max.ms": str(2**63 - 1),

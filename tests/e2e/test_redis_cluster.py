@@ -6,20 +6,14 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with, serving
+from tests.support.marks import whole_product
 from tests.support.redis_cluster import RedisCluster
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 def test_a_service_keeps_its_state_in_a_cluster_also_when_its_keys_move_and_a_matcher_is_killed(

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.versions import KEYS, Pair
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 HORIZON = 3
 REPLAYS = f"""

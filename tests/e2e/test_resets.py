@@ -11,16 +11,12 @@ import pytest
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 @pytest.fixture

@@ -17,17 +17,13 @@ import yaml
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with
 from tests.support.dashboard import filled, queries
+from tests.support.marks import whole_product
 from tests.support.prometheus import SHIPPED, Prometheus, prometheus
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 class Release:

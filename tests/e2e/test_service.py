@@ -17,17 +17,13 @@ from confluent_kafka.admin import AdminClient
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.cases import Case, passes_with, running, serving
+from tests.support.marks import whole_product
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 @pytest.fixture

@@ -17,16 +17,12 @@ import pytest
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 PARTITIONS = {"partition": (4, 4), "key": (3, 4)}
 ROUNDS = 3

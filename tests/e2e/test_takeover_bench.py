@@ -1,15 +1,9 @@
 """The benchmark of take-overs, once for what ends soon."""
 
-import pytest
-
 from loadtest.takeover import measure
+from tests.support.marks import whole_product
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 def test_a_round_of_each_kill_has_its_seconds():

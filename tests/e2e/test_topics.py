@@ -11,18 +11,14 @@ import redis
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import Case, serving
+from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
 from tests.support.waiting import eventually
 from twinstream.core.events import Side
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 
 @pytest.fixture

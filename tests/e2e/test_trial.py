@@ -11,21 +11,15 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import running
+from tests.support.marks import whole_product
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.requires_kafka,
-    pytest.mark.requires_redis,
-    pytest.mark.timeout(240),
-]
+pytestmark = whole_product()
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 LOOSER = "identity: [k]\nequality: {ignore: [n]}\n"

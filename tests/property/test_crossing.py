@@ -6,6 +6,7 @@ partitions are, they may find nothing that one matcher would not find, and pass 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -122,10 +123,14 @@ def differs_at_home(order: str, events: list[Written], shards: int) -> bool:
     )
 
 
-@settings(deadline=None)
-@given(
-    st.sampled_from(ORDERS), written(lost=False), st.integers(2, 4), st.lists(st.integers(0, 24), max_size=3)
-)
+def dealt(*, lost: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An order, events of which some may be lost, a number of shards, and records that are moved."""
+    moved = st.lists(st.integers(0, 24), max_size=3)
+    drawn = given(st.sampled_from(ORDERS), written(lost=lost), st.integers(2, 4), moved)
+    return lambda test: settings(deadline=None)(drawn(test))
+
+
+@dealt(lost=False)
 def test_what_only_stands_elsewhere_is_never_a_difference_and_never_passed(
     order: str, events: list[Written], shards: int, moved: list[int]
 ) -> None:
@@ -143,10 +148,7 @@ def test_what_only_stands_elsewhere_is_never_a_difference_and_never_passed(
         assert view.status.verdict == "EQUIVALENT"
 
 
-@settings(deadline=None)
-@given(
-    st.sampled_from(ORDERS), written(lost=True), st.integers(2, 4), st.lists(st.integers(0, 24), max_size=3)
-)
+@dealt(lost=True)
 def test_shards_pass_nothing_that_one_matcher_would_not(
     order: str, events: list[Written], shards: int, moved: list[int]
 ) -> None:

@@ -15,6 +15,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.saying import control_record
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -73,20 +74,14 @@ class Version:
                 header = InputPosition("in", place, n).header
                 record = orjson.dumps({"p": place, "n": n})
                 self.source.append(self.side, self.rng.randrange(OUTPUTS), record, 0, [header])
-        said = {
-            "version": "12"[self.side],
-            "query_id": "q",
-            "run_id": "r",
-            "batch": self.batch,
-            "attempt": "e",
-            "consumed": {"in": dict(self.consumed)},
-            "written": {TOPICS[self.side]: self.source.ends()[self.side]},
-            "rows": len(rows),
-            **({"consumed_from": {"in": before}} if self.tells else {}),
-        }
+        written = {TOPICS[self.side]: self.source.ends()[self.side]}
+        more = {"consumed_from": {"in": before}} if self.tells else {}
+        consumed = {"in": dict(self.consumed)}
+        self.source.say(
+            control_record("12"[self.side], self.batch, consumed, written, rows=len(rows), **more)
+        )
         self.batch += 1
         self.ends.append(dict(self.consumed))
-        self.source.say(orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS))
 
 
 @dataclass

@@ -6,6 +6,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.saying import control_record
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -45,17 +46,9 @@ def fill(bench: Bench, dropped: frozenset[int], late: Late, number: int) -> None
             record = orjson.dumps({"n": n, "t": n})
             headers = [InputPosition("in", 0, n).header, *Attempt("q", number, "e", 0, 0).headers]
             bench.source.append(side, 0, record, number * BATCH * 1000, headers)
-        said = {
-            "version": ("1", "2")[side],
-            "query_id": "q",
-            "run_id": "r",
-            "batch": number,
-            "attempt": "e",
-            "consumed": {"in": {"0": (number + 1) * BATCH}},
-            "written": {("test.reference", "test.candidate")[side]: bench.source.ends()[side]},
-            "rows": len(rows),
-        }
-        bench.source.say(orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS))
+        consumed = {"in": {"0": (number + 1) * BATCH}}
+        ends = {("test.reference", "test.candidate")[side]: bench.source.ends()[side]}
+        bench.source.say(control_record("12"[side], number, consumed, ends, rows=len(rows)))
 
 
 def outcome(

@@ -9,6 +9,7 @@ import orjson
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
+from tests.support.saying import control_record
 from tests.support.workers import SPEC
 from tests.unit.test_shards import Team
 from twinstream.core.events import Side
@@ -43,17 +44,7 @@ class Event:
 def say(team: Team, version: str, batch: int, consumed: int, written: dict[int, int]) -> None:
     """A version says what it has consumed of the input, and written."""
     topic = {"1": "test.reference", "2": "test.candidate"}[version]
-    said = {
-        "version": version,
-        "query_id": "q",
-        "run_id": "r",
-        "batch": batch,
-        "attempt": "e",
-        "consumed": {"in": {"0": consumed}},
-        "written": {topic: {str(partition): end for partition, end in written.items()}},
-        "rows": 0,
-    }
-    team.source.say(orjson.dumps(said))
+    team.source.say(control_record(version, batch, {"in": {"0": consumed}}, {topic: written}))
 
 
 def told(spec: str, shards: list[int], stages: list[list[Event]]) -> Any:

@@ -95,6 +95,11 @@ class Bench:
         worker.step()
         return self.status()
 
+    def settled(self, worker: Worker) -> ComparisonStatus:
+        """The status after two looks: the second knows that all was read."""
+        self.run(worker)
+        return self.run(worker)
+
     def status(self) -> ComparisonStatus:
         """The last status that was published."""
         return next(p for p in reversed(self.publisher.published) if isinstance(p, ComparisonStatus))

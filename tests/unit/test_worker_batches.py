@@ -6,10 +6,9 @@ import orjson
 import pytest
 
 from tests.support.retries import rows
+from tests.support.saying import control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.runtime.worker import Worker
-from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side
 SPEC = """
@@ -36,26 +35,12 @@ class Saying(Bench):
 
     def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
         """A version says that it has finished a batch, and written so much; else all that was put out."""
-        said = {
-            "version": "12"[side],
-            "query_id": query,
-            "run_id": "r",
-            "batch": batch,
-            "attempt": "e",
-            "consumed": {"in": {"0": 10 * batch}},
-            "written": {
-                ("test.reference", "test.candidate")[side]: {
-                    "0": self.source.ends()[side][0] if written is None else written
-                }
-            },
-            "rows": 0,
-        }
-        self.source.say(orjson.dumps(said))
-
-    def settled(self, worker: Worker) -> ComparisonStatus:
-        """The status after two looks: the second knows that all was read."""
-        self.run(worker)
-        return self.run(worker)
+        topic = ("test.reference", "test.candidate")[side]
+        end = self.source.ends()[side][0] if written is None else written
+        said = control_record(
+            "12"[side], batch, {"in": {"0": 10 * batch}}, {topic: {"0": end}}, query_id=query
+        )
+        self.source.say(said)
 
 
 @pytest.fixture(params=CLOCKS)

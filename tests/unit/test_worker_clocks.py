@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.saying import control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.runtime.worker import Worker
 from twinstream.spec.marks import InputPosition
 from twinstream.spec.topics import Topic
-from twinstream.status import ComparisonStatus, Frontier
+from twinstream.status import Frontier
 
 LEFT, RIGHT = Side
 HEAD = """
@@ -44,29 +44,15 @@ class Clocked(Bench):
     ) -> None:
         """A version says that it has finished a batch; by default that it has written nothing."""
         topic = {"1": "test.reference", "2": "test.candidate"}.get(version, "other")
-        said = {
-            "version": version,
-            "query_id": "q",
-            "run_id": "r",
-            "batch": batch,
-            "attempt": "e",
-            "consumed": {"in": {"0": consumed}},
-            "written": {topic: written or {}},
-            "rows": 0,
-            **more,
-        }
-        self.source.say(orjson.dumps(said))
+        self.source.say(
+            control_record(version, batch, {"in": {"0": consumed}}, {topic: written or {}}, **more)
+        )
 
     def timed(self, side: Side, *seconds: int, name: str = "tick", partition: int = 0) -> None:
         """Events with these times."""
         for second in seconds:
             record = orjson.dumps({"n": name, "t": second * SECOND})
             self.source.append(side, partition, record, second * SECOND)
-
-    def settled(self, worker: Worker) -> ComparisonStatus:
-        """The status after two looks: the second knows that all was read."""
-        self.run(worker)
-        return self.run(worker)
 
 
 @pytest.fixture

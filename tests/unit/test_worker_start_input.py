@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.saying import control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.runtime.worker import Worker
 from twinstream.spec.marks import InputPosition
 from twinstream.spec.topics import Topic
 from twinstream.status import ComparisonStatus
@@ -54,30 +54,18 @@ class Pipelines(Bench):
     ) -> None:
         """A version says that it has finished its next batch, and written all that is there."""
         said = {
-            "version": "12"[side],
-            "query_id": "q",
-            "run_id": "r",
-            "batch": self.batches[side],
-            "attempt": "e",
-            "consumed": {topic: consumed},
             "consumed_from": {topic: since or {}},
             "written": {TOPICS[side]: self.source.ends()[side]},
-            "rows": 0,
             **more,
         }
+        self.source.say(control_record("12"[side], self.batches[side], {topic: consumed}, **said))
         self.batches[side] += 1
-        self.source.say(orjson.dumps(said, option=orjson.OPT_NON_STR_KEYS))
 
     def work(self, side: Side, start: int, stop: int, *, drop: int | None = None, topic: str = "in") -> None:
         """Batches of ten over a part of the input, of which one record may make no row."""
         for first in range(start, stop, 10):
             self.put_out(side, *(n for n in range(first, first + 10) if n != drop))
             self.say(side, {0: first + 10}, topic=topic)
-
-    def settled(self, worker: Worker) -> ComparisonStatus:
-        """The status after two looks: the second knows that all was read."""
-        self.run(worker)
-        return self.run(worker)
 
 
 @pytest.fixture
