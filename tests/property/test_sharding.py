@@ -21,6 +21,7 @@ from twinstream.runtime.intake import Intake
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen
+from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import Part, dealer, refusal, way_of
@@ -44,13 +45,14 @@ ORDERS: list[Any] = [
 ]  # fmt: skip
 
 
-def spec_of(order: Any) -> Spec:
+def spec_of(order: Any, keep: str = "records") -> Spec:
     values = {
         "version": 1,
         "name": "t",
         **BOTH,
         "kinds": KINDS,
         "order": order,
+        "keep": keep,
         "undecodable": {"budget": 999},
     }
     return loads(json.dumps(values))
@@ -113,7 +115,7 @@ class Matcher:
     """One shard, or all of a comparison."""
 
     def __init__(self, spec: Spec, shard: Shard, way: Way | None) -> None:
-        codec = Codec(spec)
+        codec = codec_of(spec)
         self.comparison = Comparison(rules_of(spec, codec))
         self.comparison.watch.keeps_partitions = way == "partition"
         self.intake = Intake(codec, self.comparison, ManualClock(), 999, Seen(spec, codec), shard=shard)
@@ -155,14 +157,20 @@ def summed(matchers: Sequence[Matcher]) -> dict[str, Any]:
     }
 
 
-@given(st.data(), st.sampled_from(ORDERS), st.integers(1, 4), st.sampled_from(["partition", "key"]))
+@given(
+    st.data(),
+    st.sampled_from(ORDERS),
+    st.integers(1, 4),
+    st.sampled_from(["partition", "key"]),
+    st.sampled_from(["records", "hashes"]),
+)
 def test_the_parts_of_a_comparison_add_up_to_the_whole(
-    data: st.DataObject, order: Any, shards: int, way: Way
+    data: st.DataObject, order: Any, shards: int, way: Way, keep: str
 ) -> None:
-    spec = spec_of(order)
+    spec = spec_of(order, keep)
     assert refusal(spec, shards, way) is None
     trace = data.draw(traces(1 if order is WIDE else 4, shift=1 if way == "key" else 0))
-    whole = Matcher(spec, WHOLE, None).run(trace)
+    whole = Matcher(spec_of(order), WHOLE, None).run(trace)
     parts = [Matcher(spec, Shard(number, shards), way).run(trace) for number in range(shards)]
     assert summed(parts) == summed([whole])
 

@@ -10,6 +10,7 @@ import pytest
 from tests.support.team import Team, write_all
 from tests.support.workers import SPEC
 from twinstream.core.events import Side
+from twinstream.core.neighbours import hashed
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
 from twinstream.ports import Layout, Stored
@@ -336,8 +337,20 @@ def stopped(workers: list[Worker]) -> None:
         worker.stop()
 
 
-def test_another_number_of_shards_goes_on_with_the_state() -> None:
-    team = Team(shards=1)
+@pytest.mark.parametrize(("keep", "guessed"), [("records", True), ("hashes", False)])
+def test_with_hashes_no_key_can_be_guessed_from_what_shards_tell_each_other(keep: str, guessed: bool) -> None:
+    team = Team(by="partition", spec=f"{SPEC}keep: {keep}\n")
+    for side in Side:
+        team.write(side, 0, ("secret", 1))
+    team.view(team.started())
+    notes = b" ".join(team.shelf.notes.values()).decode()
+    assert (hashed(b"secret") in notes) is guessed
+
+
+@pytest.mark.parametrize("by", ["auto", "key"])
+@pytest.mark.parametrize("keep", ["records", "hashes"])
+def test_another_number_of_shards_goes_on_with_the_state(by: Any, keep: str) -> None:
+    team = Team(shards=1, by=by, spec=f"{SPEC}keep: {keep}\n")
     write_all(team, 24)
     team.write(Side.LEFT, 3, ("waits", 1))
     for shards in (1, 3, 2, 1):

@@ -195,7 +195,7 @@ def test_an_event_whose_header_cannot_be_read_is_undecodable(bench: Pipelines) -
         bench.source.append(LEFT, 0, b"{}", 0, [("twinstream-input", header)])
     status = bench.settled(bench.started())
     assert status.accounts.reference.undecodable == 3
-    assert "is 'in:0', and not TOPIC:PARTITION:OFFSET" in status.undecodable[0].reason
+    assert "is not TOPIC:PARTITION:OFFSET (text, 4 characters)" in status.undecodable[0].reason
 
 
 def test_what_retention_took_lies_before_the_start_which_is_later_then(bench: Pipelines) -> None:

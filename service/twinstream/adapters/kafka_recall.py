@@ -21,6 +21,7 @@ from twinstream.ports import Place
 _SPARING: dict[str, str | int | bool] = {
     "fetch.message.max.bytes": 65_536,
     "fetch.queue.backoff.ms": 10,
+    "log_level": 0,
     "queued.min.messages": 1,
     "statistics.interval.ms": 0,
 }

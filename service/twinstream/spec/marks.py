@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from twinstream.errors import DecodeError
+from twinstream.spec.traits import trait
 
 QUERY, BATCH, ATTEMPT, INPUT = (f"twinstream-{part}" for part in ("query", "batch", "attempt", "input"))
 
@@ -85,9 +86,9 @@ def _attempt(*marks: bytes) -> Attempt:
     query, batch, attempt = map(_text, marks, (QUERY, BATCH, ATTEMPT))
     found = _ATTEMPT.fullmatch(attempt)
     if found is None:
-        raise DecodeError(f"its header {ATTEMPT} is {attempt!r}, and not EXECUTION/TASK.ATTEMPT")
+        raise DecodeError(f"its header {ATTEMPT} is not EXECUTION/TASK.ATTEMPT ({trait(attempt)})")
     if _BATCH.fullmatch(batch) is None:
-        raise DecodeError(f"its header {BATCH} is {batch!r}, and no number")
+        raise DecodeError(f"its header {BATCH} is no number ({trait(batch)})")
     return Attempt(query, int(batch), found["execution"], int(found["task"]), int(found["attempt"]))
 
 
@@ -112,7 +113,7 @@ def input_position(mark: str) -> InputPosition:
     """What such a text names. Raises DecodeError."""
     found = _INPUT.fullmatch(mark)
     if found is None:
-        raise DecodeError(f"its header {INPUT} is {mark!r}, and not TOPIC:PARTITION:OFFSET")
+        raise DecodeError(f"its header {INPUT} is not TOPIC:PARTITION:OFFSET ({trait(mark)})")
     return InputPosition(found["topic"], int(found["partition"]), int(found["offset"]))
 
 

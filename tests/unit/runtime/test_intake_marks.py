@@ -44,7 +44,7 @@ def test_a_record_with_marks_that_cannot_be_read_is_undecodable_with_the_reason(
     headers = [[], BROKEN, BROKEN, BROKEN, []]
     reader.intake.take(Batch(LEFT, 0, records, range(5), [0] * 5, headers))
     refused = [(record.offset, record.reason) for record in reader.intake.undecodable]
-    assert refused[0] == (2, "its header twinstream-batch is 'one', and no number")
+    assert refused[0] == (2, "its header twinstream-batch is no number (text, 3 characters)")
     assert [offset for offset, _ in refused] == [2, 3]
     assert "JSON" in refused[1][1]
     account = account_of(reader.comparison, LEFT)
@@ -74,7 +74,7 @@ def test_recorded_input_has_marks_too() -> None:
 
 def test_recorded_input_with_marks_that_cannot_be_read_is_bad_input() -> None:
     line = Line(LEFT, b"{}", 0, 0, 0, "t", 1, 1, headers=BROKEN)
-    with pytest.raises(InputError, match="twinstream-batch is 'one'"):
+    with pytest.raises(InputError, match="twinstream-batch is no number"):
         check(spec(replays()), [line])
 
 

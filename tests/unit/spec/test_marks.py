@@ -39,11 +39,11 @@ def marks(query: bytes = b"q", batch: bytes = b"1", attempt: bytes = b"e/0.0") -
     ("headers", "said"),
     [
         (marks()[:2], "some of the headers"),
-        (marks(batch=b"-1"), "'-1', and no number"),
+        (marks(batch=b"-1"), r"no number \(text, 2 characters\)$"),
         (marks(batch="²".encode()), "no number"),
         (marks(batch=b"9" * 19), "no number"),
         (marks(attempt=b"e/0.%b" % (b"9" * 19)), "EXECUTION/TASK.ATTEMPT"),
-        (marks(attempt=b"e/0"), "'e/0', and not EXECUTION/TASK.ATTEMPT"),
+        (marks(attempt=b"e/0"), r"not EXECUTION/TASK.ATTEMPT \(text, 3 characters\)$"),
         (marks(query=b"\xff"), "not UTF-8 at byte 0"),
     ],
 )

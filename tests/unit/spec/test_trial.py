@@ -80,6 +80,14 @@ def test_the_clock_of_the_input_is_not_tried_where_nobody_reads_it() -> None:
     assert reason.startswith("`overdue: {clock: input}` needs the control topic")
 
 
+def test_nothing_is_tried_beside_a_comparison_that_keeps_no_records() -> None:
+    live = LIVE + "keep: hashes\n"
+    reason = refusal(loads(live), loads(live + "evidence: {matched: 1}"))
+    assert reason is not None
+    assert "`twinstream check --brokers`, or leave --trial out" in reason
+    assert "`keep` must be as" in (refusal(loads(LIVE), loads(live)) or "")
+
+
 @pytest.mark.parametrize(
     ("trials", "shards", "reason"),
     [
