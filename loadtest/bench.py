@@ -1,6 +1,7 @@
 """How fast the matcher is, as a share of a bare loop over the same topics in the same run.
 
-    python -m loadtest.bench [--events 1000000] [--order per_key|unordered|total] [--json FILE]
+    python -m loadtest.bench [--events 1000000] [--order per_key|unordered|total] [--keep hashes]
+                             [--json FILE]
 
 Two topics of keyed JSON events stand ready on the embedded broker. Each round measures, in processes of
 their own:
@@ -149,7 +150,9 @@ def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[
     return {"seconds": elapsed, "peak_mib": peak_mib(), "peak_unmatched": peak_unmatched}
 
 
-def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -> dict[str, Any]:
+def measure(
+    stack: Stack, events: int, order: str, equality: str, rounds: int, keep: str = "records"
+) -> dict[str, Any]:
     """Fill the topics, then run the rounds."""
     partitions = 1 if order == "total" else PARTITIONS
     topics = [f"bench.{order}.{equality}.{side}" for side in SIDES]
@@ -163,6 +166,7 @@ def measure(stack: Stack, events: int, order: str, equality: str, rounds: int) -
         two = apart(bare_loop_of_two, brokers, topics, partitions, 2 * events)
         results["bare"].append(min(one, two, key=lambda result: result["seconds"]))
         spec = spec_text(f"bench-{order.replace('_', '-')}-{equality}-{number}", topics, order, equality)
+        spec += f"keep: {keep}\n"
         results["matcher"].append(apart(matcher_loop, brokers, redis, spec, 2 * events))
     return _summary(results, events, order, equality, size / (2 * events))
 
@@ -220,18 +224,24 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     "--order", "orders", multiple=True, type=click.Choice(list(ORDERS)), help="Default: per_key, unordered."
 )
 @click.option("--equality", "equalities", multiple=True, type=click.Choice(list(EQUALITIES)))
+@click.option("--keep", default="records", type=click.Choice(["records", "hashes"]))
 @click.option(
     "--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout."
 )
 def main(
-    events: int, rounds: int, orders: tuple[str, ...], equalities: tuple[str, ...], file: str | None
+    events: int,
+    rounds: int,
+    orders: tuple[str, ...],
+    equalities: tuple[str, ...],
+    keep: str,
+    file: str | None,
 ) -> None:
     """Measure, print the table, and write the report."""
     cases = product(equalities or EQUALITIES, orders or ("per_key", "unordered"))
     with tempfile.TemporaryDirectory(prefix="twinstream-bench-") as folder, Stack(Path(folder)) as stack:
-        rows = [measure(stack, events, order, equality, rounds) for equality, order in cases]
+        rows = [measure(stack, events, order, equality, rounds, keep) for equality, order in cases]
     print_table(rows)
-    write_report({**environment(), "rounds": rounds, "results": rows}, file)
+    write_report({**environment(), "rounds": rounds, "keep": keep, "results": rows}, file)
 
 
 if __name__ == "__main__":
