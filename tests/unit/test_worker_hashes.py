@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.errors import CheckpointError
+from twinstream.ports import Place
 from twinstream.runtime import checkpoint
 from twinstream.runtime.recalling import GONE, NOT_READ, REPLACED
 from twinstream.runtime.worker import Worker
@@ -136,3 +138,23 @@ def test_what_could_not_be_read_is_read_when_kafka_answers_again() -> None:
     found.run(worker, 2)
     assert NOT_READ.decode() not in texts(found)
     assert not any(NOT_READ.decode() in text for text in saved(found))
+
+
+def test_many_differences_are_told_bit_by_bit_where_little_can_be_read_at_a_time() -> None:
+    found = Bench(HASHES)
+    for key in range(30):
+        found.write(LEFT, (key, -1))
+        found.write_both(*((key, n) for n in range(20)))
+    whole = found.source.recall
+    stuck = (LEFT, 0, 0)
+
+    def little(places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
+        return whole([place for place in sorted(places) if place != stuck][:7], seconds)
+
+    found.source.recall = little  # type: ignore[method-assign]
+    worker = found.started()
+    for _ in range(20):
+        found.run(worker)
+    lacking = [report for report in found.reports().values() if NOT_READ.decode() in report.text]
+    assert len(found.reports()) == 30
+    assert [report.positions.reference and report.positions.reference.offset for report in lacking] == [0]

@@ -27,6 +27,8 @@ from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 
+FEW, MANY = 20, 1_000
+"""Of so many differences events are read at once, at first and at most: more where all came in time."""
 SECONDS = 0.2
 """Reading may take so much of each second, away from matching."""
 TOLD_KEPT = 1_000
@@ -57,6 +59,12 @@ class RecallingExplainer(Explainer):
         self._read: dict[Place, bytes] = {}
         self._told: OrderedDict[Any, dict[str, Any]] = OrderedDict()
         self._left, self._since = SECONDS, clock.monotonic()
+        self._at_once = FEW
+
+    @property
+    def at_once(self) -> int:
+        """See `Explainer.at_once`."""
+        return self._at_once
 
     @contextmanager
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
@@ -84,6 +92,8 @@ class RecallingExplainer(Explainer):
             ):  # A schema registry that is away is asked again with the next reports.
                 self._read[place] = GONE if record is None else self._own(record, place[0], tokens[place])
         self._left -= self._clock.monotonic() - started
+        all_came = len(self._read) == len(tokens)
+        self._at_once = min(2 * self._at_once, MANY) if all_came else max(1, self._at_once // 2)
 
     def _own(self, record: bytes, side: Side, token: bytes) -> bytes:
         """A record, if it is the one that a token is of."""

@@ -14,7 +14,7 @@ which tell best how the differences came to be; beyond the bound they are only c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import chain
@@ -68,17 +68,19 @@ class Reports:
         Beyond `limits.kept_divergences` and `KEPT_BYTES` it is only counted.
         """
         kept = [divergence for divergence in closed if divergence.number < self._kept]
-        lacking, self._lacking = self._lacking, {}
-        with self._at_hand([*lacking.values(), *kept]):
-            for key, divergence in lacking.items():
-                self._complete(key, divergence)
-            for divergence in kept:
+        for some in self._in_parts(kept):
+            for divergence in some:
                 self._close(divergence)
         self._taint(set(tainted))
 
-    def _at_hand(self, divergences: Iterable[Divergence]) -> AbstractContextManager[None]:
-        """Within it reports of these are made of all that can be known of them now."""
-        return self._explainer.at_hand(chain.from_iterable(map(self._explainer.needs, divergences)))
+    def _in_parts(self, divergences: Sequence[Divergence]) -> Iterator[Sequence[Divergence]]:
+        """Some after another, each time with all at hand that can be known of them now."""
+        start = 0
+        while start < len(divergences):
+            some = divergences[start : start + self._explainer.at_once]
+            with self._at_hand(some):
+                yield some
+            start += len(some)
 
     def _close(self, divergence: Divergence) -> None:
         report = self._report(divergence)
@@ -91,14 +93,32 @@ class Reports:
         self._number[report.id] = divergence.number
         self._await(report)
 
-    def _complete(self, key: str, divergence: Divergence) -> None:
-        """Report again what lacked something, if that is at hand now."""
+    def _catch_up(self) -> None:
+        """Report again what lacked something, as far as that is at hand now.
+
+        What cannot be had though it comes first goes behind the rest, which it does not hold up so.
+        """
+        left, failed = list(self._lacking.items()), []
+        while left:
+            some, left = left[: self._explainer.at_once], left[self._explainer.at_once :]
+            with self._at_hand(divergence for _, divergence in some):
+                still = [one for one in some if not self._completed(*one)]
+            failed += still
+            if len(still) == len(some):
+                break
+        self._lacking = dict(left + failed)
+
+    def _completed(self, key: str, divergence: Divergence) -> bool:
         if self._explainer.lacks(divergence):
-            self._lacking[key] = divergence
-            return
+            return False
         known = status.DivergenceReport.model_validate_json(self._closed[key])
         self._number[key] = divergence.number
         self._await(self._report(divergence._replace(tainted=known.tainted)))
+        return True
+
+    def _at_hand(self, divergences: Iterable[Divergence]) -> AbstractContextManager[None]:
+        """Within it all is at hand that can be known of these now."""
+        return self._explainer.at_hand(chain.from_iterable(map(self._explainer.needs, divergences)))
 
     def _has_room(self) -> bool:
         """Whether one more report is kept."""
@@ -128,9 +148,9 @@ class Reports:
 
         They take the place of those of the last time.
         """
+        self._catch_up()
         shown = explanations[:PROVISIONAL_SHOWN]
-        with self._at_hand(shown):
-            found = [self._report(one, provisional=True) for one in shown]
+        found = [self._report(one, provisional=True) for some in self._in_parts(shown) for one in some]
         reports = {report.id: report for report in found}
         reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
         for key in self.provisional.keys() - reports.keys():

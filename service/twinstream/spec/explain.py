@@ -28,6 +28,9 @@ from twinstream.spec.wording import ABSENCE, NAMES, Sight, brief, text_of
 __all__ = ["NAMES", "Explainer"]
 
 
+MANY = 10_000
+
+
 class Explainer:
     """Turns divergences of one comparison into reports. `show` tells what may be seen of values."""
 
@@ -36,6 +39,11 @@ class Explainer:
         self._topics = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
         self._scopes = {kind: scope_fields(spec.order, kind) for kind in spec.compared_kinds}
         self._sight = Sight(self._value, self._order_fields, self._seen_fields)
+
+    @property
+    def at_once(self) -> int:
+        """Of how many divergences the events can well be at hand at once."""
+        return MANY
 
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> AbstractContextManager[None]:  # noqa: ARG002
         """Within it what is held of some events is there to be told; records always are."""
