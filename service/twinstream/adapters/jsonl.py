@@ -160,7 +160,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
-        entry = _decoded(text, at)
+        entry = _decoded(text, at, around=1)
         side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
         if side is None:
             raise at.refuse(_TRACE_SHAPE)
@@ -194,9 +194,9 @@ def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at
     )
 
 
-def _decoded(text: bytes, at: _Place) -> Any:
+def _decoded(text: bytes, at: _Place, around: int = 0) -> Any:
     try:
-        return decode(text)
+        return decode(text, around)
     except DecodeError as error:
         raise at.refuse(str(error)) from None
 

@@ -29,17 +29,17 @@ DEPTH_LIMIT = 128
 _PLAIN_EXPONENTS = range(-4, 16)
 
 
-def parse(record: bytes) -> Any:
+def parse(record: bytes, around: int = 0) -> Any:
     """Read a JSON text exactly: numbers as int or Decimal, nothing rounded, nothing repaired.
 
     Raises DecodeError for what is not one JSON value in UTF-8, and for NaN, infinities, duplicate member
-    names, lone surrogates and nesting deeper than 128.
+    names, lone surrogates and nesting deeper than 128, not counting the levels `around`.
     """
     try:
         text = record.decode("utf-8")
         value = _parse(text)
         if b"\\u" in record or record.count(b"[") + record.count(b"{") > DEPTH_LIMIT:
-            check(value)
+            check(value, -around)
     except UnicodeDecodeError as error:
         raise DecodeError(f"not UTF-8 at byte {error.start}") from None
     except UnicodeEncodeError:

@@ -20,17 +20,17 @@ SHORT = 2 * DEPTH_LIMIT
 """Bytes that are too few to be nested too deep."""
 
 
-def decode(record: bytes) -> Any:
+def decode(record: bytes, around: int = 0) -> Any:
     """Read a JSON value without losing anything: numbers are int, float or Decimal, and exact.
 
-    Raises DecodeError.
+    `around` is how many levels are around the value that counts. Raises DecodeError.
     """
     try:
         value = _loads(record)
         written = _dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return exact.parse(record)
-    return value if lossless(record, written) else exact.parse(record)
+        return exact.parse(record, around)
+    return value if lossless(record, written) else exact.parse(record, around)
 
 
 def lossless(record: bytes, written: bytes) -> bool:
