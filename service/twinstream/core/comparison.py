@@ -202,16 +202,12 @@ class Comparison:
         self.ledger.came(side, events, pairs)
         if self.ledger.held.pending > SETTLE_AT:
             self.settle()
-        partners = pairs.partners
-        if partners:
-            self.ledger.advance(side, max(map(_TIMESTAMP, pairs.events)))
-            self.ledger.advance(side.other, max(map(_TIMESTAMP, partners)))
         self.aside.close_finished()
         if self.ended[side.other] and self._unanswered(side):
             self._face_an_end(side)
         if self.ledger.waiting > self.rules.unmatched_limit:
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
-        return partners
+        return pairs.partners
 
     def saw(self, side: Side, run: Run) -> None:
         """Note when a run of a side was written, and its event times: clocks are those of a whole side."""

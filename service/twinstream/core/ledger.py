@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -118,34 +117,35 @@ class Ledger:
 
         Complexity: about 0.1 µs a pair.
         """
-        paired_at_once = len(pairs.events) == len(events)
-        if paired_at_once and pairs.events == events:
+        paired_at_once = len(pairs.events) == len(events) and pairs.events == events
+        if not paired_at_once:
+            self.held.came(side, events)
+            self.held.left(pairs.events)
+        if pairs.partners:
             self.held.left(pairs.partners)
-            self._count(pairs)
-            return
-        self.held.came(side, events)
-        if pairs.events:
-            self.pair(pairs)
+            came_ms, waited_ms = self._count(pairs)
+            self.advance(side, max(came_ms))
+            self.advance(side.other, max(waited_ms))
 
     def pair(self, pairs: Pairs) -> None:
         """Book pairs of events that came before. Complexity: about 0.1 µs a pair."""
-        self.held.left(pairs.partners)
-        self.held.left(pairs.events)
-        self._count(pairs)
+        if pairs.partners:
+            self.held.left(pairs.partners)
+            self.held.left(pairs.events)
+            self._count(pairs)
 
-    def _count(self, pairs: Pairs) -> None:
-        partners = pairs.partners
-        if not partners:
-            return
-        self.matched += len(partners)
-        kinds = set(map(_KIND, map(_FORM, partners)))
-        if len(kinds) == 1:
-            counted = {kinds.pop(): len(partners)}
-        else:
-            counted = Counter(map(_KIND, map(_FORM, partners)))
+    def _count(self, pairs: Pairs) -> tuple[list[int], list[int]]:
+        """Count pairs; the times of the events that came, and of those that had waited for them."""
+        forms = list(map(_FORM, pairs.partners))
+        self.matched += len(forms)
+        kinds = set(map(_KIND, forms))
+        counted = {kinds.pop(): len(forms)} if len(kinds) == 1 else Counter(map(_KIND, forms))
         self.matched_by_kind.update(counted)
-        self.stretches.note(min(map(_TIME, chain(partners, pairs.events))), counted)
-        self.recent.note(map(_CONTENT, map(_FORM, partners)))
+        came_ms, waited_ms = list(map(_TIME, pairs.events)), list(map(_TIME, pairs.partners))
+        first_ms, second_ms = min(came_ms), min(waited_ms)
+        self.stretches.note(min(first_ms, second_ms), counted)
+        self.recent.note(map(_CONTENT, forms))
+        return came_ms, waited_ms
 
     def advance(self, side: Side, moment_ms: int) -> None:
         """Note that an event of a side that arrived then has matched."""
