@@ -35,7 +35,10 @@ from twinstream.core.stretches import united
 
 
 class Sweep(NamedTuple):
-    """What a delta has of a sweep: at most so many events of each side; whether it is the first of it."""
+    """What a delta has of a sweep: of each side so many events less what changed; whether it is the first.
+
+    Half as many come in any case, so that a sweep ends soon.
+    """
 
     most: int
     first: bool
@@ -62,7 +65,11 @@ def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
     comparison.settle()
     held = [comparison.ledger.held.of(side) for side in Side]
     changes = [one.take_changes() for one in held]
-    again = [_columns(one.sweep(sweep.most)) for one in held] if sweep is not None else []
+    again = []
+    if sweep is not None:
+        portions = (sweep.most - len(change.added) - len(change.removed) for change in changes)
+        least = 1 + sweep.most // 2
+        again = [_columns(one.sweep(max(least, most))) for one, most in zip(held, portions, strict=True)]
     return {
         **_rest(comparison, whole=sweep is not None and sweep.first),
         "added": [_columns(change.added) for change in changes],

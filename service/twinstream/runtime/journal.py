@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 MOST_DELTAS = 60
 SWEPT_EVENTS = 20_000
-"""Events of each side that one delta has of a sweep: about 50 ms of work for both."""
+"""Changes and events of a sweep that one delta has of each side: about 50 ms of work for both."""
 
 
 class Plan(NamedTuple):

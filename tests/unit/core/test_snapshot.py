@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.scopes import MEETING_RUN
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.snapshot import Sweep, begin_sweep, delta, restore, snapshot, sweeping
 
 
 def restarted(driver: Driver) -> Driver:
@@ -110,3 +110,16 @@ def test_a_key_that_has_another_partition_after_a_restart_is_a_hole() -> None:
     driver.feed(RIGHT, values[1:], partition=1)
     (hole,) = driver.comparison.holes
     assert "stand in two partitions (0 and 1)" in hole.reason
+
+
+def test_a_delta_has_less_of_a_sweep_where_it_has_many_changes_and_half_in_any_case() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    driver.take(batches(" ".join(f"L:a{number}" for number in range(200))))
+    snapshot(driver.comparison)
+    begin_sweep(driver.comparison)
+    taken = []
+    for changes in (0, 25, 100, 0, 0):
+        driver.take(batches(" ".join(f"L:b{number}" for number in range(changes))))
+        taken.append(len(delta(driver.comparison, Sweep(60, first=False))["again"][LEFT]["records"]))
+    assert taken == [60, 35, 31, 60, 14]
+    assert not sweeping(driver.comparison)
