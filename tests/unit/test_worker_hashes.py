@@ -15,6 +15,7 @@ from twinstream.ports import Place
 from twinstream.runtime import checkpoint
 from twinstream.runtime.recalling import GONE, NOT_READ, REPLACED
 from twinstream.runtime.worker import Worker
+from twinstream.status import UnmatchedSample
 
 HASHES = f"{SPEC}keep: hashes\nidentity: [k, n]\n"
 HIDDEN = "zqhidden"
@@ -40,9 +41,14 @@ def bench(spec: str = HASHES, **more: Any) -> Bench:
 def read_all(found: Bench) -> Worker:
     """A worker that has read all and said nothing of it."""
     worker = found.started()
+    read(worker)
+    return worker
+
+
+def read(worker: Worker) -> None:
+    """Let a worker read, and say nothing of it."""
     for _ in range(4):
         worker._reader.read()
-    return worker
 
 
 def texts(found: Bench) -> str:
@@ -158,3 +164,27 @@ def test_many_differences_are_told_bit_by_bit_where_little_can_be_read_at_a_time
     lacking = [report for report in found.reports().values() if NOT_READ.decode() in report.text]
     assert len(found.reports()) == 30
     assert [report.positions.reference and report.positions.reference.offset for report in lacking] == [0]
+
+
+def test_of_events_that_wait_those_that_are_overdue_are_read_again_once_kafka_answers() -> None:
+    found = Bench(HASHES)
+    worker = found.started()
+    found.write(LEFT, ("a", 1), at_ms=1000)
+    found.write(LEFT, ("c", 1), at_ms=99_000)
+    found.write_both(("b", 1), at_ms=2000)
+    found.write_both(("b", 2), at_ms=100_000)
+
+    def shown() -> list[tuple[bool, Any]]:
+        last = next(one for one in reversed(found.publisher.published) if isinstance(one, UnmatchedSample))
+        return [(event.overdue, event.value) for event in last.events]
+
+    read(worker)
+    found.source.down = "away"
+    found.run(worker)
+    assert shown() == [(True, NOT_READ.decode()), (False, NOT_READ.decode())]
+    found.source.down = None
+    found.run(worker)
+    assert shown() == [(True, {"k": "a", "n": 1}), (False, NOT_READ.decode())]
+    found.run(worker)
+    sent = [one for one in found.publisher.published if isinstance(one, UnmatchedSample)]
+    assert sent[-1] != sent[-2], "nothing is sent again where nothing has changed"

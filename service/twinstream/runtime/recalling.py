@@ -110,8 +110,12 @@ class RecallingExplainer(Explainer):
         """Whether some of what its report needs is not at hand."""
         return not (_key(divergence) in self._told or self._has(divergence.finding))
 
+    def lacks_event(self, side: Side, event: Event) -> bool:
+        """Whether the record of an event is not at hand."""
+        return _place(side, event) not in self._read
+
     def _has(self, finding: Finding) -> bool:
-        return all(_place(side, event) in self._read for side, event in _events(finding))
+        return not any(self.lacks_event(side, event) for side, event in _events(finding))
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """See `Explainer.report`; with what is at hand, or was when it was made first."""

@@ -29,6 +29,7 @@ class Waiting:
     def __init__(self, name: str, explainer: Explainer, publisher: Publisher) -> None:
         self._name, self._explainer, self._publisher = name, explainer, publisher
         self._shown: dict[_Key, status.UnmatchedEvent] | None = None
+        self._lacking: set[_Key] = set()
 
     @property
     def shown(self) -> tuple[status.UnmatchedEvent, ...]:
@@ -46,14 +47,16 @@ class Waiting:
             for side in Side
             for event, overdue in _bounded(comparison.oldest(side, at_end, SAMPLE_EVENTS))
         }
-        with self._explainer.at_hand(
-            (key[0], one) for key, one in oldest.items() if key[3] and key not in before
-        ):
+        known = {key: told for key, told in before.items() if key not in self._lacking}
+        due = [(key[0], event) for key, event in oldest.items() if key[3] and key not in known]
+        with self._explainer.at_hand(due):
             sample = {
-                key: before.get(key) or self._told(key[0], event, overdue=key[3])
+                key: known.get(key) or self._told(key[0], event, overdue=key[3])
                 for key, event in oldest.items()
             }
-        if self._shown is None or sample.keys() != self._shown.keys():
+            lacking = {(side, *event[1:3]) for side, event in due if self._explainer.lacks_event(side, event)}
+        self._lacking = {key for key in sample if key[3] and key[:3] in lacking}
+        if self._shown is None or sample.keys() != self._shown.keys() or not known.keys() >= sample.keys():
             events = tuple(sample.values())
             self._publisher.publish(status.UnmatchedSample(comparison=self._name, events=events))
         self._shown = sample

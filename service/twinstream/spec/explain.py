@@ -57,6 +57,10 @@ class Explainer:
         """Whether a report that is made now lacks something which is not at hand."""
         return False
 
+    def lacks_event(self, side: Side, event: Event) -> bool:  # noqa: ARG002
+        """Whether what is told of an event now lacks what is not at hand."""
+        return False
+
     def report(self, divergence: Divergence) -> dict[str, Any]:
         """The divergence as plain data: the shape of `examples` in ``check --json`` and of the HTTP API."""
         finding = divergence.finding
