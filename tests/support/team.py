@@ -40,8 +40,11 @@ class Team:
     starts: int = 0
     host: str = "one"
 
-    def worker(self, number: int, token: str | None = None) -> Worker:
-        """A new worker for a shard; with a token, that of a process in which one has ended."""
+    def worker(self, number: int, token: str | None = None, secret: bytes | None = None) -> Worker:
+        """A new worker for a shard; with a token, that of a process in which one has ended.
+
+        Without a secret of its own it has that of the store.
+        """
         self.starts += 1
         spec, shard = loads(self.spec), Shard(number, self.shards)
         shelf = self.shelf.owned_by(token or f"{self.host}-{self.starts}")
@@ -59,7 +62,7 @@ class Team:
             exchange=store.exchange,
             bulletins=store,
             stores=store,
-            mask_secret=store.mask_secret,
+            mask_secret=store.mask_secret if secret is None else lambda: secret,
         )
 
     def started(self) -> list[Worker]:

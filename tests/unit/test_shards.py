@@ -14,7 +14,7 @@ from twinstream.core.neighbours import hashed
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
 from twinstream.ports import Layout, Stored
-from twinstream.runtime.neighbourhood import ASKED
+from twinstream.runtime.neighbourhood import ASKED, LOST
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
@@ -130,6 +130,48 @@ def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
     assert workers[1].start()
     view = team.view(workers)
     assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail")
+
+
+def test_what_waits_for_the_others_cannot_be_asked_with_another_secret() -> None:
+    team = Team(by="partition")
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 400)
+    workers = team.started()
+    for _ in range(4):
+        workers[1].step()
+        team.clock.advance(RETRY_STORE_SECONDS)
+    assert team.said(1).doubts == [ASKED]
+    workers[1].stop()
+    workers[1] = team.worker(1, secret=b"another secret of the tests")
+    assert workers[1].start()
+    view = team.view(workers)
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    assert [hole.reason for hole in view.status.holes] == [LOST]
+
+
+def test_shards_with_several_secrets_confirm_nothing_to_each_other() -> None:
+    team = Team(by="partition")
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 16)
+    workers = [team.worker(number, secret=b"a secret of shard %d" % number) for number in range(2)]
+    assert all(worker.start() for worker in workers)
+    view = team.view(workers)
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    assert team.said(1).doubts == [ASKED]
+
+
+def test_notes_tell_keys_by_hashes_that_nobody_can_make_without_the_secret() -> None:
+    notes = []
+    for _ in range(2):
+        team = Team(by="partition")
+        write_all(team, 40)
+        team.view(team.started())
+        notes.append([orjson.loads(note) for note in team.shelf.notes.values()])
+    one, other = ({key for note in told for key in note["sample"]} for told in notes)
+    assert len(one) == len(other) > 0, "a sample of the same keys"
+    assert not one & other
 
 
 def test_a_candidate_that_deals_its_keys_differently_is_found_at_once() -> None:

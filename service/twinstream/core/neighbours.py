@@ -61,9 +61,12 @@ BARRIERS, NOWHERE = "barriers", ""
 """What is asked for in the place of a barrier, and what it crosses with."""
 
 
-def hashed(key: bytes) -> str:
-    """A key as notes have it: 64 bits, so that two keys are taken for one once in many lives."""
-    return blake2b(key, digest_size=8).hexdigest()
+def hashed(key: bytes, secret: bytes = b"") -> str:
+    """A key as notes have it: 64 bits, so that two keys are taken for one once in many lives.
+
+    The secret, of at most 64 bytes, is that of all shards: without it nobody finds the key by trying.
+    """
+    return blake2b(key, digest_size=8, key=secret).hexdigest()
 
 
 def facing(key: str) -> str:
@@ -76,13 +79,14 @@ def facing(key: str) -> str:
 class Sample:
     """Some of the keys that were met: those with the smallest hashes."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret: bytes = b"") -> None:
         self.keys: set[str] = set()
+        self._secret = secret
         self._below = "g"  # behind every hash
 
     def note(self, key: bytes) -> None:
         """Note that an event of a key was met. Complexity: about 1 µs."""
-        if (name := hashed(key)) < self._below:
+        if (name := hashed(key, self._secret)) < self._below:
             self.keys.add(name)
             if len(self.keys) > 2 * SAMPLED:
                 self.keys = set(nsmallest(SAMPLED, self.keys))
@@ -92,13 +96,20 @@ class Sample:
 class Asking:
     """The differences of a shard that wait for the word of its neighbours: since when, and their keys.
 
-    `key_of` is what events are dealt by, `classed` whether that is a class of dependent events.
+    `key_of` is what events are dealt by, `classed` whether that is a class of dependent events. `lost`: what
+    is held was restored with keys of another secret, so that nobody can be asked for it any more.
     """
 
-    def __init__(self, key_of: KeyOf, classed: Callable[[Form], bool]) -> None:
+    def __init__(self, key_of: KeyOf, classed: Callable[[Form], bool], secret: bytes = b"") -> None:
         self.held_at: int | None = None
         self.keys: dict[str, None] = {}
-        self._key_of, self._classed = key_of, classed
+        self.lost = False
+        self._key_of, self._classed, self._secret = key_of, classed, secret
+
+    @property
+    def secret_name(self) -> str:
+        """What tells the secret from another one."""
+        return hashed(b"", self._secret)
 
     def hold(self, moment: int) -> None:
         """A difference was proven at a moment."""
@@ -116,7 +127,7 @@ class Asking:
         """
         if form[0] is BARRIER:
             return BARRIERS
-        name = hashed(self._key_of(form))
+        name = hashed(self._key_of(form), self._secret)
         return name if self._classed(form) else f"{name}{side.value}"
 
     def drop_held(self, moment: int) -> bool:
@@ -125,17 +136,20 @@ class Asking:
 
     def take(self) -> int | None:
         """The moment of what was held, which is not any more."""
-        moment, self.held_at = self.held_at, None
+        moment, self.held_at, self.lost = self.held_at, None, False
         self.keys.clear()
         return moment
 
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data; empty where nothing is held."""
-        return {} if self.held_at is None else {"held_at": self.held_at, "keys": list(self.keys)}
+        if self.held_at is None:
+            return {}
+        return {"held_at": self.held_at, "keys": list(self.keys), "secret": self.secret_name}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a `snapshot`."""
         self.held_at, self.keys = state.get("held_at"), dict.fromkeys(state.get("keys", ()))
+        self.lost = self.held_at is not None and state.get("secret") != self.secret_name
 
 
 class Passed(NamedTuple):

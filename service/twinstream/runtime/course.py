@@ -142,8 +142,9 @@ class Course:
         self.comparison.watch.keeps_partitions = way == "partition"
         if way == "partition" and self._exchange is not None:
             key_of = dealer(self._spec, self._codec, self._shard).key_of
+            secret = self._mask.secret_for("neighbours")
             self.neighbourhood = Neighbourhood(
-                self._exchange, self._shard, self.comparison, self.intake, key_of
+                self._exchange, self._shard, self.comparison, self.intake, key_of, secret
             )
         if way == "key":
             self.intake.deal(dealer(self._spec, self._codec, self._shard))

@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
@@ -26,20 +27,35 @@ ASKED = (
 )
 TICKS_TOLD = 500
 """Of each side: with `after: 60s` that is 25 minutes of Kafka time, which are read between two notes."""
+LOST = (
+    "a difference was found before the key of masks was changed, and the other shards cannot be asked for it "
+    "any more: begin anew"
+)
 LOOKED_THROUGH = 10_000
 """So many of the oldest events of a side are looked through for overdue ones."""
 
 
 class Neighbourhood:
-    """What a worker does for its neighbours, and they for it."""
+    """What a worker does for its neighbours, and they for it.
+
+    Notes of shards that have another `secret` are not read: nothing in them can be compared. So nothing that
+    is asked is confirmed then.
+    """
 
     def __init__(
-        self, exchange: Exchange, shard: Shard, comparison: Comparison, intake: Intake, key_of: KeyOf
+        self,
+        exchange: Exchange,
+        shard: Shard,
+        comparison: Comparison,
+        intake: Intake,
+        key_of: KeyOf,
+        secret: bytes,
     ) -> None:
         order = comparison.rules.order
         self._exchange, self._comparison, self._intake = exchange, comparison, intake
-        sample = Sample()
-        self._asking = Asking(key_of, lambda form: ordered_class(order, form[0]) is not None)
+        sample = Sample(secret)
+        self._secret = secret
+        self._asking = Asking(key_of, lambda form: ordered_class(order, form[0]) is not None, secret)
         self._neighbours = Neighbours(shard, secrets.token_hex(8), sample)
         self._crossed = False
         comparison.ask(self._asking, sample)
@@ -47,11 +63,13 @@ class Neighbourhood:
     def confer(self, ends: Offsets) -> bool:
         """Tell and hear; whether that has changed the comparison. `ends` are as of now. Raises StoreError."""
         comparison, neighbours = self._comparison, self._neighbours
+        if self._asking.lost:
+            comparison.settle_asked(Hole(LOST))
+            return True
         clock = comparison.clock
         times = {"ticks": [clock.told(side, TICKS_TOLD) for side in Side], "newest_ms": clock.newest_ms}
         note = neighbours.say(self._asked(), [self._overdue(side) for side in Side], times, self._passed())
-        notes = self._exchange(json.dumps(note).encode())
-        neighbours.hear({number: json.loads(text) for number, text in notes.items()}, self._own(ends))
+        neighbours.hear(self._notes({**note, "secret": self._asking.secret_name}), self._own(ends))
         for told in neighbours.times():
             for side in Side:
                 clock.heard(side, told["ticks"][side], told["newest_ms"][side])
@@ -67,6 +85,12 @@ class Neighbourhood:
             return True
         return False
 
+    def _notes(self, own: Mapping[str, Any]) -> dict[int, Any]:
+        """Leave a note, and read those of all shards that have the same secret."""
+        texts = self._exchange(json.dumps(own).encode())
+        notes = {number: json.loads(text) for number, text in texts.items()}
+        return {number: note for number, note in notes.items() if note.get("secret") == own["secret"]}
+
     def _own(self, ends: Offsets) -> Offsets | None:
         """The ends of the partitions that are read here, if all are known."""
         own = self._intake.positions
@@ -77,7 +101,7 @@ class Neighbourhood:
     def _passed(self) -> Sequence[Passed]:
         letter = self._comparison.rules.letter
         return [
-            Passed(copies.united, [hashed(letter(event)) for event in copies.latest])
+            Passed(copies.united, [self._hashed(letter(event)) for event in copies.latest])
             for copies in self._comparison.copies
         ] or NONE
 
@@ -105,4 +129,7 @@ class Neighbourhood:
             return set()
         oldest = islice(self._comparison.ledger.held.of(side), LOOKED_THROUGH)
         overdue = (self._comparison.rules.letter(event) for event in oldest if event[3] <= until)
-        return set(map(hashed, islice(overdue, TOLD)))
+        return set(map(self._hashed, islice(overdue, TOLD)))
+
+    def _hashed(self, key: bytes) -> str:
+        return hashed(key, self._secret)

@@ -32,6 +32,7 @@ KEPT_BYTES = 8
 """Of what is not shown but kept, to be compared with many others."""
 MEMBER = "*"
 _APPLICATION = b"twinstream mask"
+_DERIVED = b"twinstream other"
 _SECRET_NAME = "\0"
 """No path of an event."""
 
@@ -130,6 +131,10 @@ class Mask:
     def secret_name(self) -> str:
         """What tells one secret from another, and nothing of either."""
         return self.kept("", (_SECRET_NAME,))
+
+    def secret_for(self, purpose: str) -> bytes:
+        """A secret of 32 bytes for something else, which tells nothing of this one."""
+        return blake2b(purpose.encode(), digest_size=32, key=self._key, person=_DERIVED).digest()
 
     def path(self, path: Path) -> Path:
         """A path, with stand-ins for names that are data."""
