@@ -75,11 +75,12 @@ def outcome(service: ServiceProcess) -> dict[str, Any]:
     began = datetime.now(UTC)
 
     def settled() -> dict[str, Any] | None:
+        failed = service.gate() == "fail"  # Asked first: what comes in between may be what makes it fail.
         status: dict[str, Any] = service.get("")
         done = sum(status["events"].values()) >= EVENTS and not any(status["unmatched"].values())
         through = status["verified_through"]
         looked = done and through is not None and datetime.fromisoformat(through) > began
-        return status if looked and service.gate() == "fail" else None
+        return status if looked and failed else None
 
     status = eventually(settled, seconds=60, what=f"all is settled; log: {service.log()[-800:]}")
     members = ("verdict", "events", "matched", "accounts", "divergences", "verified_up_to", "hole_count")
