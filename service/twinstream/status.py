@@ -349,7 +349,8 @@ class ShardStatus(Frozen):
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
     by kind the hashes of fields that had one value. `unrest` is what waits for a partner, or may; None at a
-    moment that is a cut of both sides, where its `progress` says.
+    moment that is a cut of both sides, where its `progress` says. `rested` is where there was such a moment
+    last, since it told of itself before; None if there was none.
     """
 
     status: ComparisonStatus
@@ -359,6 +360,7 @@ class ShardStatus(Frozen):
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
     unrest: str | None = "it does not say what waits for a partner"
+    rested: Sides[dict[str, int]] | None = None
 
 
 class Relayed(Frozen):

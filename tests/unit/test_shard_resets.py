@@ -13,6 +13,7 @@ from twinstream.api.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, StoreError
 from twinstream.ports import Checkpoint, Layout
+from twinstream.runtime.others import ASK_SECONDS
 from twinstream.runtime.resets import PATIENCE_SECONDS
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
@@ -153,8 +154,7 @@ def test_all_shards_begin_anew_together_and_nothing_is_left_of_what_was(by: Any,
     assert (view.status.divergences.total, view.status.reset_count, view.status.hole_count) == (0, 1, 0)
     assert players.board.divergences("test").page(10).items == []
     assert (players.replaced, players.team.shelf.in_effect) == (shards - 1, Layout(2, shards))
-    places = players.team.shelf.storages.items()
-    assert {storage.stored.sequence for (generation, _), storage in places if generation == 1} == {None}
+    assert left_of(players, 1) == [None] * shards
 
 
 def test_a_reset_without_a_start_compares_again_what_the_file_says() -> None:
@@ -237,6 +237,13 @@ def test_who_is_killed_at_any_step_leaves_all_shards_in_the_old_comparison_or_al
     expected = ("EQUIVALENT", "pass", 24, 1) if done else ("DIVERGED", "fail", 472, 0)
     assert (view.status.verdict, view.answer, view.status.matched, view.status.reset_count) == expected
     assert [worker._resets.made for worker in players.working.values()] == [done, done]
+    assert [one is None for one in left_of(players, 1)] == [done, done], "what is not in effect is removed"
+
+
+def left_of(players: Players, generation: int) -> list[int | None]:
+    """The numbers of the checkpoints that the stores of a generation hold."""
+    places = sorted(players.team.shelf.storages.items())
+    return [storage.stored.sequence for (of, _), storage in places if of == generation]
 
 
 def counts(players: Players) -> list[int]:
@@ -332,46 +339,73 @@ def test_by_partition_now_is_where_each_shard_rested_last() -> None:
     assert (view.status.matched, view.answer, view.status.hole_count) == (1, "pass", 0)
 
 
-def test_by_key_now_is_where_all_of_them_rest() -> None:
+def test_where_a_shard_rested_between_two_answers_counts_and_before_the_first_one_does_not() -> None:
+    players, waits = diverged(), ("shard 1 of 2", 1)
+    players.team.write(Side.LEFT, 1, waits)
+    players.turns(3)
+    assert players.reset("now") is None
+    players.turn([1])
+    assert players.wait() is None, "it has rested, but maybe before the reset was asked for"
+    worker = players.working[1]
+    players.team.write(Side.RIGHT, 1, waits)
+    worker.step()
+    worker.step()
+    players.team.write(Side.LEFT, 1, ("later", 1))
+    players.turn([1])
+    players.team.clock.advance(ASK_SECONDS)
+    made = players.wait()
+    assert isinstance(made, Reset)
+    assert (made.start["reference"]["1"], made.start["candidate"]["1"]) == (114, 113)
+
+
+def test_by_key_now_is_where_each_shard_rested_and_from_the_last_place_on_all_is_compared() -> None:
     players = diverged("key")
     write_all(players.team, 8)
     for _ in range(4):
         players.turn([1])
     assert players.reset("now") is None
     players.turn([1])
-    assert players.wait() is None, "the first has not read as far"
-    for _ in range(4):
-        players.turn([0])
     made = players.wait()
     assert isinstance(made, Reset)
     assert made.start["candidate"] == dict.fromkeys(map(str, range(4)), 114)
     write_all(players.team, 16)
     view = players.turns()
-    assert (view.status.matched, view.answer) == (16, "pass")
+    own = [worker._course._starts[Side.RIGHT][0] for worker in players.working.values()]
+    assert sorted(own) == [112, 114], "the first shard had not read as far"
+    behind = view.status.matched - 16
+    assert (behind > 0, view.answer, view.status.hole_count) == (True, "pass", 0)
+    players.kill(0)
+    players.kill(1)
+    write_all(players.team, 8)
+    again = players.turns()
+    assert (again.status.matched, again.answer) == (24 + behind, "pass")
 
 
-@pytest.mark.parametrize(
-    ("by", "what"),
-    [
-        ("partition", "shard 1 of 2: 1 of the reference, 0 of the candidate"),
-        ("key", "its 2 matchers, which share the work by key, have not read up to the same offsets"),
-    ],
-)
-def test_now_is_refused_when_no_such_moment_comes(by: Any, what: str) -> None:
-    players = diverged(by)
-    assert players.reset("now") is None
-    if by == "partition":
-        players.team.write(Side.LEFT, 1, (1, 1000))
-        players.turn()
-    else:
+def test_by_key_a_loss_behind_the_place_of_its_shard_is_found() -> None:
+    players = diverged("key")
+    write_all(players.team, 8)
+    for _ in range(4):
         players.turn([1])
-        write_all(players.team, 8)
-        players.turn([0])
+    assert players.reset("now") is None
+    players.turn([1])
+    for key in range(8):
+        players.team.write(Side.LEFT, key % 4, (key, 2000))
+    assert isinstance(players.wait(), Reset)
+    write_all(players.team, 400)
+    view = players.turns(24)
+    assert (view.status.verdict, view.status.divergences.by_kind["missing"]) == ("DIVERGED", 8)
+
+
+def test_now_is_refused_when_a_shard_does_not_come_to_rest() -> None:
+    players = diverged()
+    assert players.reset("now") is None
+    players.team.write(Side.LEFT, 1, (1, 1000))
+    players.turn()
     players.wait()
     players.team.clock.advance(PATIENCE_SECONDS)
     refused = players.wait()
     assert isinstance(refused, ResetRefused)
-    assert f"in 10 s there was none ({what})" in refused.reason
+    assert "in 10 s there was none (shard 1 of 2: 1 of the reference, 0 of the candidate)" in refused.reason
     assert players.turns(2).status.reset_count == 0
 
 

@@ -46,7 +46,7 @@ from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
-from twinstream.status import ComparisonStatus, Ended, ShardStatus
+from twinstream.status import ComparisonStatus, Ended, ShardStatus, Sides
 
 log = structlog.get_logger()
 
@@ -94,17 +94,20 @@ class Course:
         self._same_beginning = spec.start.is_cut
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
+        self._rested: Sides[dict[str, int]] | None = None
 
     # -- where it begins -----------------------------------------------------------------------------------
 
-    def begin(
-        self, topics: Mapping[Side, Topic], head: dict[str, Any] | None, way: Way | None = None
-    ) -> None:
+    def begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
         """Begin where the comparison file says, or know why that cannot be.
 
-        `head` is that of what was saved, if anything was: then all that is settled. `way` is how the work is
-        divided, where a reset has settled that.
+        `head` is that of what was saved, if anything was: then all that is settled. With that of a reset only
+        what it has settled is: how the work is divided, and maybe where this shard begins.
         """
+        anew: dict[str, Any] = {}
+        if head is not None and head.get("anew"):
+            anew, head = head, None
+            self.situation.started_at = datetime.fromisoformat(anew["started_at"])
         positions: Positions = {side: topic.first for side, topic in topics.items()}
         refusal = self._unfit(topics)
         try:
@@ -116,9 +119,11 @@ class Course:
         except Unsafe as reason:
             refusal = refusal or str(reason)
         counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
-        settled = way if head is None else head.get("way")
+        settled = (head or anew).get("way")
         indivisible = None if self._shard.whole else self._divide(counts, settled)
         self.refusal = indivisible or (refusal if head is None else None)
+        if place := anew.get("place"):
+            positions = {side: dict(place[side]) for side in Side}
         self._starts = {side: self._own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
         self.topics.begin(topics)
@@ -290,7 +295,7 @@ class Course:
         """Where it stands, once it has begun."""
         if not self.begun():
             return None
-        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen, self.way)
+        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
 
     def told(self, made_at: float) -> ComparisonStatus | ShardStatus:
         """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""
@@ -298,8 +303,17 @@ class Course:
             return self.reporter.glance(self.situation, made_at)
         ground = self.ground()
         waits = "it has not begun" if ground is None else unrest(ground, made_at)
-        told = {"unrest": self.situation.waiting_for or waits}
+        rested, self._rested = self._rested, None
+        told = {"unrest": self.situation.waiting_for or waits, "rested": rested}
         return self.reporter.part(self.situation, made_at).model_copy(update=told)
+
+    def note_rest(self) -> None:
+        """Note where a shard is, if nothing waits for a partner there: a reset to `now` may ask for that."""
+        if self._shard.whole or self.situation.waiting_for is not None or (ground := self.ground()) is None:
+            return
+        if unrest(ground, self._clock.monotonic()) is None:
+            offsets = [{str(p): at for p, at in self.intake.positions[side].items()} for side in Side]
+            self._rested = Sides[dict[str, int]].model_construct(reference=offsets[0], candidate=offsets[1])
 
     def ended(self) -> Ended:
         """How it stands, for the record of the reset that ends it."""

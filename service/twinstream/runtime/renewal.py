@@ -92,9 +92,12 @@ class Renewal:
         return resets.plus(reset, None if begun.spec is self._spec else begun.spec.start)
 
     def _put_into_effect(self, made: Resets, begun: Beginning, keeper: Keeper) -> None:
-        head = checkpoint.encode(made.beginning(self._digest, begun.way))
         if self._part.shard.whole:
-            keeper.begin_anew(head)
-        else:
-            assert self._stores is not None, "it is no hindrance"
-            self._stores.begin_anew(Checkpoint(1, None, head, checkpoint.encode({}), {}, anew=True))
+            keeper.begin_anew(checkpoint.encode(made.beginning(self._digest)))
+            return
+        assert self._stores is not None, "it is no hindrance"
+        numbers, nothing = range(self._part.shard.of), checkpoint.encode({})
+        heads = (made.beginning(self._digest, begun.way, begun.of(number)) for number in numbers)
+        self._stores.begin_anew(
+            [Checkpoint(1, None, checkpoint.encode(head), nothing, {}, anew=True) for head in heads]
+        )

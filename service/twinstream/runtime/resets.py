@@ -4,8 +4,8 @@ A reset is a checkpoint in which nothing is compared yet, and which names the st
 checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
 whatever ends in between leaves the old comparison or the new one.
 
-Where several matchers share the comparison, shard 0 does it for all of them (see `shards`), and `now` is a
-place where all of them rest (see `others`).
+Where several matchers share the comparison, shard 0 does it for all of them (see `shards`), and with `now`
+each begins where it rests (see `others`).
 
 `now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
 was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
@@ -77,13 +77,18 @@ class Resets(NamedTuple):
             "begins": None if self.start is None else self.start.as_written(),
         }
 
-    def beginning(self, digest: str, way: Way | None) -> dict[str, Any]:
+    def beginning(
+        self, digest: str, way: Way | None = None, place: Positions | None = None
+    ) -> dict[str, Any]:
         """The head of a checkpoint with which the last of them begins, before anything is read.
 
-        `way` is how several matchers divide the work from then on.
+        `way` is how several matchers divide the work from then on, `place` where this one begins, if that is
+        not where all do.
         """
         begun_at = self.records[-1].at.isoformat()
-        return {"spec_digest": digest, "started_at": begun_at, "anew": True, "way": way, **self.state()}
+        own = None if place is None else [list(map(list, place[side].items())) for side in Side]
+        settled = {"spec_digest": digest, "started_at": begun_at, "anew": True, "way": way, "place": own}
+        return {**settled, **self.state()}
 
     @property
     def noted(self) -> dict[str, Any] | None:
@@ -118,9 +123,20 @@ def _told(error: Exception) -> str:
     return str(error)
 
 
+def _last(places: Sequence[Positions]) -> Positions:
+    """By partition the last of some positions: what lies behind is behind all of them."""
+    found: dict[Side, dict[int, int]] = {side: {} for side in Side}
+    for place in places:
+        for side in Side:
+            for partition, offset in place[side].items():
+                found[side][partition] = max(found[side].get(partition, offset), offset)
+    return found
+
+
 def _at_offsets(positions: Positions) -> Start:
     """The start at these offsets."""
-    return Start.model_validate({"at": "offsets", **{NAMES[side]: dict(positions[side]) for side in Side}})
+    offsets = {NAMES[side]: dict(sorted(positions[side].items())) for side in Side}
+    return Start.model_validate({"at": "offsets", **offsets})
 
 
 def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
@@ -158,14 +174,21 @@ class Ground(NamedTuple):
     comparison: Comparison
     positions: Positions
     holes_seen: Sequence[SeenAt]
-    way: Way | None = None
 
 
 class Beginning(NamedTuple):
-    """A comparison from the start that was asked for on, and how several matchers divide the work."""
+    """A comparison from the start that was asked for on, and how several matchers divide the work.
+
+    `places` are where each of them begins, if that is not the same: `start` is then where the last one does.
+    """
 
     spec: Spec
     way: Way | None
+    places: Sequence[Positions] | None = None
+
+    def of(self, number: int) -> Positions | None:
+        """Where a matcher begins, if that is not told by the start."""
+        return None if self.places is None else self.places[number]
 
 
 class ResetDesk:
@@ -212,10 +235,9 @@ class ResetDesk:
             if hindrance is not None:
                 raise Unsafe(hindrance)
             if self.wish.request.start == "now":
-                begun = self._now(self.wish, ground)
-            else:
-                begun = self._named(self.wish.request.start)
-            return None if begun is None else Beginning(begun, self._way(begun))
+                return self._now(self.wish, ground)
+            begun = self._named(self.wish.request.start)
+            return Beginning(begun, self._way(begun))
         except (Unsafe, SourceError, StoreError, SpecError, ValidationError) as reason:
             self.refuse(_told(reason))
             return None
@@ -243,20 +265,19 @@ class ResetDesk:
             raise Unsafe(unfit(shards, counts))
         return way
 
-    def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
+    def _now(self, wish: Wish, ground: Ground | None) -> Beginning | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
         waiting = unrest(ground, self._clock.monotonic())
-        cut = ground.positions if waiting is None else None
+        places: Sequence[Positions] | None = None if waiting is not None else [ground.positions]
         if self._others is not None:
-            cut = self._others.cut(ground.way, ground.positions, waiting)
-            waiting = self._others.waiting()
-        if cut is not None:
-            begun = begun_at(self._file, _at_offsets(cut))
+            places, waiting = self._others.places(ground.positions, waiting), self._others.waiting()
+        if places is not None:
+            begun = begun_at(self._file, _at_offsets(_last(places)))
             self._check(begun)
-            return begun
+            return Beginning(begun, self._way(begun), None if self._others is None else places)
         if self._clock.monotonic() >= wish.until:
             raise Unsafe(
                 f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "

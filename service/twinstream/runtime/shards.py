@@ -44,6 +44,7 @@ class ShardStore:
         self._shelf, self._name, self._shard, self._deal = shelf, name, shard, deal
         self._layout: Layout | None = None
         self._store: ShelfStore | None = None
+        self._tidied = False
 
     @property
     def layout(self) -> Layout | None:
@@ -65,7 +66,21 @@ class ShardStore:
         if owned and self._shelf.layout() != layout:
             self._own.release()
             raise Unready("the state is being divided among another number of matchers")
+        if owned and not self._tidied:
+            self._tidy(layout)
         return owned
+
+    def _tidy(self, layout: Layout) -> None:
+        """Remove what whoever replaced the layout may have left of this shard, where that one was cut off."""
+        self._tidied = True
+        if self._shard.whole or not layout.generation:
+            return
+        before = self._shelf.store(layout._replace(generation=layout.generation - 1), self._shard.number)
+        with suppress(StoreError):
+            if before.glance().sequence is None:
+                before.close()
+                return
+        _remove(before)
 
     def load(self) -> Stored:
         """What was saved last."""
@@ -169,8 +184,8 @@ class ShardStore:
             if number != self._shard.number:
                 yield number, self._shelf.store(self._layout, number)
 
-    def begin_anew(self, checkpoint: Checkpoint) -> None:
-        """Put this into effect in each shard, and nothing else, in the place of all that all of them have.
+    def begin_anew(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Put one into effect in each shard, and nothing else, in the place of all that all of them have.
 
         Raises Unready where nothing has changed. After any other StoreError it is open whether it took
         effect.
@@ -181,7 +196,7 @@ class ShardStore:
         try:
             self._own.renew(0)
             self._shelf.claim()
-            for number in range(new.shards):
+            for number, checkpoint in enumerate(checkpoints):
                 self._fill(self._shelf.store(new, number), checkpoint, keep=number == self._shard.number)
         except StoreError as error:
             raise Unready(str(error)) from error

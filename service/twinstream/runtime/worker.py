@@ -11,7 +11,6 @@ The loop never waits for anything but records, and those for a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -210,6 +209,7 @@ class Worker:
         if self._course.refusal is None:
             self._read()
         self.comparison.review()
+        self._course.note_rest()
         if self._trial is not None:
             self._trial.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
@@ -429,13 +429,9 @@ class Worker:
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
-        course, way = self._new_course(), None
-        self._course = course
-        if head is not None and head.get("anew"):
-            course.situation.started_at = datetime.fromisoformat(head["started_at"])
-            way, head = head.get("way"), None
-        course.begin(topics, head, way)
-        if head is None:
+        course = self._course = self._new_course()
+        course.begin(topics, head)
+        if head is None or head.get("anew"):
             course.recall(topics, past)
             course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
