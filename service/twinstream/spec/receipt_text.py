@@ -102,7 +102,7 @@ def _coverage(receipt: Receipt) -> Iterator[str]:
     yield "## Evidence and coverage"
     yield ""
     asked = f" of {coverage.matched_required:,} asked for" if receipt.source == "service" else ""
-    yield f"- {coverage.matched:,} pairs matched{asked}"
+    yield f"- {coverage.matched:,} {'pair' if coverage.matched == 1 else 'pairs'} matched{asked}"
     if receipt.source == "service":
         yield f"- {coverage.seconds:,.0f} s of Kafka time, of {coverage.seconds_required:g} s asked for"
     yield from (f"- lacking: {_sentence(text)}" for text in coverage.missing)

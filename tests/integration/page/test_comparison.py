@@ -52,6 +52,10 @@ def test_an_equivalent_comparison_shows_its_verdict_and_figures(page: Page) -> N
     expect(page.get_by_role("region", name="Divergences")).to_contain_text("No difference has been found.")
     expect(page.locator("#unmatched canvas")).to_be_visible()
     expect(page.get_by_role("region", name="What would decide it")).to_be_hidden()
+    expect(part(page, "advice")).to_have_text(
+        "To see that its alarm works, hold a drill: twinstream drill FILE --kind drop."
+    )
+    expect(part(page, "advice").locator("code")).to_have_text("twinstream drill FILE --kind drop")
     expect(page).to_have_title(f"✓ EQUIVALENT · {NAME}")
 
 

@@ -1,6 +1,7 @@
 // The verdict, the gate, the health: the part that is read first, so it must never overstate.
 
-import { setAttribute, setText, slot } from "./dom.js";
+import { withCode } from "./deciding.js";
+import { render, setAttribute, setText, slot } from "./dom.js";
 import { clock, duration, secondsSince } from "./format.js";
 
 const GLYPHS = { EQUIVALENT: "✓", DIVERGED: "≠", PENDING: "…", INCONCLUSIVE: "?", "NOT LIVE": "‖" };
@@ -29,14 +30,16 @@ export function showVerdict(root, comparison, now, lostSince) {
   showHealth(root, status, gate, lostSince);
   const what = advice(status, gate, lostSince);
   root.querySelector("#advice").hidden = !what;
-  setText(slot(root, "advice"), what ?? "");
+  render(slot(root, "advice"), what, () => withCode(what ?? ""));
 }
 
-/** What to do where something is decided; what an undecided gate needs, the service says. */
+/** What to do where something is decided, with commands between backquotes; what an undecided gate needs, the
+ * service says. */
 function advice(status, gate, lostSince) {
   if (lostSince) return "See whether the service runs and can be reached. The page reconnects by itself.";
-  if (gate.answer !== "fail") return null;
-  return "Hold the candidate back, and look at the records of a divergence below.";
+  if (gate.answer === "fail") return "Hold the candidate back, and look at the records of a divergence below.";
+  if (gate.answer === "pass") return "To see that its alarm works, hold a drill: `twinstream drill FILE --kind drop`.";
+  return null;
 }
 
 const side = ({ topic, version }) => (version ? `${topic} ${version}` : topic);
