@@ -95,6 +95,7 @@ class Scope:
             self.pieces[side].extend(part.pieces[side])
             self.dropped[side].extend(part.dropped[side])
         if part.lost:
+            self.findings = [*self.findings, *part.findings]
             self.lose()
 
     def lose(self) -> None:

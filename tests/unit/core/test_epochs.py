@@ -57,6 +57,20 @@ def test_a_lost_scope_meets_again_at_a_barrier_that_both_sides_put_out_after_tha
     assert driver.comparison.matched == 4
 
 
+def test_a_lost_scope_that_becomes_part_of_a_larger_one_keeps_its_difference() -> None:
+    order = "{barrier: day, inner: {per_key: [k]}}"
+    driver = Driver(spec(order, KINDS + "limits: {scope_events: 32}"))
+    driver.feed(LEFT, [ride(number) for number in range(40)])
+    driver.feed(RIGHT, [ride(99)])
+    driver.comparison.review()
+    assert driver.comparison.provisional()
+    driver.feed(LEFT, [ride(1, key=1)])
+    driver.feed(RIGHT, [day(1)])
+    (scope,) = driver.comparison.scopes
+    assert scope.lost
+    assert driver.comparison.provisional()
+
+
 def test_a_lost_scope_passes_over_a_barrier_that_only_one_side_has(driver: Driver) -> None:
     lose_first_epoch(driver)
     driver.feed(LEFT, [day(2), ride(5), day(3), ride(6)])
