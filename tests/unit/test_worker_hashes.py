@@ -15,7 +15,7 @@ from twinstream.ports import Place
 from twinstream.runtime import checkpoint
 from twinstream.runtime.recalling import GONE, NOT_READ, REPLACED
 from twinstream.runtime.worker import Worker
-from twinstream.status import UnmatchedSample
+from twinstream.status import ResetRequest, UnmatchedSample
 
 HASHES = f"{SPEC}keep: hashes\nidentity: [k, n]\n"
 HIDDEN = "zqhidden"
@@ -188,3 +188,20 @@ def test_of_events_that_wait_those_that_are_overdue_are_read_again_once_kafka_an
     found.run(worker)
     sent = [one for one in found.publisher.published if isinstance(one, UnmatchedSample)]
     assert sent[-1] != sent[-2], "nothing is sent again where nothing has changed"
+
+
+@pytest.mark.parametrize("start", [None, "now"])
+def test_a_comparison_that_is_reset_begins_anew_with_any_secret(start: Any) -> None:
+    found = bench()
+    worker = found.started()
+    found.run(worker, 5)
+    request = ResetRequest(id="r", by="ann", reason="mended", address="127.0.0.1", start=start)
+    if start == "now":  # which waits for a moment at which nothing is open
+        found.write(RIGHT, (f"{HIDDEN}-d", 40))
+        found.write_both(*((f"{HIDDEN}-a", n) for n in range(50, 70)))
+        found.run(worker, 5)
+    assert worker.begin_anew(request)
+    found.secret = b"another secret of the tests"
+    status = found.run(found.restarted(), 5)
+    assert status.reset_count == 1
+    assert status.verdict == ("DIVERGED" if start is None else "PENDING")

@@ -6,7 +6,17 @@ import pytest
 
 from twinstream.errors import DecodeError
 from twinstream.spec.control import control_record
-from twinstream.spec.marks import ATTEMPT, BATCH, INPUT, QUERY, Attempt, InputPosition, attempt_of, input_of
+from twinstream.spec.marks import (
+    ATTEMPT,
+    BATCH,
+    INPUT,
+    QUERY,
+    Attempt,
+    InputPosition,
+    attempt_of,
+    input_of,
+    kept_mark,
+)
 
 ATTEMPTS = [Attempt("views", 7, "9f2c", 3, 0), Attempt("ö/:", 0, "e", 0, 12)]
 INPUTS = [InputPosition("clicks", 2, 1041), InputPosition("a.b:c", 0, 0)]
@@ -87,3 +97,12 @@ def test_a_control_record_says_what_is_consumed_and_what_is_written() -> None:
 def test_what_is_no_control_record_is_refused_with_the_place(record: bytes | None, said: str) -> None:
     with pytest.raises(DecodeError, match=said):
         control_record(record)
+
+
+@pytest.mark.parametrize(
+    ("mark", "kept"), [("clicks:2:7", "clicks:2:7"), ("Ann", ""), ("Ann:2", ""), (None, None)]
+)
+def test_a_text_that_names_no_input_record_is_not_kept_but_is_still_none(
+    mark: str | None, kept: str | None
+) -> None:
+    assert kept_mark(mark) == kept
