@@ -1,14 +1,21 @@
 """What is set aside of one comparison: its open scopes, and how they open, close and are fed again.
 
 A scope opens where an index finds a difference (`index.Hooks`); after each batch those that have grown are
-explained (`review`). One whose sides have met again closes: what it found is booked, what it did not settle
-goes back to matching. See `scopes` for what a scope is.
+reviewed. One whose sides have met again closes: what it found is booked, what it did not settle goes back to
+matching. See `scopes` for what a scope is.
+
+Where everything differs, explaining all that grew after each batch would take a hundred times as long as
+matching. So only what is pressing is explained at once; the rest, the one not explained for longest first, as
+far as a credit goes that each review and each event adds to, and that an explanation takes its cost from.
 
 A hole taints: what is found behind it decides nothing. A scope that may hold known differences only is *in
 dispute*; its difference is not proven yet, so a hole taints that, too.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
 
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Event, Side
@@ -19,6 +26,11 @@ from twinstream.core.orders import Order
 from twinstream.core.rules import Rules
 from twinstream.core.scopes import Explanation, Scope
 
+CREDIT_OF_A_REVIEW = 4_000
+CREDIT_OF_AN_EVENT = 4
+"""In steps of an alignment, of which one takes about half a microsecond."""
+MOST_CREDIT = 200_000
+
 
 class Aside:
     """The open scopes of one comparison, in the order in which they opened."""
@@ -27,6 +39,8 @@ class Aside:
         self._rules, self._ledger, self._watch = rules, ledger, watch
         self.scopes: dict[Scope, None] = {}
         self._finished: list[Scope] = []
+        self._credit, self._size = 0, 0
+        self._explanations, self._closed = 0, 0
 
     def hooks(self) -> Hooks:
         """What the index asks of this."""
@@ -93,24 +107,54 @@ class Aside:
             scope = self._finished.pop(0)
             self.close(scope, self.explain(scope, whole=True), scope.owner)
 
-    def review(self, index: Index, *, whole: bool) -> None:
-        """Explain the scopes that have grown, and close those whose sides have met again.
+    def review(self, index: Index, *, whole: bool) -> bool:
+        """Explain scopes that have grown, and close those whose sides have met again.
 
-        `whole`: no more comes of either side. Complexity: O(1) a scope, plus a pairing for each that has
-        grown.
+        Returns whether any was closed or lost. `whole`: no more comes of either side.
+
+        Complexity: O(1) a scope and event, plus the pairing of those that are pressing, and of others as far
+        as the credit goes.
         """
+        size, before = sum(map(len, self.scopes)), self._closed
+        earned = CREDIT_OF_A_REVIEW + CREDIT_OF_AN_EVENT * max(0, size - self._size)
+        self._credit, self._size = min(self._credit + earned, MOST_CREDIT), size
+        for scope in self._grown():
+            if whole or scope.pressing() or len(scope) > self._rules.scope_limit:
+                self._explain_again(scope, index, whole=whole)
+        self._spend(index)
+        return self._closed > before
+
+    def refresh(self, index: Index) -> None:
+        """Bring all explanations up to date, whatever it costs."""
+        for scope in self._grown():
+            self._explain_again(scope, index, whole=False)
+
+    def _grown(self) -> Iterator[Scope]:
+        """The scopes that have grown, as long as they are open."""
         for scope in tuple(self.scopes):
-            if scope not in self.scopes or scope.lost or not scope.due():
-                continue
-            explanation = self.explain(scope, whole=whole)
-            if explanation.met:
-                self.close(scope, explanation, index)
-            elif len(scope) > self._rules.scope_limit:
-                self._lose(scope)
-            elif scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
-                scope.disputed = False
-                self._count(scope)
-            self.close_finished()
+            if scope in self.scopes and not scope.lost and scope.grown:
+                yield scope
+
+    def _spend(self, index: Index) -> None:
+        for scope in sorted(self._grown(), key=attrgetter("explained_as")):
+            if self._credit <= 0:
+                break
+            if scope in self.scopes:
+                self._explain_again(scope, index, whole=False)
+
+    def _explain_again(self, scope: Scope, index: Index, *, whole: bool) -> None:
+        explanation = self.explain(scope, whole=whole)
+        self._explanations += 1
+        scope.explained_as = self._explanations
+        self._credit -= scope.cost
+        if explanation.met:
+            self.close(scope, explanation, index)
+        elif len(scope) > self._rules.scope_limit:
+            self._lose(scope)
+        elif scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
+            scope.disputed = False
+            self._count(scope)
+        self.close_finished()
 
     def explain(self, scope: Scope, *, whole: bool) -> Explanation:
         """What the pieces of a scope have in common, and where they differ."""
@@ -123,6 +167,7 @@ class Aside:
         two wait for good: nothing behind the first difference counts as matched.
         """
         del self.scopes[scope]
+        self._closed += 1
         ledger, halted = self._ledger, self._ledger.halted
         for finding in explanation.findings:
             ledger.settle(finding, scope.moment, tainted=scope.tainted)
@@ -146,6 +191,7 @@ class Aside:
     # -- scopes that outgrow their limit -------------------------------------------------------------------
 
     def _lose(self, scope: Scope) -> None:
+        self._closed += 1
         limit = self._rules.scope_limit
         self.hole(Hole(f"a difference spread over more than limits.scope_events ({limit})"))
         scope.lose()

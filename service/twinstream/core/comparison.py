@@ -1,7 +1,7 @@
 """One comparison: matching, differences, overdue events and accounts, put together.
 
-How to drive it: `feed` runs of events of either side as they come; after each batch `review`, which explains
-open scopes; once in a while `survey`, which looks at everything that waits. `end` a side when nothing more
+How to drive it: `feed` runs of events of either side as they come; after each batch `review`, which closes
+scopes; once in a while `survey`, which looks at everything that waits. `end` a side when nothing more
 will come. Then read `diverged`, `accounts` and `take_closed` at any time. `snapshot` and `restore` carry all
 of it over a crash.
 """
@@ -332,12 +332,17 @@ class Comparison:
         self.ledger.disown()
         self.aside.disown(self.ledger.vouched_at)
 
-    def review(self) -> None:
-        """Explain the open scopes that have grown, and close those whose sides have met again.
+    def review(self) -> bool:
+        """Explain open scopes that have grown, and close those whose sides have met again.
 
-        Complexity: O(1) an open scope, plus a pairing for each that has grown.
+        Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that what came has
+        credit for (see `aside`).
         """
-        self.aside.review(self.index, whole=all(self.ended) and not self.halted)
+        return self.aside.review(self.index, whole=all(self.ended) and not self.halted)
+
+    def refresh(self) -> None:
+        """Bring what is provisional up to date, whatever it costs."""
+        self.aside.refresh(self.index)
 
     # -- a difference is certain --------------------------------------------------------------------------
 

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twinstream.core.events import Canonical, Event, Side
 from twinstream.core.findings import Dependent, Finding, Recent, name_findings
-from twinstream.core.orders import Order
-from twinstream.core.pairing import Item, Pairing, pair
+from twinstream.core.meeting import Meeting
+from twinstream.core.orders import Lanes, Order
+from twinstream.core.pairing import ALIGNMENT_BUDGET, Item, Pairing, pair
 from twinstream.core.rules import Rules
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
+
+
+NAMING_COST = 16
+"""To name what an event is costs about so many steps of an alignment."""
 
 
 class Explanation(NamedTuple):
@@ -53,7 +58,8 @@ class Scope:
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
     `tainted` tells that it was opened behind a hole, `disputed` that it may hold known differences only;
     `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
-    got and does not keep; it is the caller's to take.
+    got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
+    alignment, and `explained_as` its number among all.
     """
 
     def __init__(self, owner: Index, order: Order, depth: int, canonical: Canonical) -> None:
@@ -67,8 +73,11 @@ class Scope:
         self.example: Event | None = None
         self.findings: list[Finding] = []
         self._canonical = canonical
+        self.cost = self.explained_as = 0
         self._items: tuple[list[Item], list[Item]] = ([], [])
+        self._meeting: Meeting | None = Meeting(MEETING_RUN) if isinstance(order, Lanes) else None
         self._explained_at = 0
+        self._looked_met = False
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
@@ -105,15 +114,28 @@ class Scope:
             dropped.extend(piece)
         self.pieces = ([], [])
         self._items = ([], [])
+        self._meeting = None
 
-    def due(self) -> bool:
-        """Whether enough has come since the last explanation to make another one worth its cost.
+    @property
+    def grown(self) -> int:
+        """How many events have come since the last explanation."""
+        return len(self) - self._explained_at
 
-        Small scopes are explained whenever they grew, large ones after a growth by an eighth, so that the
-        work stays proportional to the events.
+    def pressing(self) -> bool:
+        """Whether a scope that has grown is to be explained at once.
+
+        It was never, or it is a sequence whose sides may have met now. (Where they looked so before and had
+        not, as pieces do that repeat themselves, there is no haste.)
+
+        Complexity: O(1) for each event that came since the last call.
         """
-        grown = len(self) - self._explained_at
-        return grown > 0 and grown * 8 >= len(self) - 512
+        if not self._explained_at:
+            return True
+        for side in Side:
+            self._items_of(side)
+        likely = self._meeting is not None and self._meeting.likely
+        self._looked_met = self._looked_met and likely
+        return likely and not self._looked_met
 
     def route(self, event: Event) -> Any:
         """The route of an event at the depth of this scope."""
@@ -134,7 +156,9 @@ class Scope:
         if rules.close is not None:
             pairing.part(lambda i, j: not rules.equal(self.pieces[0][i], self.pieces[1][j]))
         contents = [item.letter for item in left], [item.letter for item in right]
+        self.cost = _cost(pairing) + NAMING_COST * len(self)
         met = _meets(pairing)
+        self._looked_met = self._meeting is not None and self._meeting.likely and not met
         named = pairing if met else _with_moved(pairing, contents)
         self.findings = name_findings(self.pieces, contents, named, rules.dependent, rules.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
@@ -152,8 +176,19 @@ class Scope:
         items, piece = self._items[side], self.pieces[side]
         for place in range(len(items), len(piece)):
             event = piece[place]
-            items.append(Item(place, self._canonical(event[0][1]), self.route(event)))
+            item = Item(place, self._canonical(event[0][1]), self.route(event))
+            items.append(item)
+            if self._meeting is not None:
+                self._look_for_a_meeting(side, item)
         return items
+
+    def _look_for_a_meeting(self, side: Side, item: Item) -> None:
+        """Take the next event of a side, if all of them are of one sequence."""
+        first = self._items[Side.LEFT] or self._items[Side.RIGHT]
+        if type(item.route) is bytes or item.route != first[0].route:
+            self._meeting = None
+        elif self._meeting is not None:
+            self._meeting.add(side, item.letter)
 
 
 def _with_moved(pairing: Pairing, contents: tuple[list[bytes], list[bytes]]) -> Pairing:
@@ -175,6 +210,11 @@ def _halves(tail: list[int], contents: list[bytes], wanted: Counter[bytes]) -> l
             wanted[contents[place]] -= 1
             found.append(place)
     return found
+
+
+def _cost(pairing: Pairing) -> int:
+    differences = min(len(pairing.left_rest) + len(pairing.right_rest), ALIGNMENT_BUDGET)
+    return differences * differences // 2
 
 
 def _meets(pairing: Pairing) -> bool:

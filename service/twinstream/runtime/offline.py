@@ -118,6 +118,7 @@ class Check:
                 if not self.comparison.ended[side]:
                     self.comparison.end(side)
         self.comparison.review()
+        self.comparison.refresh()
         return self._answer(allow_empty, evidence)
 
     def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:

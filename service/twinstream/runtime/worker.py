@@ -208,7 +208,7 @@ class Worker:
         """One round: read, match, and beat when it is time. Raises Fenced."""
         if self._course.refusal is None:
             self._read()
-        self.comparison.review()
+        self._dirty = self.comparison.review() or self._dirty
         self._course.note_rest()
         if self._trial is not None:
             self._trial.review()

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.aside import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
 from twinstream.core.events import Event, Form
-from twinstream.core.scopes import Scope
+from twinstream.core.scopes import MEETING_RUN, Explanation, Scope
 
 EVENT = Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0)
 
@@ -59,24 +60,67 @@ def test_what_has_a_lost_part_is_lost() -> None:
     assert len(merged) == 0
 
 
-def test_a_small_scope_is_due_whenever_it_grew() -> None:
+def test_a_scope_is_pressing_when_it_is_new_and_when_its_sides_may_have_met() -> None:
     driver = Driver(spec("total"))
     driver.take(batches("L:a1 R:b1"))
     (one,) = driver.comparison.scopes
-    for text in ("L:c1", "R:c1"):
-        assert one.due()
-        driver.comparison.review()
-        assert not one.due()
-        driver.take(batches(text))
-
-
-def test_a_large_scope_is_due_when_it_grew_by_an_eighth() -> None:
-    driver = Driver(spec("total"))
-    driver.feed(LEFT, [record({"v": value}) for value in range(4000)])
-    driver.feed(RIGHT, [record({"v": -1})])
-    (one,) = driver.comparison.scopes
+    assert one.pressing()
     driver.comparison.review()
-    driver.feed(LEFT, [record({"v": value}) for value in range(4000, 4400)])
-    assert not one.due()
-    driver.feed(LEFT, [record({"v": value}) for value in range(4400, 4600)])
-    assert one.due()
+    run = [record({"v": value}) for value in range(MEETING_RUN)]
+    driver.feed(LEFT, run)
+    driver.feed(RIGHT, run[:-1])
+    assert (one.grown, one.pressing()) == (2 * MEETING_RUN - 1, False)
+    driver.feed(RIGHT, run[-1:])
+    assert one.pressing()
+    driver.comparison.review()
+    assert not driver.comparison.scopes
+
+
+def test_sides_that_looked_as_if_they_had_met_and_had_not_are_not_pressing_again() -> None:
+    driver = Driver(spec("total"))
+    events = [record({"v": value}) for value in range(50)]
+    driver.feed(LEFT, events[:40])
+    driver.feed(RIGHT, events[24:40])  # fewer are gone if all of these have moved than if all before are
+    driver.comparison.review()
+    (one,) = driver.comparison.scopes
+    driver.feed(LEFT, events[40:41])
+    assert (one.grown, one.pressing()) == (1, False)
+    driver.comparison.review()
+    driver.feed(RIGHT, events[40:])
+    driver.comparison.review()
+    assert not driver.comparison.scopes, "what is not pressing is explained all the same"
+
+
+def test_where_everything_differs_what_is_spent_on_explanations_follows_the_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    aside, costs = driver.comparison.aside, []
+    explain = aside.explain
+
+    def noted(scope: Scope, *, whole: bool) -> Explanation:
+        explanation = explain(scope, whole=whole)
+        costs.append(scope.cost)
+        return explanation
+
+    monkeypatch.setattr(aside, "explain", noted)
+    for batch in range(60):
+        for side, value in ((LEFT, 0), (RIGHT, 1)):
+            events = [record({"k": k, "v": [value, batch, n]}) for k in range(30) for n in range(5)]
+            driver.feed(side, events)
+        driver.comparison.review()
+    assert len(aside.scopes) == 30
+    assert sum(costs) < 60 * (CREDIT_OF_A_REVIEW + CREDIT_OF_AN_EVENT * 2 * 30 * 5) + max(costs)
+    assert len({scope.explained_as for scope in aside.scopes}) == 30
+    assert min(scope.explained_as for scope in aside.scopes) > len(costs) - 31, "each in its turn"
+    driver.comparison.refresh()
+    assert {scope.grown for scope in aside.scopes} == {0}
+
+
+def test_a_piece_that_outgrows_the_limit_is_lost_though_nothing_presses() -> None:
+    driver = Driver(spec("total", "limits: {scope_events: 100}"))
+    driver.take(batches("L:a1 R:b1"))
+    driver.comparison.review()
+    driver.feed(LEFT, [record({"v": value}) for value in range(120)])
+    driver.comparison.review()
+    assert [one.lost for one in driver.comparison.scopes] == [True]

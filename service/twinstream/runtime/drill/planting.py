@@ -127,7 +127,7 @@ def _judged(spec: Spec, attempt: Plan) -> Plan:
             run.comparison.expect_partitions(side, {line.partition for line in lines if line.side is side})
         for line in lines:
             run.feed(line)
-        run.comparison.review()
+        run.comparison.refresh()
         proven, open_scopes = run.comparison.diverged, run.comparison.provisional()
         answer = run.finish()
     except (InputError, RelationError) as error:
