@@ -125,7 +125,7 @@ class Scope:
         """Whether a scope that has grown is to be explained at once.
 
         It was never, or it is a sequence whose sides may have met now. (Where they looked so before and had
-        not, as pieces do that repeat themselves, there is no haste.)
+        not, as pieces do that repeat themselves, as many more events are waited for as make a row.)
 
         Complexity: O(1) for each event that came since the last call.
         """
@@ -135,7 +135,7 @@ class Scope:
             self._items_of(side)
         likely = self._meeting is not None and self._meeting.likely
         self._looked_met = self._looked_met and likely
-        return likely and not self._looked_met
+        return likely and (not self._looked_met or self.grown >= MEETING_RUN)
 
     def route(self, event: Event) -> Any:
         """The route of an event at the depth of this scope."""
