@@ -99,6 +99,7 @@ def test_one_that_loses_something_is_left_to_others_and_alone(awkward: bytes) ->
     "records",
     [
         [b'{"ad":"x"},{"ad":"y"}', b'{"ad":"z"', b'"n":1}', b'{"ad":"x"}'],
+        [b'{"ad":"x"}\n{"ad":"y"}', b'{"ad":"z"}', b'{"ad":"x"}', b'{"ad":"x"}'],
         [b'{"ad":"x"}\n{"ad":"y"}', b"", b'{"ad":"x"}', b'{"ad":"x"}'],
         [b'{"ad":"x"}\n{"ad":"y"}', b" ", b'{"ad":"x"}', b'{"ad":"x"}'],
         [b'{"ad":"x}', b'{","n":1}', b'{"ad":"x"},{"ad":"y"}', b'{"ad":"x"}'],
@@ -127,10 +128,11 @@ def test_a_number_that_has_another_canonical_form_is_left_to_others(number: str)
 
 @pytest.mark.parametrize("ad", [2**70, 2**64, -(2**70), 1e300, True, None, [1]])
 def test_keys_that_are_no_texts_or_small_whole_numbers_give_the_lane_of_the_exact_reading(ad: Any) -> None:
-    codec = Codec(loads(SPEC + ORDERED))
-    records = batch(*({"ad": key, "n": n} for n in range(5) for key in ("x", 7, ad)))
-    forms, _ = codec.forms(records)
-    assert [form[0] for form in forms] == [codec.form(record)[0] for record in records]
+    for keys in (("x", 7, ad), (7, ad), ("x", ad)):
+        codec = Codec(loads(SPEC + ORDERED))
+        records = batch(*({"ad": key, "n": n} for n in range(5) for key in keys))
+        forms, _ = codec.forms(records)
+        assert [form[0] for form in forms] == [codec.form(record)[0] for record in records]
 
 
 def test_what_more_than_one_member_orders_is_read_as_columns() -> None:
@@ -138,6 +140,14 @@ def test_what_more_than_one_member_orders_is_read_as_columns() -> None:
     records = batch(*PLAIN, {"ad": "x"})
     assert codec._columns is not None
     assert codec._columns.forms(records) == [*map(codec.form, records[:-1]), None]
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**22, -(10**22), 2**63 - 1, -(2**63)])
+def test_a_large_whole_number_has_its_canonical_form_whoever_reads_it(number: int) -> None:
+    codec = Codec(loads(SPEC + BAG))
+    records = batch(*({"ad": "x", "n": n} for n in (1, 2, 3, number, 4, 5)))
+    forms, _ = codec.forms(records)
+    assert [form[1] for form in forms] == [codec.form(record)[1] for record in records]
 
 
 def test_a_record_that_is_nested_too_deep_is_left_to_others() -> None:
