@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,9 +47,9 @@ class Players:
         self.waiting: dict[int, Worker] = {}
         self.replaced = 0
 
-    def turn(self, numbers: Iterable[int] | None = None) -> View:
+    def turn(self, numbers: Iterable[int] | None = None, seconds: float = RETRY_STORE_SECONDS) -> View:
         """What some of them do in a while, all if it is not said."""
-        self.team.clock.advance(RETRY_STORE_SECONDS)
+        self.team.clock.advance(seconds)
         for number in self.tokens if numbers is None else numbers:
             if number in self.working:
                 self._work(number)
@@ -394,6 +395,65 @@ def test_by_key_a_loss_behind_the_place_of_its_shard_is_found() -> None:
     write_all(players.team, 400)
     view = players.turns(24)
     assert (view.status.verdict, view.status.divergences.by_kind["missing"]) == ("DIVERGED", 8)
+
+
+class Traffic:
+    """The same events on both sides, each side as far as chance will have it."""
+
+    def __init__(self, players: Players, seed: int) -> None:
+        self._players, self.chance = players, random.Random(seed)
+        self._written = dict.fromkeys(Side, 0)
+
+    def go_on(self, *, lost: int = -1) -> None:
+        """Both sides write some more, and one may be behind; a candidate may lose the event of a number."""
+        target = max(self._written.values()) + self.chance.randrange(4)
+        behind = self.chance.choice([0, 0, 1, 3])
+        lagging = self.chance.choice([Side.LEFT, Side.RIGHT])
+        for side in Side:
+            until = target - behind if side is lagging else target
+            for number in range(self._written[side], until):
+                if (side, number) != (Side.RIGHT, lost):
+                    self._players.team.write(side, number % 4, (number % 12, number))
+            self._written[side] = max(self._written[side], until)
+
+    @property
+    def next(self) -> int:
+        """The first number that no side has written."""
+        return max(self._written.values())
+
+    def end(self, count: int = 600) -> None:
+        """Both come equally far, and further."""
+        target = self.next + count
+        for side in Side:
+            for number in range(self._written[side], target):
+                self._players.team.write(side, number % 4, (number % 12, number))
+            self._written[side] = target
+
+
+@pytest.mark.parametrize("by", ["partition", "key"])
+@pytest.mark.parametrize("seed", range(12))
+def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_comes_later(
+    seed: int, by: Any
+) -> None:
+    players = Players(Team(by=by, shards=2 + seed % 2))
+    traffic = Traffic(players, seed)
+    players.turns(4)
+    made = players.reset("now")
+    for _ in range(400):
+        traffic.go_on()
+        players.turn([traffic.chance.randrange(len(players.tokens))], seconds=0.05)
+        if 0 in players.working:
+            made = made or players.wait()
+        if made is not None:
+            break
+    assert isinstance(made, Reset), (seed, made)
+    lost = traffic.next if seed % 3 == 0 else -1
+    for _ in range(20):
+        traffic.go_on(lost=lost)
+    traffic.end()
+    status = players.turns(40).status
+    expected = ("DIVERGED", 1) if lost >= 0 else ("EQUIVALENT", 0)
+    assert (status.verdict, status.divergences.total, status.hole_count) == (*expected, 0), seed
 
 
 def test_now_is_refused_when_a_shard_does_not_come_to_rest() -> None:
