@@ -81,7 +81,8 @@ def test_a_comparison_goes_on_with_any_number_of_shards(
                 else:
                     assert (told(view.status), reports(team)) == expected
             else:
-                if not steps or any(worker.intake.taken for worker in workers):
-                    team.view(workers)  # what has not caught up is not dealt again
+                waits = any(worker.intake.taken or worker.comparison.is_asked for worker in workers)
+                if not steps or waits:
+                    team.view(workers)  # what has not caught up, or asks its neighbours, is not dealt again
                 for worker in workers:
                     worker.stop()

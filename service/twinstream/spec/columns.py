@@ -180,7 +180,8 @@ class Columns:
     ) -> Iterator[Hashable]:
         """What the order says of each event, `UNSET` where it says nothing."""
         columns = [shape.column(name, values) for name in self._ordering]
-        for row, content in zip(zip(*columns, strict=True), contents, strict=True):
+        rows = zip(*columns, strict=True) if columns else repeat(())
+        for row, content in zip(rows, contents, strict=False):
             members = zip(self._ordering, row, strict=True)
             try:
                 yield self._route(

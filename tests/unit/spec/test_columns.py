@@ -150,6 +150,19 @@ def test_a_large_whole_number_has_its_canonical_form_whoever_reads_it(number: in
     assert [form[1] for form in forms] == [codec.form(record)[1] for record in records]
 
 
+def test_where_the_order_reads_the_kind_alone_each_record_has_its_route() -> None:
+    kinds = "kinds: {eod: {where: {type: eod}}, note: {where: {type: note}}, ride: {}}\n"
+    rest = "{kinds: [eod, ride], order: {barrier: eod, inner: unordered}}"
+    order = f"order: {{parallel: {{a: {{kinds: [note], order: unordered}}, b: {rest}}}}}\n"
+    records = batch(
+        *({"type": kind, "n": n} for n, kind in enumerate(["ride", "eod", "note", "ride", "ride"]))
+    )
+    codec = Codec(loads(SPEC + kinds + order))
+    found = columns(kinds, order).forms(records)
+    singly = [codec.forms([record])[0][0] for record in records]
+    assert [form[:3] for form in found if form] == [form[:3] for form in singly]
+
+
 def test_a_record_that_is_nested_too_deep_is_left_to_others() -> None:
     deep = [b'{"ad":"x","n":%s1%s}' % (b"[" * depth, b"]" * depth) for depth in (1, 2, 127, 128, 300)]
     assert read(columns(ORDERED), [*deep * 2, *deep[:2] * 3])[:5] == [True, True, True, False, False]
