@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import Comparison
+from twinstream.core.comparison import FULL_RUN, SETTLE_SOON, Comparison
 from twinstream.core.events import Form, Side
 from twinstream.core.ledger import HOLES_LIMIT
 from twinstream.core.orders import Pairwise
@@ -434,3 +434,14 @@ def test_what_matched_before_a_function_failed_counts_also_within_one_run() -> N
 
 def _form(content: bytes) -> Form:
     return Form((), content, "event", content)
+
+
+def test_where_runs_are_small_what_came_and_left_is_taken_in_by_and_by() -> None:
+    small, large = Driver(spec("{per_key: [k]}")), Driver(spec("{per_key: [k]}"))
+    for start in range(0, 3 * SETTLE_SOON, FULL_RUN):
+        records = run(FULL_RUN, start)
+        feed_both(large, records)
+        feed_both(small, records[: FULL_RUN // 2])
+        feed_both(small, records[FULL_RUN // 2 :])
+        assert small.comparison.ledger.held.pending <= SETTLE_SOON + FULL_RUN
+    assert large.comparison.ledger.held.pending > SETTLE_SOON + FULL_RUN
