@@ -26,7 +26,7 @@ from twinstream.core.orders import Order
 from twinstream.core.rules import Rules
 from twinstream.core.scopes import Explanation, Scope
 
-CREDIT_OF_A_REVIEW = 4_000
+CREDIT_OF_A_REVIEW = 10_000
 CREDIT_OF_AN_EVENT = 4
 """In steps of an alignment, of which one takes about half a microsecond."""
 MOST_CREDIT = 200_000
