@@ -34,6 +34,10 @@ OF_KINDS = [
     "{barrier: e, inner: unordered}",
     "{barrier: e, inner: {by_key: [b], inner: unordered}}",
     "{parallel: {one: {kinds: [e], order: total}, two: {kinds: [r], order: {per_key: [b]}}}}",
+    "{parallel: {one: {kinds: [e], order: unordered}, two: {kinds: [r], order: unordered}}}",
+    "{barrier: e, inner: {per_key: [b, d]}}",
+    "{dependent: [[e, r]]}",
+    "{dependent: [[e, e], {pair: [e, r], same: [{first: b, second: d}]}]}",
     "{dependent: [[e, e], {pair: [r, r], same: [b]}]}",
     "{dependent: [{pair: [e, r], same: [b], within: {field: d, less_than: 1}}]}",
 ]
