@@ -48,6 +48,10 @@ class Broker:
         """How many records of a side are not written yet."""
         return len(self._to_come[side])
 
+    def written(self, side: Side) -> int:
+        """How many records of a side are written."""
+        return self._written[side]
+
     def end(self, side: Side, partition: int) -> int:
         """The offset behind the last record."""
         rows = self.rows[side][partition]

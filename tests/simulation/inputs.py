@@ -43,8 +43,7 @@ class Input:
     """One comparison and both topics, by side in the order in which they are written.
 
     `only_by_order`: nothing but the order proves a difference. `all_count`: no difference is a known one.
-    Where barriers have copies neither is said, since `truth` knows nothing of them. `uneven`: a retry has
-    written something else than the attempt before it.
+    Where barriers have copies neither is said, since `truth` knows nothing of them.
     """
 
     order: Order
@@ -58,12 +57,16 @@ class Input:
     shards: tuple[int, ...] = (1,)
     shard_by: ShardBy = "auto"
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
-    uneven: bool = False
 
     @property
     def poisoned(self) -> bool:
         """Whether a matcher falls over one of the records."""
-        return any(row.record == POISON for rows in self.rows for row in rows)
+        return any(row.record == POISON for rows in self.truth.rows for row in rows)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a retry has written something else than the attempt before it."""
+        return any(b'"v":%d' % OTHER in row.record for row in self.truth.rows[1] if row.letter is not None)
 
 
 class Outputs(NamedTuple):
@@ -124,7 +127,6 @@ def draw_input(scheduler: Scheduler) -> Input:
         shards=shards,
         shard_by=shard_by,
         said=said,
-        uneven=any(b'"v":%d' % OTHER in row.record for row in compared[1] if row.letter is not None),
     )
 
 

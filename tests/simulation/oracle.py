@@ -6,33 +6,27 @@ The truth of a pair of topics comes from `inputs.Truth`, the end from a plain si
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.comparisons import COPIED
+from tests.simulation.ends import Outcome, look, outcome
+from tests.simulation.eras import Eras
 from tests.simulation.inputs import Input
-from tests.simulation.line import SimulatedShelf
-from tests.simulation.processes import mask_secret, shard_store
-from tests.simulation.scheduler import Scheduler
 from tests.simulation.streams import POISON
-from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.ports import Positions
 from twinstream.runtime.timepieces import APART_SECONDS
-from twinstream.runtime.worker import Worker
-from twinstream.spec.sharding import Part
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
     Hole,
     Publication,
     Relayed,
+    Reset,
+    ResetRefused,
     ShardStatus,
     Sides,
-    Withdrawn,
 )
 
 if TYPE_CHECKING:
@@ -50,66 +44,13 @@ _HALF_A_BATCH = "several times, and not the same each time"
 """What follows where a part of what a retry has written is lost."""
 _POISON = "the matcher fell over this record again and again"
 _ANOTHER = "created anew"
+_RESET_LOST = "a reset was lost", "before the state in the store was lost, 1 stretches"
+"""And what is told of that where the store has lost it again."""
 _STATE_LOST = "the state in the store was lost"
 
 
 class Violation(AssertionError):  # noqa: N818 - no error of the program, a finding
     """Something that must hold does not."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a comparison ended; `reports` are the divergences that are shown, by id."""
-
-    verdict: str
-    accounts: dict[str, Any]
-    by_kind: dict[str, int]
-    verified_up_to: dict[str, Any]
-    suspicions: int
-    reports: dict[str, str]
-
-    def differences(self, other: Outcome, told: Sequence[str]) -> str:
-        """What is not the same, in one line."""
-        mine, others = vars(self), vars(other)
-        return "; ".join(
-            f"{name}: {mine[name]}, undisturbed {others[name]}" for name in told if mine[name] != others[name]
-        )
-
-
-def outcome(status: ComparisonStatus, reports: dict[str, str]) -> Outcome:
-    """The part of a status that does not depend on when anything happened."""
-    return Outcome(
-        status.verdict,
-        status.accounts.model_dump(),
-        {kind: count for kind, count in status.divergences.by_kind.items() if count},
-        status.verified_up_to.model_dump(),
-        status.suspicions,
-        reports,
-    )
-
-
-def undisturbed(given: Input) -> Outcome:
-    """How a single worker ends that nothing happens to."""
-    scheduler, publisher, clock = Scheduler(0), MemoryPublisher(), ManualClock()
-    broker = Broker(scheduler, given)
-    for side in Side:
-        broker.produce(side, len(given.rows[side]))
-    source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
-    worker = Worker(given.spec, source, store, publisher, clock, mask_secret=mask_secret)
-    assert worker.start()
-    for _ in range(4):
-        worker.step()
-        clock.advance(30)
-    worker.stop()
-    reports: dict[str, str] = {}
-    for publication in publisher.published:
-        if isinstance(publication, DivergenceReport):
-            reports[publication.id] = publication.kind
-        elif isinstance(publication, Withdrawn):
-            reports.pop(publication.id, None)
-    last = publisher.published[-1]
-    assert isinstance(last, ComparisonStatus)
-    return outcome(last, reports)
 
 
 class Oracle:
@@ -120,6 +61,7 @@ class Oracle:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.eras = Eras(world.given, self.violated)
         self.announced: set[int] = set()
         self.losses = 0
         self.topic_was_known: int | None = None
@@ -135,19 +77,25 @@ class Oracle:
 
     # -- the store -----------------------------------------------------------------------------------------
 
-    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
+    def wrote(self, token: str, owner: str | None, *, older: bool, resets: int | None) -> None:
         """A write took effect: it must be the owner's, and newer than what it replaces."""
         if owner not in (None, token):
             self.violated(f"a write of {token} took effect though {owner} had taken over")
         if older:
             self.violated(f"a late write of {token} took effect over a newer one")
+        if resets is not None and self.eras.wrote(resets):
+            self._world.scheduler.note(f"  store: {token} has begun anew, for the {resets}. time")
+            self.announced.clear()
+            self._must_diverge.clear()
+            self.topic_was_known = None
 
     def divided(self) -> None:
         """With another number of matchers it is the first that knows of a difference."""
         self.announced = {0} if self.announced else set()
 
-    def loaded(self, process: Process) -> None:
-        """What was announced before a process has loaded must be known to it."""
+    def loaded(self, process: Process, resets: int) -> None:
+        """What was announced before a process has loaded must be known to it, and how many resets."""
+        self.eras.loaded(process.token, resets)
         self._must_diverge.discard(process.token)
         if process.shard.number in self.announced:
             self._must_diverge.add(process.token)
@@ -155,6 +103,7 @@ class Oracle:
     def lost(self, what: str) -> None:  # noqa: ARG002
         """What was lost need not be known any more."""
         self.losses += 1
+        self.eras.lost(self._world.server.resets())
         self.announced = {number for number in self.announced if self._held_as_diverged(number)}
 
     def _held_as_diverged(self, number: int) -> bool:
@@ -174,6 +123,9 @@ class Oracle:
                 self._check_relayed(process, said.status)
             case DivergenceReport(provisional=False):
                 self._check_final(process, publication)
+            case Reset() | ResetRefused():
+                self._world.scheduler.note(f"  {process.token} answers {publication}")
+                self.eras.heard(process.matcher.service, publication)
 
     def _check(self, process: Process, status: ComparisonStatus) -> None:
         who = process.matcher.service, process.shard.number
@@ -182,10 +134,12 @@ class Oracle:
         self._said[process.shard.number, *_writing(status)] = said
         self._world.scheduler.note(f"  {process.token} says {_line(status)}")
         positions = _positions(status)
+        if not waits(status):
+            self.eras.check(process.token, status)
         for side in Side:
             self._check_accounts(side, status, positions, whole=process.shard.whole)
         if status.verdict == "DIVERGED":
-            self._check_diverged(process, positions)
+            self._check_diverged(process, status, positions)
         elif process.token in self._must_diverge and not waits(status):
             self.violated(f"{process.token} takes DIVERGED back: {_line(status)}")
         if status.verdict == "EQUIVALENT" and process.shard.whole:
@@ -220,11 +174,12 @@ class Oracle:
         consumed = account.pop("consumed")
         if sum(account.values()) != consumed or min(account.values()) < 0:
             self.violated(f"the accounts of {side.name} do not add up: {consumed} of {account}")
-        if not whole or self._is_another():
+        given = self.eras.of(status)
+        if not whole or self._is_another() or given is None:
             return
-        truth, first = self._world.given.truth, self._world.broker.first[side]
+        truth = given.truth
         most = truth.written(side, positions[side])
-        least = 0 if waits(status) else most - self._deleted(side, positions, status, first)
+        least = 0 if waits(status) else most - self._deleted(given, side, positions, status)
         if self._world.given.shards != (1,):
             # What several matchers have taken before it was dealt anew may lie behind where this one begins.
             most = truth.written(side, self._world.broker.ends(side))
@@ -234,36 +189,36 @@ class Oracle:
         if not least <= consumed <= most:
             self.violated(f"{side.name}: {consumed} consumed of {least} to {most} below {positions[side]}")
 
-    def _deleted(
-        self, side: Side, positions: Positions, status: ComparisonStatus, first: dict[int, int]
-    ) -> int:
+    def _deleted(self, given: Input, side: Side, positions: Positions, status: ComparisonStatus) -> int:
         """At most so many records may be unread below the positions, because they are gone.
 
         Or because they lie before the start: what is gone there is no hole.
         """
-        start = self._world.given.spec.start.at
+        start, first = given.spec.start.at, self._world.broker.first[side]
         if start == "input" or (start in ("event_time", "barrier") and self._is_gone()):
-            return self._world.given.truth.written(side, positions[side])
+            return given.truth.written(side, positions[side])
         if not status.hole_count:
             return 0
         gone = {partition: min(first[partition], at) for partition, at in positions[side].items()}
-        return self._world.given.truth.written(side, gone)
+        return given.truth.written(side, gone)
 
     def _check_final(self, process: Process, report: DivergenceReport) -> None:
         shelf = self._world.shelf("a look", self._world.server.copy().execute)
         layout = shelf.layout()
         stored = (shelf.store(layout, number).load() for number in range(layout.shards))
         held = any(report.id in one.divergences for one in stored)
-        if not held and process.losses_before == self.losses:
+        ended = process.said is not None and process.said.reset_count < self.eras.stored
+        if not held and not ended and process.losses_before == self.losses:
             self.violated(f"{process.token} reports {report.id} for good, which the store does not hold")
 
-    def _check_diverged(self, process: Process, positions: Positions) -> None:
-        given, number = self._world.given, process.shard.number
+    def _check_diverged(self, process: Process, status: ComparisonStatus, positions: Positions) -> None:
+        given, number = self.eras.of(status), process.shard.number
         read = positions if process.shard.whole else self._world.broker.all_ends()
-        if not given.faults or (
-            given.only_by_order and not self._is_another() and not given.truth.differ(read)
-        ):
+        by_order = given is not None and given.only_by_order and not self._is_another()
+        if not self._world.given.faults or (given is not None and by_order and not given.truth.differ(read)):
             self.violated(f"{process.token} says DIVERGED, and what it has read may still become equivalent")
+        if status.reset_count < self.eras.stored:
+            return  # It does not know yet that it is over.
         self._must_diverge.add(process.token)
         if number in self.announced:
             return
@@ -273,12 +228,13 @@ class Oracle:
             self.violated(f"{process.token} says DIVERGED, which is in no checkpoint")
 
     def _check_equivalent(self, who: str, status: ComparisonStatus, positions: Positions) -> None:
-        truth = self._world.given.truth
-        if self._is_another():
-            return  # What its offsets meant before is not known here.
-        if status.hole_count or (self._world.given.all_count and truth.differ(positions)):
+        given = self.eras.of(status)
+        if self._is_another() or given is None:
+            return  # What its offsets meant before is not known here, or where it has begun.
+        truth = given.truth
+        if status.hole_count or (given.all_count and truth.differ(positions)):
             self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
-        for side in Side if self._world.given.all_count else ():
+        for side in Side if given.all_count else ():
             settled = {int(p): offset for p, offset in _of(status.verified_up_to, side).items()}
             partners = truth.letters_below(side.other, self._world.broker.ends(side.other))
             if alone := truth.letters_below(side, settled) - partners:
@@ -293,28 +249,34 @@ class Oracle:
             ages = [now - self._heard_at.get((service, shard), float("-inf")) for shard in shards]
             if view.status.verdict != "EQUIVALENT" or max(ages) > STALE_SECONDS:
                 self.violated(f"a pass for {_line(view.status)}, published {ages} s ago")
+            if view.status.reset_count < self.eras.heard_of.get(service, 0):
+                self.violated(f"a pass for what was before a reset: {_line(view.status)}")
             apart = max(self._apart.get((service, shard), 0.0) for shard in shards)
             if apart > APART_SECONDS + SLOWEST_SECONDS:
                 self.violated(f"a pass though a clock is {apart:g} s from that of the store")
 
     # -- the end -------------------------------------------------------------------------------------------
 
-    def unsettled(self, service: Service, calm: Outcome) -> str | None:
+    def unsettled(self, service: Service) -> str | None:
         """Why this is no end that the faults allow; None where it is one."""
+        said = [process.said for process in service.processes if process.said is not None]
+        begun = self.eras.of(max(said, key=attrgetter("reset_count"))) if said else None
+        found = [self._unsettled(service, given) for given in ([begun] if begun else self.eras.all())]
+        return None if None in found else found[0]
+
+    def _unsettled(self, service: Service, given: Input) -> str | None:
         views = service.board.views()
         if not views or not views[0].is_fresh:
             return "nothing is said"
-        view = views[0]
-        shown = service.board.divergences(view.name).page(1000).items
-        reports = {report.id: report.kind for report in shown}
-        found = outcome(view.status, reports)
+        view, calm = views[0], self.eras.calm(given)
+        found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
-            return self._unjustified(view.status, calm)
+            return self._unjustified(view.status, given, calm)
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
-        if lacking := self._lacking_hole():
+        if lacking := self._lacking_hole(given):
             return lacking
-        if different := found.differences(calm, self._told(calm)):
+        if different := found.differences(calm, self._told(given, calm)):
             return different
         for process in service.processes:
             said = process.said
@@ -327,17 +289,17 @@ class Oracle:
             return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
         return None
 
-    def _lacking_hole(self) -> str | None:
+    def _lacking_hole(self, given: Input) -> str | None:
         """What must be a hole."""
-        if self._world.given.poisoned:
+        if given.poisoned:
             return "a record that matchers fall over is no hole"
-        if self._world.given.uneven and not self._is_gone():
+        if given.uneven and not self._is_gone():
             return "a retry that has written something else is no hole"
         if self.topic_was_known == self.losses:
             return "a topic that was created anew while it was known is no hole"
         return None
 
-    def _told(self, calm: Outcome) -> list[str]:
+    def _told(self, given: Input, calm: Outcome) -> list[str]:
         """What of an outcome depends on the topics alone.
 
         Which of two events changed places is told as one or the other, as the sides came in, and so is which
@@ -345,20 +307,19 @@ class Oracle:
         does whether two events of a bag that have one identity are told as one that has changed. How many
         events before a start at the input are read depends on what both had said of it by then.
         """
-        given = self._world.given
         moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
-        left_out = {"verified_up_to", "reports"} if moved or self._is_another() else set()
+        left_out = {"verified_up_to", "reports", "places"} if moved or self._is_another() else set()
+        if given is not self._world.given:
+            left_out.add("reports")
         if (given.order in COPIED and given.shards != (1,)) or given.spec.start.at == "input":
             left_out.add("accounts")
         if given.shards != (1,) and not given.only_by_order:
-            left_out |= {"by_kind", "reports"}
+            left_out |= {"by_kind", "reports", "places"}
         return [name for name in vars(calm) if name not in left_out]
 
     def _no_safe_start(self, status: ComparisonStatus) -> bool:
         """Whether records are gone that nobody remembers to have compared."""
-        kept = self._world.server.holds_something() and all(
-            shards == 1 for shards in self._world.given.shards
-        )
+        kept = self._world.server.has_begun() and all(shards == 1 for shards in self._world.given.shards)
         return self._is_gone() and "no safe start" in status.reason and not kept
 
     def _is_another(self) -> bool:
@@ -374,14 +335,16 @@ class Oracle:
         may_be_missed = self._is_gone() or self._is_another() or given.poisoned or not given.only_by_order
         return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and may_be_missed
 
-    def _unjustified(self, status: ComparisonStatus, calm: Outcome) -> str | None:
+    def _unjustified(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
         for place, hole in enumerate(status.holes):
             if _POISON in hole.reason and self._is_poison(hole):
                 continue
             if _ANOTHER in hole.reason and self._is_another():
                 continue
-            if _HALF_A_BATCH in hole.reason and (self._is_gone() or self._world.given.uneven):
+            if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven):
+                continue
+            if hole.reason.startswith(_RESET_LOST) and self.losses and self.eras.asked:
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._is_gone() or self._is_another()
@@ -402,19 +365,6 @@ class Oracle:
         rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
         place = (hole.position.partition, hole.position.offset)
         return any(row.record == POISON and row[:2] == place for row in rows)
-
-
-def look(world: World, number: int) -> Worker:
-    """A worker that starts from what the store holds now, and changes nothing."""
-    shelf = SimulatedShelf(world.server.copy().execute, world.given.spec.name, "a look")
-    shard = Shard(number, shelf.layout().shards)
-    source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
-    store = shard_store(shelf, world.given, shard)
-    part = Part(shard, world.given.shard_by)
-    ports = (world.given.spec, source, store, MemoryPublisher(), ManualClock())
-    worker = Worker(*ports, None, part, store.exchange, mask_secret=mask_secret)
-    worker.start()
-    return worker
 
 
 def _positions(status: ComparisonStatus) -> dict[Side, dict[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,14 @@ from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters import redis_scripts
 from twinstream.adapters.redis import RedisStore
+from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
-from twinstream.ports import Layout
+from twinstream.ports import Checkpoint, Layout, Stored
+from twinstream.runtime.checkpoint import decode
+from twinstream.runtime.resets import Resets
 from twinstream.runtime.worker import Worker
+from twinstream.status import ResetRequest
 
 
 class CommitsApart(Worker):
@@ -162,6 +166,82 @@ class ForgetsTheCut(Worker):
         return True
 
 
+class CountsOn(Worker):
+    """A reset ends a comparison, but not its counters."""
+
+    def __init__(self, ended: list[Sequence[Account]], *ports: Any) -> None:
+        super().__init__(*ports)
+        self._ended = ended
+
+    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+        accounts = self.comparison.ledger.accounts
+        if not super().begin_anew(request):
+            return False
+        self._ended.append(accounts)
+        return True
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        for ended in self._ended:
+            for account, before in zip(self.comparison.ledger.accounts, ended, strict=True):
+                account.consumed += before.consumed
+                account.ignored += before.consumed
+        self._ended.clear()
+        return True
+
+
+def _begins(head: bytes) -> bool:
+    """Whether a comparison begins with this checkpoint."""
+    return bool(decode(head).get("anew"))
+
+
+class KeepsDivergences(Worker):
+    """A reset ends a comparison, but not the divergences that it found."""
+
+    def _resume(self, stored: Stored) -> None:
+        super()._resume(stored)
+        if stored.sequence is not None and _begins(stored.head):
+            self._reports.resume(stored.divergences, {}, {})
+
+
+class KeepsReports(RedisStore):
+    """What a reset has ended keeps its reports in the store."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        super().save(checkpoint._replace(anew=checkpoint.anew and not _begins(checkpoint.head)))
+
+
+class KeepingShelf(SimulatedShelf):
+    """Its stores keep them."""
+
+    kind = KeepsReports
+
+
+class ForgetsWhereItBegan(Worker):
+    """Where a reset has begun is not known any more after a start."""
+
+    def _begin_at(self, resets: Resets) -> None:
+        super()._begin_at(resets._replace(start=None))
+
+
+class TakesItTwice(Worker):
+    """A reset that was asked for is made again by whoever comes next."""
+
+    def __init__(self, made: list[ResetRequest], *ports: Any) -> None:
+        super().__init__(*ports)
+        self._made = made
+
+    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+        if request is None and self._made and self._desk.wish is None:
+            request = self._made.pop()
+        wish = self._desk.wish
+        if not super().begin_anew(request):
+            return False
+        self._made += [asked for asked in (request, wish and wish.request) if asked]
+        return True
+
+
 def _incautious(*ports: Any) -> Worker:
     """A worker that is never told where those before it fell."""
     return Worker(*ports[:5], None, *ports[6:])
@@ -225,6 +305,22 @@ def trusts_its_clock(seed: int) -> Failure | None:
     return simulate(seed, make=TrustsItsClock, storm=JUMPS)
 
 
+def counts_on(seed: int) -> Failure | None:
+    return simulate(seed, make=partial(CountsOn, []))
+
+
+def keeps_reports(seed: int) -> Failure | None:
+    return simulate(seed, make=KeepsDivergences, shelf=KeepingShelf)
+
+
+def forgets_where_it_began(seed: int) -> Failure | None:
+    return simulate(seed, make=ForgetsWhereItBegan)
+
+
+def takes_it_twice(seed: int) -> Failure | None:
+    return simulate(seed, make=partial(TakesItTwice, []))
+
+
 def forgets_the_cut(seed: int) -> Failure | None:
     return simulate(seed, make=ForgetsTheCut)
 
@@ -244,6 +340,10 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
     (trusts_its_clock, "a pass though a clock is"),
     (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
+    (counts_on, "consumed of|undisturbed"),
+    (keeps_reports, "places: .*undisturbed"),
+    (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),
+    (takes_it_twice, "more often than was asked for|though that was refused"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
 )
 """Each with what the simulation says of it."""

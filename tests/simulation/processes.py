@@ -7,6 +7,7 @@ wherever it is paused inside a call into a port, or a command to the store. All 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,14 @@ from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 from twinstream.spec.sharding import Part
-from twinstream.status import ComparisonStatus, Publication, Relayed, ShardStatus
+from twinstream.status import (
+    ComparisonStatus,
+    Publication,
+    Relayed,
+    ResetRefused,
+    ResetRequest,
+    ShardStatus,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.services import Matcher
@@ -66,14 +74,14 @@ class Process:
     def __init__(self, world: World, matcher: Matcher, token: str, shard: Shard, caution: Caution) -> None:
         self._world, self._scheduler, self.matcher = world, world.scheduler, matcher
         self.token, self.shard, self._caution = token, shard, caution
-        self._source = world.source(shard)
-        self._store = world.store(shard, token, self._carry)
         self._greenlet = greenlet(self._live)
         self.wakes_at = 0.0
         self.told_to_stop = False
         self.over: str | None = None
         self.said: ComparisonStatus | None = None
         self.losses_before = world.oracle.losses
+        self._asked: deque[ResetRequest] = deque()
+        self._unsure = False
         self._deaf = 0
         self._store_set_by: float | None = None
 
@@ -92,29 +100,41 @@ class Process:
             self._greenlet.throw(Crash)
         self.over = self.over or "killed"
 
+    def ask(self, request: ResetRequest) -> None:
+        """Somebody wants the comparison to begin anew."""
+        self._asked.append(request)
+
     def _live(self) -> None:
-        # Each process's own view, so that a type checker still holds the ports against the worker's needs.
-        source: Source = Watched(self, "source", self._source)
-        store: Store = Watched(self, "store", self._store)
-        publisher: Publisher = Watched(self, "publisher", self)
-        clock: Clock = self.matcher.service.clock
-        part = Part(self.shard, self._world.given.shard_by)
         try:
-            spec = self._world.given.spec
-            exchange = self._store.exchange
-            ports = (spec, source, store, publisher, clock)
-            worker = self._world.make(*ports, self._caution, part, exchange, store, None, mask_secret)
-            if self._world.given.poisoned:
-                worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
-            worker.run(self._stopping)
+            while self._worker().run(self._stopping, self._next_asked):
+                self._scheduler.note(f"{self.token} begins anew")
             self.over = "stopped"
         except Crash:
             self.over = "killed"
         except Fenced as error:
             self.over = f"fenced: {error}"
         except TwinstreamError as error:
-            self._world.oracle.violated(f"{self.token} gave up: {type(error).__name__}: {error}")
+            if not self._unsure:
+                self._world.oracle.violated(f"{self.token} gave up: {type(error).__name__}: {error}")
+            self.over = f"unsure whether it was reset: {error}"
         self._scheduler.note(f"{self.token} is over: {self.over}")
+
+    def _worker(self) -> Worker:
+        # Each process's own view, so that a type checker still holds the ports against the worker's needs.
+        held = self._world.store(self.shard, self.token, self._carry)
+        source: Source = Watched(self, "source", self._world.source(self.shard))
+        store: Store = Watched(self, "store", held)
+        publisher: Publisher = Watched(self, "publisher", self)
+        clock: Clock = self.matcher.service.clock
+        part = Part(self.shard, self._world.given.shard_by)
+        ports = (self._world.given.spec, source, store, publisher, clock)
+        worker = self._world.make(*ports, self._caution, part, held.exchange, store, None, mask_secret)
+        if self._world.given.poisoned:
+            worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
+        return worker
+
+    def _next_asked(self) -> ResetRequest | None:
+        return self._asked.popleft() if self._asked else None
 
     def _stopping(self, seconds: float) -> bool:
         self.wakes_at = self._scheduler.now + seconds
@@ -131,6 +151,8 @@ class Process:
             self.said = status
         if isinstance(publication, Relayed):
             self.said = publication.said.status
+        if isinstance(publication, ResetRefused):
+            self._unsure = self._unsure or publication.open
         self._world.oracle.published(self, publication)
         self.matcher.service.accept(publication, self.shard, made_at)
 
@@ -150,9 +172,10 @@ class Process:
         if fate is not None:
             self._scheduler.note(f"{self.token}: {port} {method}: {fate}")
             return self._disturbed(fate, port, call, args)
+        resets = self._world.oracle.eras.stored
         result = call(*args)
         if port == "store" and method == "load":
-            self._world.oracle.loaded(self)
+            self._world.oracle.loaded(self, min(resets, self._world.oracle.eras.stored))
         if port == "store" and method == "time" and result is not None:
             self._store_set_by = self._world.store_clock.set_by
         return result

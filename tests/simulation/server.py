@@ -15,6 +15,7 @@ from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
 from twinstream.adapters import redis_bulletin, redis_scripts
+from twinstream.runtime import checkpoint
 
 NAMES = {
     text.encode(): name.lower().replace("_", " ")
@@ -33,10 +34,10 @@ Alter = Callable[[bytes], bytes]
 class Watcher(Protocol):
     """Who is told what took effect on the server."""
 
-    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
+    def wrote(self, token: str, owner: str | None, *, older: bool, resets: int | None) -> None:
         """A checkpoint was written by `token`, while `owner` was the last to take ownership.
 
-        `older`: what was there it had written later than what is there now.
+        `older`: what was there it had written later than what is there now. It knows of so many `resets`.
         """
 
     def divided(self) -> None:
@@ -109,6 +110,15 @@ class Server:
         """Whether any checkpoint was saved."""
         return bool(_manifests(self.redis.data))
 
+    def has_begun(self) -> bool:
+        """Whether all that is saved is of comparisons that have begun."""
+        manifests = _manifests(self.redis.data).values()
+        return bool(manifests) and not any(checkpoint.decode(held[b"head"]).get("anew") for held in manifests)
+
+    def resets(self) -> int:
+        """Of how many resets it knows."""
+        return max((_resets(held) or 0 for held in _manifests(self.redis.data).values()), default=0)
+
     def _changed(self, what: str) -> None:
         self._writers.clear()
         self.redis.forget_scripts()
@@ -136,13 +146,18 @@ class Server:
         owner_key = key.replace(b":checkpoint", b":owner")
         own = self._writers.get(key) == token
         older = own and bool(now and before) and int(now[b"sequence"]) < int(before[b"sequence"])
-        self._watcher.wrote(token, self._owners.get(owner_key), older=older)
+        self._watcher.wrote(token, self._owners.get(owner_key), older=older, resets=_resets(now))
         self._writers[key] = token
         self._owners.setdefault(owner_key, token)
 
 
 def _manifests(data: Data) -> dict[bytes, Any]:
     return {key: held[0] for key, held in data.items() if key.endswith(b":checkpoint")}
+
+
+def _resets(manifest: Any) -> int | None:
+    """Of how many resets a checkpoint knows; None where it was removed."""
+    return int(checkpoint.decode(manifest[b"head"]).get("reset_count", 0)) if manifest else None
 
 
 def _layout(data: Data) -> list[Any]:

@@ -18,7 +18,7 @@ class Truth:
     """What is true of both topics, whatever any process says: read from the definitions."""
 
     def __init__(self, order: Order, events: Sequence[Event], rows: tuple[list[Row], list[Row]]) -> None:
-        self._order, self._events, self._rows = order, events, rows
+        self._order, self._events, self.rows = order, events, rows
         self._dependent: dict[tuple[int, int], bool] = {}
         self._differ: dict[object, bool] = {}
         self._offsets = [
@@ -28,6 +28,10 @@ class Truth:
             }
             for side_rows in rows
         ]
+
+    def of(self, rows: tuple[list[Row], list[Row]]) -> Truth:
+        """What is true where these are the rows, of the same events."""
+        return Truth(self._order, self._events, rows)
 
     def written(self, side: Side, positions: Mapping[int, int]) -> int:
         """How many records stand below these positions."""
@@ -48,7 +52,7 @@ class Truth:
         return self._differ[key]
 
     def _below(self, side: Side, positions: Mapping[int, int]) -> list[Row]:
-        return [row for row in self._rows[side] if row.offset < positions.get(row.partition, 0)]
+        return [row for row in self.rows[side] if row.offset < positions.get(row.partition, 0)]
 
     def _decide(self, left: Sequence[Row], right: Sequence[Row]) -> bool:
         matcher = PlainMatcher[int](self._depend, int.__eq__)

@@ -12,10 +12,11 @@ from typing import Any
 import redis
 import structlog
 
+from tests.simulation import anew
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
 from tests.simulation.line import Carry, SimulatedShelf
-from tests.simulation.oracle import Oracle, Outcome, undisturbed, waits
+from tests.simulation.oracle import Oracle, waits
 from tests.simulation.processes import Make, Process, shard_store
 from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
 from tests.simulation.server import Alter, Server
@@ -69,6 +70,7 @@ class World:
         self._created_anew = self.scheduler.aside("created anew", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2))
         if any(self.given.said) or self.given.spec.start.at != "earliest":
             self._created_anew = 0.0  # What is said of a topic would be taken as said of the new one.
+        self._resets = self.scheduler.aside("resets", (0.0, 0.0, 0.4, 1.5))
         self._sources: list[SimulatedSource] = []
 
     # -- what processes ask of it --------------------------------------------------------------------------
@@ -109,10 +111,10 @@ class World:
         """All of it. Raises Violation."""
         with structlog.testing.capture_logs():
             try:
-                calm = undisturbed(self.given)
+                self.oracle.eras.calm(self.given)
                 for _ in range(self.scheduler.number(20, 200)):
                     self._act()
-                self._settle(calm)
+                self._settle()
             finally:
                 for process in self._processes():
                     process.kill()
@@ -136,6 +138,7 @@ class World:
             self._jump: weather.wall_jump * 5,
             self._divide: weather.divided_anew * 4,
             self._create_anew: self._created_anew,
+            self._reset: self._resets,
         }
         scheduler.weighted(options)()
         scheduler.now += scheduler.one_of((0.0, 0.001, 0.02, 0.2))
@@ -171,6 +174,17 @@ class World:
     def _start(self) -> None:
         for service in self.services:
             service.start()
+
+    def _reset(self) -> None:
+        """Somebody asks one of the processes to begin the comparison anew."""
+        processes = list(self._processes())
+        owners = [process for process in processes if process.owns]
+        if not processes:
+            return
+        process = self.scheduler.one_of(owners if owners and self.scheduler.chance(0.8) else processes)
+        written = [self.broker.written(side) for side in Side]
+        topics = anew.Topics(written, stay=not self._created_anew, whole=not self.weather.retention)
+        process.ask(self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics)))
 
     # -- what goes wrong -----------------------------------------------------------------------------------
 
@@ -243,7 +257,7 @@ class World:
     def _create_anew(self) -> None:
         side, further = self.scheduler.one_of(tuple(Side)), self.scheduler.number(1, 5)
         self.scheduler.note(f"the topic of {side.name} is created anew, offsets are {further} further")
-        self.oracle.topic_was_known = self.oracle.losses if self.server.holds_something() else None
+        self.oracle.topic_was_known = self.oracle.losses if self.server.has_begun() else None
         self.broker.create_anew(side, further)
 
     def _jump(self) -> None:
@@ -260,7 +274,7 @@ class World:
 
     # -- the end -------------------------------------------------------------------------------------------
 
-    def _settle(self, calm: Outcome) -> None:
+    def _settle(self) -> None:
         """Nothing goes wrong any more: what was said in the end must be what the faults allow."""
         self.scheduler.note("nothing goes wrong any more")
         self.weather = CALM
@@ -274,7 +288,7 @@ class World:
         for process in self._processes():
             process.wakes_at = 0.0
         self._agree(self.scheduler.one_of(self.given.shards))
-        self._wait(calm)
+        self._wait()
 
     def _agree(self, shards: int) -> None:
         """All services are to have the same number of matchers; of several, one service alone goes on."""
@@ -284,23 +298,23 @@ class World:
             if service.shards != shards or service not in self._running:
                 service.stop()
 
-    def _wait(self, calm: Outcome) -> None:
+    def _wait(self) -> None:
         steady, until = 0, self.scheduler.now + SETTLED_WITHIN_SECONDS
         while steady < STEADY_ROUNDS or self._later:
             self._round()
-            why = self._why_not(calm)
+            why = self._why_not()
             steady = 0 if why else steady + 1
             if why and self.scheduler.now > until:
                 self.oracle.violated(f"not settled after {SETTLED_WITHIN_SECONDS:g} s: {why}")
 
-    def _why_not(self, calm: Outcome) -> str | None:
+    def _why_not(self) -> str | None:
         shards = self._running[0].shards
         owners = [service for service in self._running for process in service.processes if process.owns]
         if owners and (advice := _ADVICE.search(owners[0].board.views()[0].status.reason)):
             self._agree(int(advice[1]))
         if len(owners) != shards:
             return f"{len(owners)} processes own a part of the comparison, which has {shards}"
-        return self.oracle.unsettled(owners[0], calm) or self._disagreed(owners[0])
+        return self.oracle.unsettled(owners[0]) or self._disagreed(owners[0])
 
     def _disagreed(self, owner: Service) -> str | None:
         """Who stands by says something else."""

@@ -1,0 +1,95 @@
+"""How a comparison ends, and how it stands for one that starts now; both by a plain single worker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.broker import Broker, SimulatedSource
+from tests.simulation.inputs import Input
+from tests.simulation.line import SimulatedShelf
+from tests.simulation.processes import mask_secret, shard_store
+from tests.simulation.scheduler import Scheduler
+from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
+from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
+from twinstream.runtime.worker import Worker
+from twinstream.spec.sharding import Part
+from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a comparison ended; the divergences that are shown by id, as `reports`, and by `places`.
+
+    An id tells of the comparison file, and so it is not that of one which has another start in its file.
+    """
+
+    verdict: str
+    accounts: dict[str, Any]
+    by_kind: dict[str, int]
+    verified_up_to: dict[str, Any]
+    suspicions: int
+    reports: dict[str, str]
+    places: dict[str, str]
+
+    def differences(self, other: Outcome, told: Sequence[str]) -> str:
+        """What is not the same, in one line."""
+        mine, others = vars(self), vars(other)
+        return "; ".join(
+            f"{name}: {mine[name]}, undisturbed {others[name]}" for name in told if mine[name] != others[name]
+        )
+
+
+def outcome(status: ComparisonStatus, shown: Collection[DivergenceReport]) -> Outcome:
+    """The part of a status that does not depend on when anything happened."""
+    return Outcome(
+        status.verdict,
+        status.accounts.model_dump(),
+        {kind: count for kind, count in status.divergences.by_kind.items() if count},
+        status.verified_up_to.model_dump(),
+        status.suspicions,
+        {report.id: report.kind for report in shown},
+        {report.positions.model_dump_json(): report.kind for report in shown},
+    )
+
+
+def undisturbed(given: Input) -> Outcome:
+    """How a single worker ends that nothing happens to."""
+    scheduler, publisher, clock = Scheduler(0), MemoryPublisher(), ManualClock()
+    broker = Broker(scheduler, given)
+    for side in Side:
+        broker.produce(side, len(given.rows[side]))
+    source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
+    worker = Worker(given.spec, source, store, publisher, clock, mask_secret=mask_secret)
+    assert worker.start()
+    for _ in range(4):
+        worker.step()
+        clock.advance(30)
+    worker.stop()
+    shown: dict[str, DivergenceReport] = {}
+    for publication in publisher.published:
+        if isinstance(publication, DivergenceReport):
+            shown[publication.id] = publication
+        elif isinstance(publication, Withdrawn):
+            shown.pop(publication.id, None)
+    last = publisher.published[-1]
+    assert isinstance(last, ComparisonStatus)
+    return outcome(last, shown.values())
+
+
+def look(world: World, number: int) -> Worker:
+    """A worker that starts from what the store holds now, and changes nothing."""
+    shelf = SimulatedShelf(world.server.copy().execute, world.given.spec.name, "a look")
+    shard = Shard(number, shelf.layout().shards)
+    source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
+    store = shard_store(shelf, world.given, shard)
+    part = Part(shard, world.given.shard_by)
+    ports = (world.given.spec, source, store, MemoryPublisher(), ManualClock())
+    worker = Worker(*ports, None, part, store.exchange, mask_secret=mask_secret)
+    worker.start()
+    return worker
