@@ -83,6 +83,7 @@ class OneGeneration(SimulatedShelf):
 
 LATE = {"arrives_late": 0.12}
 TAKEN_OVER = {"pause_in_call": 0.12}
+DIVIDED = {"divided_anew": 1.0}
 JUMPS = {"wall_jump": 0.5}
 FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
@@ -282,7 +283,7 @@ def reports_before_it_saves(seed: int) -> Failure | None:
 
 
 def one_generation(seed: int) -> Failure | None:
-    return simulate(seed, shelf=OneGeneration)
+    return simulate(seed, shelf=OneGeneration, storm=DIVIDED)
 
 
 def trusts_the_topics(seed: int) -> Failure | None:
@@ -326,7 +327,7 @@ def forgets_the_cut(seed: int) -> Failure | None:
 
 
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
-    (commits_apart, "consumed of"),
+    (commits_apart, "consumed of|undisturbed"),
     (reads_twice, "consumed of"),
     (fences_itself, "took effect though|has no partner"),
     (takes_whatever_comes, "late write|_restore"),
