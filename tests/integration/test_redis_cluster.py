@@ -57,6 +57,7 @@ def test_whichever_node_holds_the_keys_the_address_of_any_will_do(
 def test_shards_whose_keys_are_on_different_nodes_are_one_shelf(redis_cluster: RedisCluster) -> None:
     name = name_on(redis_cluster, 2, shards=3)
     shelf, layout = RedisShelf(redis_cluster.nodes[0].url, name, "a"), Layout(1, 3)
+    shelf.claim()
     shelf.replace(Layout(), layout)
     assert shelf.layout() == layout
     stores = [shelf.store(layout, number) for number in range(3)]
@@ -109,6 +110,23 @@ def test_an_owner_whose_keys_have_moved_is_not_taken_for_gone_and_one_that_was_k
     first.close()  # All that Redis sees of a process that was killed.
     eventually(second.acquire, what="the second takes over")
     second.close()
+
+
+def test_a_shelf_that_was_never_sent_to_another_node_asks_one_when_its_own_is_away(
+    own_cluster: RedisCluster,
+) -> None:
+    shelf = RedisShelf(own_cluster.nodes[0].url, name_on(own_cluster, 0), "a")
+    assert shelf.layout() == Layout()
+    own_cluster.nodes[0].kill()
+
+    def refused() -> str:
+        with pytest.raises(StoreError) as caught:
+            shelf.layout()
+        return str(caught.value)
+
+    assert f":{own_cluster.nodes[0].port} " in refused()
+    eventually(lambda: "no node serves the keys of this comparison now" in refused(), what="others are asked")
+    shelf.close()
 
 
 def test_a_node_that_is_away_is_named_and_used_again_when_it_is_back(own_cluster: RedisCluster) -> None:

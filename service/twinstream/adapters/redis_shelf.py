@@ -41,10 +41,14 @@ class RedisShelf:
         parts = ("shards", "notes", "mask", "dealer")
         self._key, self._notes, self._mask, self._dealer = (f"{prefix}:{part}" for part in parts)
         self._connection = RedisConnection(url)
+        self._learned = False
 
     def layout(self) -> Layout:
         """What is in effect."""
         found = self._connection.run(self._connection.client.get, self._key)
+        if not self._learned:  # From the node that holds the keys, while it is there.
+            self._connection.learn()
+            self._learned = True
         return Layout(*map(int, found.split())) if found else Layout()
 
     def claim(self) -> None:
