@@ -40,8 +40,8 @@ class Eras:
         """Whether a reset was ever asked for."""
         return bool(self._asked)
 
-    def wrote(self, resets: int) -> bool:
-        """A checkpoint took effect that knows of so many; whether the comparison was begun anew with it."""
+    def counted(self, resets: int) -> bool:
+        """What is in effect knows of so many; whether the comparison was begun anew with that."""
         anew, back = resets > self.stored, resets < self.stored
         self.stored = resets
         if back:

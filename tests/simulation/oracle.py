@@ -44,6 +44,8 @@ _HALF_A_BATCH = "several times, and not the same each time"
 """What follows where a part of what a retry has written is lost."""
 _POISON = "the matcher fell over this record again and again"
 _ANOTHER = "created anew"
+_BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
+"""What is told of a shard whose store has lost a reset, while that of another has not."""
 _RESET_LOST = "a reset was lost", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
 _STATE_LOST = "the state in the store was lost"
@@ -77,13 +79,16 @@ class Oracle:
 
     # -- the store -----------------------------------------------------------------------------------------
 
-    def wrote(self, token: str, owner: str | None, *, older: bool, resets: int | None) -> None:
+    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
         """A write took effect: it must be the owner's, and newer than what it replaces."""
         if owner not in (None, token):
             self.violated(f"a write of {token} took effect though {owner} had taken over")
         if older:
             self.violated(f"a late write of {token} took effect over a newer one")
-        if resets is not None and self.eras.wrote(resets):
+
+    def counted(self, token: str, resets: int) -> None:
+        """What is in effect knows of so many resets: with one more, nothing holds that was said before."""
+        if self.eras.counted(resets):
             self._world.scheduler.note(f"  store: {token} has begun anew, for the {resets}. time")
             self.announced.clear()
             self._must_diverge.clear()
@@ -95,7 +100,7 @@ class Oracle:
 
     def loaded(self, process: Process, resets: int) -> None:
         """What was announced before a process has loaded must be known to it, and how many resets."""
-        self.eras.loaded(process.token, resets)
+        self.eras.loaded(process.token, 0 if self.losses and not process.shard.whole else resets)
         self._must_diverge.discard(process.token)
         if process.shard.number in self.announced:
             self._must_diverge.add(process.token)
@@ -272,21 +277,29 @@ class Oracle:
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
             return self._unjustified(view.status, given, calm)
+        if _BEHIND in view.status.reason and self.losses:
+            return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
         if lacking := self._lacking_hole(given):
             return lacking
         if different := found.differences(calm, self._told(given, calm)):
             return different
+        if degraded := self._degraded(service):
+            return degraded
+        healthy = calm.verdict == "EQUIVALENT" and view.status.health.status == "ok"
+        if healthy and not any(view.status.unmatched.model_dump().values()) and view.answer != "pass":
+            return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
+        return None
+
+    def _degraded(self, service: Service) -> str | None:
+        """What is wrong with a matcher that the faults do not explain."""
         for process in service.processes:
             said = process.said
             if said is None or said.health.status == "ok" or "stalled" in said.health.reasons[0]:
                 continue
             if not (service.shards > 1 and "no safe start" in said.health.reasons[0] and self._is_gone()):
                 return f"it is degraded: {said.health.reasons}"
-        healthy = calm.verdict == "EQUIVALENT" and view.status.health.status == "ok"
-        if healthy and not any(view.status.unmatched.model_dump().values()) and view.answer != "pass":
-            return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
         return None
 
     def _lacking_hole(self, given: Input) -> str | None:

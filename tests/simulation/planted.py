@@ -24,8 +24,8 @@ from twinstream.status import ResetRequest
 class CommitsApart(Worker):
     """Positions are committed at each beat to a place of their own, and not with the state."""
 
-    def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any) -> None:
-        super().__init__(*ports)
+    def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
         self._committed, self._topics_read = committed, ports[1]
 
     def start(self) -> bool:
@@ -44,8 +44,8 @@ class CommitsApart(Worker):
 class ReadsTwice(Worker):
     """What the last save has taken in is read once more after a start: its answer counts, not its effect."""
 
-    def __init__(self, *ports: Any) -> None:
-        super().__init__(*ports)
+    def __init__(self, *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
         self._topics_read = ports[1]
 
     def start(self) -> bool:
@@ -170,8 +170,8 @@ class ForgetsTheCut(Worker):
 class CountsOn(Worker):
     """A reset ends a comparison, but not its counters."""
 
-    def __init__(self, ended: list[Sequence[Account]], *ports: Any) -> None:
-        super().__init__(*ports)
+    def __init__(self, ended: list[Sequence[Account]], *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
         self._ended = ended
 
     def begin_anew(self, request: ResetRequest | None = None) -> bool:
@@ -227,25 +227,23 @@ class ForgetsWhereItBegan(Worker):
 
 
 class TakesItTwice(Worker):
-    """A reset that was asked for is made again by whoever comes next."""
+    """A reset that was asked for is made once more, since nobody looks whether it was."""
 
-    def __init__(self, made: list[ResetRequest], *ports: Any) -> None:
-        super().__init__(*ports)
+    def __init__(self, made: list[ResetRequest], *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
         self._made = made
 
     def begin_anew(self, request: ResetRequest | None = None) -> bool:
-        if request is None and self._made and self._desk.wish is None:
-            request = self._made.pop()
-        wish = self._desk.wish
-        if not super().begin_anew(request):
-            return False
-        self._made += [asked for asked in (request, wish and wish.request) if asked]
-        return True
+        if request is not None:
+            self._made.append(request)
+        elif self._made and any(reset.id == self._made[-1].id for reset in self._resets.records):
+            self._renewal._desk.take(self._made.pop())
+        return super().begin_anew(request)
 
 
-def _incautious(*ports: Any) -> Worker:
+def _incautious(*ports: Any, **more: Any) -> Worker:
     """A worker that is never told where those before it fell."""
-    return Worker(*ports[:5], None, *ports[6:])
+    return Worker(*ports[:5], None, *ports[6:], **more)
 
 
 def commits_apart(seed: int) -> Failure | None:

@@ -104,6 +104,11 @@ class Process:
         """Somebody wants the comparison to begin anew."""
         self._asked.append(request)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether it has not looked yet at what somebody wants."""
+        return bool(self._asked)
+
     def _live(self) -> None:
         try:
             while self._worker().run(self._stopping, self._next_asked):
@@ -128,13 +133,19 @@ class Process:
         clock: Clock = self.matcher.service.clock
         part = Part(self.shard, self._world.given.shard_by)
         ports = (self._world.given.spec, source, store, publisher, clock)
-        worker = self._world.make(*ports, self._caution, part, held.exchange, store, None, mask_secret)
+        shared = held.exchange, store, None, mask_secret
+        worker = self._world.make(*ports, self._caution, part, *shared, stores=held)
         if self._world.given.poisoned:
             worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
         return worker
 
     def _next_asked(self) -> ResetRequest | None:
-        return self._asked.popleft() if self._asked else None
+        if not self._asked:
+            return None
+        self._scheduler.now += (
+            0.001  # No two comparisons begin at the same time: that is what tells them apart.
+        )
+        return self._asked.popleft()
 
     def _stopping(self, seconds: float) -> bool:
         self.wakes_at = self._scheduler.now + seconds

@@ -34,11 +34,14 @@ Alter = Callable[[bytes], bytes]
 class Watcher(Protocol):
     """Who is told what took effect on the server."""
 
-    def wrote(self, token: str, owner: str | None, *, older: bool, resets: int | None) -> None:
+    def wrote(self, token: str, owner: str | None, *, older: bool) -> None:
         """A checkpoint was written by `token`, while `owner` was the last to take ownership.
 
-        `older`: what was there it had written later than what is there now. It knows of so many `resets`.
+        `older`: what was there it had written later than what is there now.
         """
+
+    def counted(self, token: str, resets: int) -> None:
+        """What is in effect knows of so many resets, after `token` has changed it."""
 
     def divided(self) -> None:
         """Another number of matchers is in effect."""
@@ -111,13 +114,24 @@ class Server:
         return bool(_manifests(self.redis.data))
 
     def has_begun(self) -> bool:
-        """Whether all that is saved is of comparisons that have begun."""
-        manifests = _manifests(self.redis.data).values()
-        return bool(manifests) and not any(checkpoint.decode(held[b"head"]).get("anew") for held in manifests)
+        """Whether there is a comparison in effect, and it has begun."""
+        heads = self._heads()
+        return bool(heads) and not any(head.get("anew") for head in heads)
 
     def resets(self) -> int:
-        """Of how many resets it knows."""
-        return max((_resets(held) or 0 for held in _manifests(self.redis.data).values()), default=0)
+        """Of how many resets that knows which is in effect."""
+        return max((int(head.get("reset_count", 0)) for head in self._heads()), default=0)
+
+    def _heads(self) -> list[dict[str, Any]]:
+        """Those of the checkpoints in effect."""
+        generation, shards = (
+            int(part) for part in (_layout(self.redis.data) or [(b"0 1", None)])[0][0].split()
+        )
+        return [
+            checkpoint.decode(held[b"head"])
+            for key, held in _manifests(self.redis.data).items()
+            if _generation(key) == (None if shards == 1 else generation)
+        ]
 
     def _changed(self, what: str) -> None:
         self._writers.clear()
@@ -141,12 +155,14 @@ class Server:
                 self._wrote(token, key, manifests.get(key), earlier.get(key))
         if _layout(after) != _layout(before):
             self._watcher.divided()
+        if manifests != earlier or _layout(after) != _layout(before):
+            self._watcher.counted(token, self.resets())
 
     def _wrote(self, token: str, key: bytes, now: Any, before: Any) -> None:
         owner_key = key.replace(b":checkpoint", b":owner")
         own = self._writers.get(key) == token
         older = own and bool(now and before) and int(now[b"sequence"]) < int(before[b"sequence"])
-        self._watcher.wrote(token, self._owners.get(owner_key), older=older, resets=_resets(now))
+        self._watcher.wrote(token, self._owners.get(owner_key), older=older)
         self._writers[key] = token
         self._owners.setdefault(owner_key, token)
 
@@ -155,9 +171,10 @@ def _manifests(data: Data) -> dict[bytes, Any]:
     return {key: held[0] for key, held in data.items() if key.endswith(b":checkpoint")}
 
 
-def _resets(manifest: Any) -> int | None:
-    """Of how many resets a checkpoint knows; None where it was removed."""
-    return int(checkpoint.decode(manifest[b"head"]).get("reset_count", 0)) if manifest else None
+def _generation(key: bytes) -> int | None:
+    """That of which a checkpoint is one of several; None for one of a single matcher."""
+    parts = key[key.index(b"{") + 1 : key.index(b"}")].split(b".")
+    return int(parts[1]) if len(parts) > 1 else None
 
 
 def _layout(data: Data) -> list[Any]:

@@ -53,6 +53,7 @@ def test_what_once_broke_holds(seed: int, why: str) -> None:
     assert failure is None, f"{why}: {failure}"
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("run", "told"), planted.ALL)
 def test_a_planted_bug_is_found(runners: Runners, run: Run, told: str) -> None:
     done, failure = runners.first_failure(range(FOUND_WITHIN), run)

@@ -57,6 +57,7 @@ class World:
             # What is gone of the beginning makes such a start later, and no hole; and of an event time it
             # is told by the first event that is left, which is no sign where earlier events come late.
             self.weather = replace(self.weather, retention=0.0)
+        self._whole = not self.weather.retention
         self.scheduler.note(f"weather {self.weather}")
         self.store_clock = SimulatedClock(self.scheduler, "the store")
         self.broker = Broker(self.scheduler, self.given)
@@ -176,14 +177,14 @@ class World:
             service.start()
 
     def _reset(self) -> None:
-        """Somebody asks one of the processes to begin the comparison anew."""
+        """Somebody asks a process to begin the comparison anew: mostly the one that can."""
         processes = list(self._processes())
-        owners = [process for process in processes if process.owns]
+        owners = [process for process in processes if process.owns and not process.shard.number]
         if not processes:
             return
         process = self.scheduler.one_of(owners if owners and self.scheduler.chance(0.8) else processes)
         written = [self.broker.written(side) for side in Side]
-        topics = anew.Topics(written, stay=not self._created_anew, whole=not self.weather.retention)
+        topics = anew.Topics(written, stay=not self._created_anew, whole=self._whole)
         process.ask(self.oracle.eras.ask(anew.start(self.scheduler, self.given, topics)))
 
     # -- what goes wrong -----------------------------------------------------------------------------------
@@ -288,6 +289,8 @@ class World:
         for process in self._processes():
             process.wakes_at = 0.0
         self._agree(self.scheduler.one_of(self.given.shards))
+        if self._resets and self.scheduler.chance(0.5):
+            self.at(self.scheduler.seconds(5.0, 40.0), self._reset)
         self._wait()
 
     def _agree(self, shards: int) -> None:
@@ -314,6 +317,8 @@ class World:
             self._agree(int(advice[1]))
         if len(owners) != shards:
             return f"{len(owners)} processes own a part of the comparison, which has {shards}"
+        if any(process.is_asked for service in self._running for process in service.processes):
+            return "a reset was asked for"
         return self.oracle.unsettled(owners[0]) or self._disagreed(owners[0])
 
     def _disagreed(self, owner: Service) -> str | None:
