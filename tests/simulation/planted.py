@@ -84,6 +84,7 @@ class OneGeneration(SimulatedShelf):
 LATE = {"arrives_late": 0.12}
 TAKEN_OVER = {"pause_in_call": 0.12}
 DIVIDED = {"divided_anew": 1.0}
+CRASHES = {"crash": 0.5}
 JUMPS = {"wall_jump": 0.5}
 FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
@@ -297,7 +298,7 @@ def takes_its_word(seed: int) -> Failure | None:
 
 
 def forgets_batches(seed: int) -> Failure | None:
-    return simulate(seed, make=ForgetsBatches)
+    return simulate(seed, make=ForgetsBatches, storm=CRASHES)
 
 
 def trusts_its_clock(seed: int) -> Failure | None:
