@@ -477,6 +477,27 @@ def test_a_state_that_cannot_be_dealt_is_kept_and_said_so() -> None:
     assert team.view(team.started()).status.matched == 8
 
 
+@pytest.mark.parametrize("order", ["{per_key: [k]}", "unordered"])
+@pytest.mark.parametrize("shards", [1, 2])
+def test_halves_that_wait_in_partitions_of_several_shards_are_not_taken_for_a_difference(
+    order: str, shards: int
+) -> None:
+    team = Team(shards=3, by="partition", spec=SPEC.replace("{per_key: [k]}", order))
+    write_all(team, 8)
+    team.write(Side.LEFT, 0, ("crosses", 1))
+    team.write(Side.RIGHT, 1, ("crosses", 1))
+    workers = team.started()
+    assert team.view(workers).status.verdict != "DIVERGED"
+    stopped(workers)
+    team.shards = shards
+    assert not team.worker(0).start()
+    published = team.publishers[0].published[-1]
+    reason = published.reason if isinstance(published, ComparisonStatus) else published.status.reason
+    assert f"cannot be dealt to {shards}, since events of one key wait on both sides" in reason
+    team.shards = 3
+    assert team.view(team.started()).status.matched == 8
+
+
 def reset_to(team: Team, start: dict[str, Any]) -> None:
     """Reset the comparison of one matcher."""
     (worker,) = team.started()

@@ -90,6 +90,25 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
     return shares
 
 
+def check_apart(states: Sequence[State], key_of: Callable[[bytes], bytes]) -> None:
+    """Raise Undealt where events of one key wait on both sides, each in another state.
+
+    Among what waits in one state no event of a side may depend on one of the other: that would be a proven
+    difference. In different ones they may, where events of a key do not keep their partition; put together
+    they would look like a difference, which they need not be.
+
+    `key_of` tells the key of a record: equal for events that may be equal or dependent. Complexity: O(n).
+    """
+    where: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
+    for number, state in enumerate(states):
+        for side in Side:
+            for record in state["held"][side]["records"]:
+                key = key_of(record)
+                if where[side.other].get(key, number) != number:
+                    raise Undealt("events of one key wait on both sides, in partitions of several shards")
+                where[side].setdefault(key, number)
+
+
 def without_clocks(state: State) -> State:
     """A state where some shard has none and begins anew: nobody knows how far all together have come."""
     return {**state, PASSING: {}}

@@ -77,6 +77,8 @@ class Redealing:
             return deal.number(codec.form_again(record)) if way == "key" else partition % shards
 
         shares = dealing.dealt(states, shards, shard_of)
+        if any(head["way"] == "partition" for head in heads):
+            dealing.check_apart(states, lambda record: deal.key_of(codec.form_again(record)))
         reached = [_reached(one) for one in stored]
         earliest = spec.start.at == "earliest"  # which begins only where both topics are whole
         begins = [dict.fromkeys(range(count if earliest else 0), 0) for count in counts]
