@@ -79,10 +79,10 @@ def comparison(order: Order, more: dict[str, Any]) -> Spec:
 
 
 def division(
-    scheduler: Scheduler, spec: Spec, partitions: tuple[int, int]
+    scheduler: Scheduler, spec: Spec, partitions: tuple[int, int], *, divided: bool
 ) -> tuple[tuple[int, ...], ShardBy]:
-    """The numbers of matchers that a run may have, and how they divide the work."""
-    if not scheduler.chance(0.35):
+    """The numbers of matchers that a run may have, and how they divide the work. `divided`: that they do."""
+    if not scheduler.chance(0.35) and not divided:
         return (1,), "auto"
     by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
     fit = [

@@ -43,7 +43,8 @@ class Input:
     """One comparison and both topics, by side in the order in which they are written.
 
     `only_by_order`: nothing but the order proves a difference. `all_count`: no difference is a known one.
-    Where barriers have copies neither is said, since `truth` knows nothing of them.
+    Where barriers have copies neither is said, since `truth` knows nothing of them. `crosses`: the candidate
+    has some keys in other partitions than the reference.
     """
 
     order: Order
@@ -57,6 +58,7 @@ class Input:
     shards: tuple[int, ...] = (1,)
     shard_by: ShardBy = "auto"
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
+    crosses: bool = False
 
     @property
     def poisoned(self) -> bool:
@@ -87,15 +89,20 @@ def draw_input(scheduler: Scheduler) -> Input:
     more = _more(scheduler, outputs)
     if faults and more in BY_EVENT_TIME:
         partitions = _filled(partitions[0], outputs.streams[0]), _filled(partitions[1], outputs.streams[0])
+    if crossing := _crossing(scheduler, order, more):
+        partitions = (scheduler.aside("each", (2, 3)),) * 2
     begins = Beginning("earliest", {}, outputs.streams)
     if more in ({}, KNOWN, *SPEAKING) and order not in COPIED:
         begins = draw_beginning(scheduler, order, outputs.streams, says=more in SPEAKING)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     spec = comparison(order, {**more, **begins.file})
-    shards, shard_by = division(scheduler, spec, partitions)
+    shards, shard_by = division(scheduler, spec, partitions, divided=bool(crossing))
     keyed = order in KEYED or order == COPIED[0] or shards != (1,)
     letters: dict[bytes, int] = {}
-    shapes = [Shape(count, step_ms, order, keyed) for count in partitions]
+    shapes = [
+        Shape(partitions[0], step_ms, order, keyed),
+        Shape(partitions[1], step_ms, order, keyed, crossing),
+    ]
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     if more in SPEAKING:
         uneven = more is RETRIES and not faults and scheduler.aside("uneven", (True, False))
@@ -113,6 +120,7 @@ def draw_input(scheduler: Scheduler) -> Input:
     scheduler.note(
         f"order {order}, {len(outputs.streams[0])} events, faults {list(faults)}, partitions {partitions}, "
         f"{step_ms} ms each, {more or 'nothing more'}, start {begins.at}, shards {shards} by {shard_by}"
+        + (f", keys {sorted(crossing)} cross" if crossing else "")
     )
     exact = order not in COPIED
     return Input(
@@ -127,6 +135,7 @@ def draw_input(scheduler: Scheduler) -> Input:
         shards=shards,
         shard_by=shard_by,
         said=said,
+        crosses=bool(crossing),
     )
 
 
@@ -158,6 +167,13 @@ def _more(scheduler: Scheduler, outputs: Outputs) -> dict[str, Any]:
     if not more and outputs.unique and scheduler.aside("says", (True, *[False] * 4)):
         more = scheduler.aside("retries", SPEAKING)
     return more
+
+
+def _crossing(scheduler: Scheduler, order: Order, more: dict[str, Any]) -> frozenset[int]:
+    """Keys that the candidate has in other partitions than the reference, now and then."""
+    if order not in SPREAD or order in COPIED or more in BY_EVENT_TIME:
+        return frozenset()
+    return scheduler.aside("crossing", (frozenset({1}), frozenset({1, 2, 3}), *[frozenset()] * 14))
 
 
 def _filled(most: int, events: Sequence[Any]) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters import redis_scripts
 from twinstream.adapters.redis import RedisStore
+from twinstream.core import dealing
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
@@ -305,6 +307,12 @@ def trusts_its_clock(seed: int) -> Failure | None:
     return simulate(seed, make=TrustsItsClock, storm=JUMPS)
 
 
+def deals_halves_together(seed: int) -> Failure | None:
+    """Two halves of a pair that wait in different shards come into one, which nobody looks at."""
+    with patch.object(dealing, "check_apart", lambda *_: None):
+        return simulate(seed)
+
+
 def counts_on(seed: int) -> Failure | None:
     return simulate(seed, make=partial(CountsOn, []))
 
@@ -340,6 +348,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
     (trusts_its_clock, "a pass though a clock is"),
     (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
+    (deals_halves_together, "says DIVERGED|undisturbed"),
     (counts_on, "consumed of|undisturbed"),
     (keeps_reports, "places: .*undisturbed"),
     (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),

@@ -29,18 +29,21 @@ class Row(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How a stream lies in its topic."""
+    """How a stream lies in its topic; keys that are `away` stand in another partition than by rights."""
 
     partitions: int
     step_ms: int
     order: Order
     keyed: bool
+    away: frozenset[int] = frozenset()
 
     def places(self, event: Event, home: int) -> Sequence[int]:
         """The partitions in which an event stands, by its key, by chance, or, as a barrier, in each."""
         if self.order in COPIED and event["type"] == "e":
             return range(self.partitions)
-        return (event["k"] % self.partitions if self.keyed else home,)
+        if not self.keyed:
+            return (home,)
+        return ((event["k"] + (event["k"] in self.away)) % self.partitions,)
 
 
 def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:
