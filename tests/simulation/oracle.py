@@ -399,8 +399,9 @@ def _positions(status: ComparisonStatus) -> dict[Side, dict[int, int]]:
 
 
 def waits(status: ComparisonStatus) -> bool:
-    """Whether it has not started to compare, and says so."""
-    return status.verdict == "PENDING" and status.health.status == "degraded"
+    """Whether it has not started to compare, and says so. A side is stalled also where it has."""
+    reasons = [reason for reason in status.health.reasons if " is stalled: " not in reason]
+    return status.verdict == "PENDING" and bool(reasons)
 
 
 def _writing(status: ComparisonStatus) -> tuple[object, ...]:
