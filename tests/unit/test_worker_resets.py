@@ -97,6 +97,21 @@ def test_now_waits_for_a_moment_at_which_nothing_waits_for_its_partner() -> None
     assert worker.begin_anew()
 
 
+def test_now_is_refused_where_one_side_may_still_put_out_what_lies_before_the_start() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 1_000}))
+    worker = bench.restarted()
+    bench.write(Side.LEFT, ("b", 1))
+    assert bench.run(worker).accounts.reference.before_start == 41
+    assert not worker.begin_anew(request("now", "r-2"))
+    assert refusal(bench) == (
+        "`now` cannot be its start, since of what lies before its own start (`start: event_time`) one side "
+        "may still put out more: name a barrier, an event time or offsets as `start`"
+    )
+    bench.write(Side.RIGHT, ("b", 1))
+    assert bench.run(worker).verdict == "PENDING"
+
+
 def test_now_is_refused_when_no_such_moment_comes_and_nothing_changes() -> None:
     bench, worker = diverged()
     bench.write(Side.LEFT, ("b", 1))

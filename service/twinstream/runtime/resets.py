@@ -143,6 +143,8 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
     """Why a moment at which nothing waits would say nothing of what is to come, if so."""
     if spec.duplicates.policy == "replays":
         return "a retry may write again what was put out before (`duplicates: replays`)"
+    if spec.start.at in ("event_time", "input"):
+        return f"of what lies before its own start (`start: {spec.start.at}`) one side may still put out more"
     if comparison.copies:
         return (
             "some partitions may have had their copy of a barrier, and others not (`copies: per_partition`)"
