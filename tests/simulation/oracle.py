@@ -295,6 +295,10 @@ class Oracle:
             return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
         return None
 
+    def _were_noted(self, reason: str) -> bool:
+        """Whether it tells of holes that were in a state that is lost."""
+        return bool(self.losses) and reason.startswith("before the state in the store was lost, ")
+
     @staticmethod
     def _waits_in_halves(found: Outcome, calm: Outcome) -> str | None:
         """Halves of pairs wait in several shards, and prove nothing: what is told besides has to be true."""
@@ -369,7 +373,7 @@ class Oracle:
                 continue
             if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven):
                 continue
-            if _INDIVISIBLE in hole.reason and given.crosses:
+            if given.crosses and (_INDIVISIBLE in hole.reason or self._were_noted(hole.reason)):
                 continue
             if hole.reason.startswith(_RESET_LOST) and self.losses and self.eras.asked:
                 continue
