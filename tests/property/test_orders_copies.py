@@ -196,7 +196,7 @@ def test_where_a_comparison_halts_does_not_depend_on_the_runs(
                 driver.comparison.diverged,
                 driver.comparison.matched,
                 driver.comparison.accounts,
-                [driver.held(side) for side in Side],
+                [driver.waiting(side) for side in Side],
                 [divergence.finding for divergence in found],
             )
         )

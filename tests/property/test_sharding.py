@@ -126,17 +126,23 @@ class Matcher:
 
     def run(self, trace: Trace) -> Matcher:
         ends: Counter[tuple[Side, int]] = Counter()
+        contents: dict[tuple[Side, int, int], bytes] = {}
         for moment, (side, partition, records) in enumerate(trace.reads):
             start = ends[side, partition]
             ends[side, partition] += len(records)
+            contents |= {(side, partition, start + n): one for n, one in enumerate(records)}
             if self.reads(partition):
                 offsets = range(start, start + len(records))
                 self.intake.take(Batch(side, partition, records, offsets, [moment] * len(records)))
                 self.comparison.review()
         for side in Side:
             self.comparison.end(side)
+        # Which of several equal events is told is no matter: they are interchangeable.
         self.found = [
-            (found.finding.kind, *(event and event[1:3] for _, event in found.finding.events))
+            (
+                found.finding.kind,
+                *(event and json.loads(contents[side, *event[1:3]]) for side, event in found.finding.events),
+            )
             for found in self.comparison.take_closed()
         ]
         return self

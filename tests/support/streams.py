@@ -136,9 +136,12 @@ class Driver:
         found = [event for event, _ in comparison.index.unmatched(side)]
         found += [event for scope in comparison.scopes for event in scope.pieces[side]]
         found += comparison.copies[side] if comparison.copies else []
-        waiting = comparison.waiting_events(side)
-        assert sorted(map(id, waiting)) == sorted(map(id, found))
-        return sorted(Event._make(event).offset for event in waiting)
+        assert sorted(map(id, comparison.waiting_events(side))) == sorted(map(id, found))
+        return self.waiting(side)
+
+    def waiting(self, side: Side) -> list[int]:
+        """The offsets of the unmatched events; after a halt also of the pair that came with it."""
+        return sorted(Event._make(event).offset for event in self.comparison.waiting_events(side))
 
 
 def trace(text: str) -> list[tuple[Side, Any]]:
