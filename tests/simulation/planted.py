@@ -335,7 +335,7 @@ def forgets_the_cut(seed: int) -> Failure | None:
 
 ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (commits_apart, "consumed of|undisturbed"),
-    (reads_twice, "consumed of"),
+    (reads_twice, "consumed of|says DIVERGED"),
     (fences_itself, "took effect though|has no partner"),
     (takes_whatever_comes, "late write|_restore"),
     (flips_without_a_look_at_the_sequence, "late write|_restore"),
