@@ -359,13 +359,19 @@ def test_where_a_shard_rested_between_two_answers_counts_and_before_the_first_on
     assert (made.start["reference"]["1"], made.start["candidate"]["1"]) == (114, 113)
 
 
-def test_by_key_now_is_where_each_shard_rested_and_from_the_last_place_on_all_is_compared() -> None:
+def waiting_for_the_first_shard() -> Players:
+    """By key, and told to begin now: the second shard has read further than the first, and both rest."""
     players = diverged("key")
     write_all(players.team, 8)
     for _ in range(4):
         players.turn([1])
     assert players.reset("now") is None
     players.turn([1])
+    return players
+
+
+def test_by_key_now_is_where_each_shard_rested_and_from_the_last_place_on_all_is_compared() -> None:
+    players = waiting_for_the_first_shard()
     made = players.wait()
     assert isinstance(made, Reset)
     assert made.start["candidate"] == dict.fromkeys(map(str, range(4)), 114)
@@ -383,12 +389,7 @@ def test_by_key_now_is_where_each_shard_rested_and_from_the_last_place_on_all_is
 
 
 def test_by_key_a_loss_behind_the_place_of_its_shard_is_found() -> None:
-    players = diverged("key")
-    write_all(players.team, 8)
-    for _ in range(4):
-        players.turn([1])
-    assert players.reset("now") is None
-    players.turn([1])
+    players = waiting_for_the_first_shard()
     for key in range(8):
         players.team.write(Side.LEFT, key % 4, (key, 2000))
     assert isinstance(players.wait(), Reset)

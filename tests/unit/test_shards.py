@@ -115,7 +115,8 @@ def test_a_shard_that_has_a_hole_confirms_nothing() -> None:
     assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
 
 
-def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
+def asked_and_stopped() -> tuple[Team, list[Worker]]:
+    """Two shards; the second was stopped while a difference of it waits for the word of the first."""
     team = Team(by="partition")
     write_all(team, 16)
     team.write(Side.LEFT, 1, (1, -1))
@@ -126,6 +127,11 @@ def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
         team.clock.advance(RETRY_STORE_SECONDS)
     assert team.said(1).doubts == [ASKED]
     workers[1].stop()
+    return team, workers
+
+
+def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
+    team, workers = asked_and_stopped()
     workers[1] = team.worker(1)
     assert workers[1].start()
     view = team.view(workers)
@@ -133,16 +139,7 @@ def test_what_waits_for_the_others_is_kept_over_a_crash() -> None:
 
 
 def test_what_waits_for_the_others_cannot_be_asked_with_another_secret() -> None:
-    team = Team(by="partition")
-    write_all(team, 16)
-    team.write(Side.LEFT, 1, (1, -1))
-    write_all(team, 400)
-    workers = team.started()
-    for _ in range(4):
-        workers[1].step()
-        team.clock.advance(RETRY_STORE_SECONDS)
-    assert team.said(1).doubts == [ASKED]
-    workers[1].stop()
+    team, workers = asked_and_stopped()
     workers[1] = team.worker(1, secret=b"another secret of the tests")
     assert workers[1].start()
     view = team.view(workers)
