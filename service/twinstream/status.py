@@ -131,6 +131,20 @@ class Stretches(Frozen):
     matched: dict[str, list[int]] = {}
 
 
+class Surge(Frozen):
+    """A known difference that explains far more than before; `text` says so in a sentence.
+
+    `hits` among so many `compared` are those of ten minutes up to its latest, the others of the day before.
+    """
+
+    rule: str
+    hits: int
+    compared: int
+    hits_before: int
+    compared_before: int
+    text: str
+
+
 class Coverage(Frozen):
     """The evidence so far against the evidence asked for; `missing` says in sentences what lacks.
 
@@ -298,7 +312,8 @@ class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
-    needs to decide. `explained_by_rule` counts by id what each known difference has explained.
+    needs to decide. `explained_by_rule` counts by id what each known difference has explained; `surges` are
+    those that explain far more than before, which is no matter for the verdict.
     `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
     are known; no jump of a clock moves it.
     """
@@ -320,6 +335,7 @@ class ComparisonStatus(Frozen):
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
     explained_by_rule: dict[str, int] = {}
+    surges: list[Surge] = []
     suspicions: int
     waiting_for: str | None = None
     difference_awaits: list[Awaited] = []
@@ -348,7 +364,8 @@ class ShardStatus(Frozen):
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
-    by kind the hashes of fields that had one value. `unrest` is what waits for a partner, or may; None at a
+    by kind the hashes of fields that had one value, `known` by time what was compared and what each known
+    difference has explained. `unrest` is what waits for a partner, or may; None at a
     moment that is a cut of both sides, where its `progress` says. `rested` is where there was such a moment
     last, since it told of itself before; None if there was none.
     """
@@ -359,6 +376,7 @@ class ShardStatus(Frozen):
     first_at: datetime | None = None
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
+    known: Stretches = Stretches()
     unrest: str | None = "it does not say what waits for a partner"
     rested: Sides[dict[str, int]] | None = None
 

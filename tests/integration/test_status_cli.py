@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from tests.support.server import Served, served
-from tests.support.statuses import NAME, coverage, diverged, expectation, status
+from tests.support.statuses import NAME, coverage, diverged, expectation, status, surge
 from tests.support.waiting import eventually
 from twinstream.api.board import Board
 from twinstream.status import ComparisonStatus, Contrast, Health, TrialStatus
@@ -67,6 +67,13 @@ def test_what_known_differences_have_explained_is_told_by_rule(service: Served) 
     service.publish(status(at=datetime.now(UTC), explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
     _, out, _ = run(service, "status", NAME)
     assert f"{NAME}: explained by known differences: 1,200 by PRICE-17\n" in out
+
+
+def test_known_differences_that_explain_far_more_than_before_are_told(service: Served) -> None:
+    service.publish(status(at=datetime.now(UTC), surges=[surge()]))
+    code, out, _ = run(service, "status", NAME)
+    assert code == 0
+    assert f"{NAME}: explains far more than before: `PRICE-17` explains 412 of 10,300 compared (4%)" in out
 
 
 def test_an_undecided_gate_says_what_would_decide_it(service: Served) -> None:

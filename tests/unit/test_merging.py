@@ -36,6 +36,7 @@ from twinstream.status import (
     Position,
     ShardStatus,
     Sides,
+    Stretches,
     Withdrawn,
 )
 
@@ -68,6 +69,14 @@ VERDICTS = {
     "INCONCLUSIVE": doubtful("a hole"),
     "DIVERGED": said(diverged()),
 }
+
+
+def test_known_differences_that_explain_far_more_are_told_of_the_sums() -> None:
+    rare = Stretches(at=5000, begins=[0, 4900], matched={"": [4000, 1000], "PRICE-17": [0, 12]})
+    one = said(known=rare)
+    assert merged(expectation(shards=1), {0: one}, START).surges == []
+    (surge,) = both(one, one).surges
+    assert (surge.rule, surge.hits, surge.compared, surge.compared_before) == ("PRICE-17", 24, 2000, 8000)
 
 
 @pytest.mark.parametrize("worse", range(4))

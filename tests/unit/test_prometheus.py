@@ -10,7 +10,17 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.statuses import NAME, START, Clocks, counts, diverged, expectation, partition, status
+from tests.support.statuses import (
+    NAME,
+    START,
+    Clocks,
+    counts,
+    diverged,
+    expectation,
+    partition,
+    status,
+    surge,
+)
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
 from twinstream.status import CheckpointInfo, Health, Sides
@@ -69,6 +79,15 @@ def test_every_series_but_those_of_partitions_is_there_before_the_first_status(
     new = after.keys() - before.keys()
     assert all("partition" in dict(labels) for _, labels in new)
     assert before.keys() <= after.keys()
+
+
+def test_known_differences_that_explain_far_more_than_before_are_counted(
+    board: Board, scrape: Callable[[], str]
+) -> None:
+    board.expect(expectation())
+    assert value(scrape(), "known_difference_surges") == 0
+    board.accept(status(surges=[surge()]))
+    assert value(scrape(), "known_difference_surges") == 1
 
 
 def test_counters_and_histograms_start_at_zero(board: Board, scrape: Callable[[], str]) -> None:

@@ -61,6 +61,27 @@ def test_what_known_differences_have_explained_is_counted_by_rule_over_a_restart
         assert (found.accounts.reference.explained, found.divergences.total) == (1, 0)
 
 
+def test_a_known_difference_that_explains_far_more_than_before_is_told_over_a_restart() -> None:
+    rule = "when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 99}"
+    bench = Bench(f"{SPEC}known_differences: [{{id: LOST, {rule}}}]\n")
+    worker = bench.started()
+    for number in range(3000):
+        bench.write_both(("a", number), at_ms=300 * number)
+    assert bench.run(worker).surges == []
+    for number in range(12):
+        bench.write(Side.LEFT, (f"b{number}", 0), at_ms=1_600_000)
+        bench.write_both(*((f"b{number}", 1 + same) for same in range(20)), at_ms=1_600_000)
+    bench.run(worker)
+    bench.write_both(("a", 3000), at_ms=1_601_000)
+    for found in (bench.run(worker), bench.run(bench.restarted())):
+        [surge] = found.surges
+        assert (surge.rule, surge.hits, surge.hits_before) == ("LOST", 12, 0)
+        assert found.verdict != "DIVERGED"
+        assert surge.text == (
+            "`LOST` explains 12 of 252 compared (5%) in ten minutes, nothing of 3,000 in the day before"
+        )
+
+
 def test_a_difference_that_is_saved_at_once_is_never_provisional_and_reported_once() -> None:
     bench = Bench()
     worker = bench.started()

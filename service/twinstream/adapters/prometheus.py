@@ -195,11 +195,13 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
     suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
     holes = _gauge("holes", "Stretches of input that were not checked.")
+    surges = _gauge("known_difference_surges", "Known differences that explain far more than before.")
     for status in statuses:
         name = status.name
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
         holes.add_metric([name], status.hole_count)
+        surges.add_metric([name], len(status.surges))
         peak.add_metric([name], status.max_unmatched)
         for kind, count in status.closed_divergences.by_kind.items():
             divergences.add_metric([name, kind], count)
@@ -212,7 +214,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
             for state in Accounts.model_fields:
                 accounts.add_metric([name, side, state], getattr(account, state))
     yield from (events, matched, undecodable, divergences, provisional)
-    yield from (unmatched, peak, accounts, suspicions, holes)
+    yield from (unmatched, peak, accounts, suspicions, holes, surges)
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:

@@ -21,6 +21,7 @@ from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.core.stretches import united
 from twinstream.core.verdicts import verdict_of
+from twinstream.spec import surging
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
 from twinstream.status import (
@@ -75,6 +76,7 @@ def merged(
             "accounts": _accounts(statuses),
             "divergences": _counts(status.divergences for status in statuses),
             "closed_divergences": _counts(status.closed_divergences for status in statuses),
+            "surges": surging.told(united(shard.known.model_dump() for shard in shards)),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
             "difference_awaits": list(

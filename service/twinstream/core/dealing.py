@@ -22,7 +22,15 @@ ShardOf = Callable[[bytes, int], int]
 State = dict[str, Any]
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
-SUMMED = ("accounts", "matched", "matched_by_kind", "stretches", "found_by_kind", "closed_by_kind")
+SUMMED = (
+    "accounts",
+    "matched",
+    "matched_by_kind",
+    "stretches",
+    "known_stretches",
+    "found_by_kind",
+    "closed_by_kind",
+)
 SHARED = (
     "ended",
     "moments",
@@ -168,6 +176,7 @@ def _common(states: Sequence[State]) -> State:
         "matched": 0,
         "matched_by_kind": {},
         "stretches": united([]).state(),
+        "known_stretches": united([]).state(),
         "moments": [max(state["moments"][0] for state in states), None, None],
         "doubts": {
             "vouched_at": EVERYTHING,
@@ -244,7 +253,8 @@ def _count(states: Sequence[State], shares: Sequence[State]) -> None:
             account["consumed"] -= waiting
     first["matched"] = sum(state["matched"] for state in states)
     first["matched_by_kind"] = _sum(state["matched_by_kind"] for state in states)
-    first["stretches"] = united(filter(None, (state.get("stretches") for state in states))).state()
+    for name in ("stretches", "known_stretches"):
+        first[name] = united(filter(None, (state.get(name) for state in states))).state()
     first["found_by_kind"] = _sum(state["found_by_kind"] for state in states)
     closed = Counter(_sum(state["closed_by_kind"] for state in states))
     for share in shares[1:]:

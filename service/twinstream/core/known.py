@@ -7,10 +7,13 @@ what was expected ten times and comes a thousand times is not what was expected.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from twinstream.core.findings import Finding
+from twinstream.core.stretches import Stretches
+from twinstream.core.surges import COMPARED
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,14 @@ class KnownDifference:
 
 @dataclass
 class Known:
-    """The rules of one comparison, and how often each has covered a finding."""
+    """The rules of one comparison, and how often each has covered a finding.
+
+    `stretches` has the hits of each by time, beside all that was compared, for `surges`.
+    """
 
     rules: Sequence[KnownDifference]
     hits: dict[str, int] = field(default_factory=dict)
+    stretches: Stretches = field(default_factory=Stretches)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -61,5 +68,17 @@ class Known:
             within = max(event[3] for _, event in finding.events if event is not None) < rule.until_ms
             if within and rule.allows(hits, matched) and rule.covers(finding):
                 self.hits[rule.id] = hits + 1
+                oldest_ms = min(event[3] for _, event in finding.events if event is not None)
+                self.stretches.note_late(oldest_ms, {rule.id: 1, COMPARED: 1})
                 return rule.id
         return None
+
+    def compared(self, came_ms: Sequence[int], waited_ms: Sequence[int]) -> None:
+        """Count pairs by the times of the older of their events, where there are rules.
+
+        Each by its own time: a run that is read late spans minutes, and hits are counted one by one.
+        """
+        if self.rules:
+            seconds = Counter(ms // 1000 for ms in map(min, came_ms, waited_ms))
+            for second, pairs in seconds.items():
+                self.stretches.note(second * 1000, {COMPARED: pairs})

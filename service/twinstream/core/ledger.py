@@ -144,6 +144,7 @@ class Ledger:
         came_ms, waited_ms = list(map(_TIME, pairs.events)), list(map(_TIME, pairs.partners))
         first_ms, second_ms = min(came_ms), min(waited_ms)
         self.stretches.note(min(first_ms, second_ms), counted)
+        self.known.compared(came_ms, waited_ms)
         self.recent.note(map(_CONTENT, forms))
         return came_ms, waited_ms
 

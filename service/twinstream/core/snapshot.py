@@ -137,6 +137,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
         "known_hits": comparison.ledger.known.hits,
+        "known_stretches": comparison.ledger.known.stretches.state(),
         "halted": comparison.halted,
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
@@ -173,6 +174,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ended = list(state["ended"])
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
     comparison.ledger.known.hits.update(state["known_hits"])
+    comparison.ledger.known.stretches = united(filter(None, [state.get("known_stretches")]))
     comparison.ledger.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.cut_short = comparison.halted
     comparison.ledger.holes = list(map(Hole.of, state["holes"]))

@@ -23,6 +23,7 @@ from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.timepieces import SeenAt
+from twinstream.spec import surging
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
@@ -119,6 +120,7 @@ class Reporter:
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
             explained_by_rule=comparison.ledger.known.counts,
+            surges=surging.told(comparison.ledger.known.stretches),
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),
@@ -163,6 +165,7 @@ class Reporter:
             first_at=_moment(self._intake.first_ms),
             open_since=_moment(self._comparison.surveyed.oldest_ms),
             constants=self._intake.seen.constants(),
+            known=status.Stretches(**self._comparison.ledger.known.stretches.state()),
         )
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:

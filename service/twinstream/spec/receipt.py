@@ -26,6 +26,7 @@ from twinstream.status import (
     Position,
     Reset,
     Sides,
+    Surge,
     Verdict,
 )
 
@@ -129,6 +130,7 @@ class Receipt(Frozen):
     matched: int
     divergences: DivergenceCounts
     known_differences: tuple[KnownUse, ...] = ()
+    surges: tuple[Surge, ...] = ()
     suspicions: int = 0
     coverage: Coverage
     exclusions: tuple[Exclusion, ...]
@@ -164,6 +166,7 @@ def receipt_of_status(
         matched=status.matched,
         divergences=status.divergences,
         known_differences=_uses(left_out, status.explained_by_rule, status.matched),
+        surges=tuple(status.surges),
         suspicions=status.suspicions,
         coverage=status.coverage,
         exclusions=tuple(left_out),

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Watched, watched
 from tests.support.server import Served
-from tests.support.statuses import NAME, coverage, diverged, divergence, status, unmatched
+from tests.support.statuses import NAME, coverage, diverged, divergence, status, surge, unmatched
 from tests.support.webpage import at, later, now, part, reordered, verdict, violations
 from twinstream.status import KindCoverage, UnmatchedSample
 
@@ -29,13 +29,14 @@ def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, widt
     fields = KindCoverage(sampled=60, varied=["ad_id"], constant=["currency"])
     seen = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     lacking = coverage(210, ("210 of 1,000 pairs",)).model_copy(update=seen)
+    known = {"explained_by_rule": {"PRICE-17": 1200}, "surges": [surge()]}
     service.publish(
         divergence("c"),
         reordered("r"),
         divergence("p", provisional=True),
         diverged(at=later(1)),
         status("b-pending", at=now(), verdict="PENDING", reason="Not enough.", coverage=lacking),
-        status("c-unsure", at=now(), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1),
+        status("c-unsure", at=now(), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1, **known),
         UnmatchedSample(comparison="c-unsure", events=(unmatched(8, overdue=True),)),
     )
     size = {"width": width, "height": 800}

@@ -23,6 +23,7 @@ from tests.support.statuses import (
     partition,
     reset,
     status,
+    surge,
     unmatched,
 )
 from tests.support.webpage import at, later, now, part, row, verdict
@@ -78,6 +79,21 @@ def test_a_verdict_changes_without_a_reload(service: Served, page: Page) -> None
     expect(row(page, "5d1f0c")).to_contain_text("campaign_id is 'c-7' in the reference")
     expect(page.locator("#announce")).to_contain_text(f"{NAME}: DIVERGED.")
     assert page.evaluate("window.sameDocument") is True
+
+
+def test_known_differences_are_shown_and_those_that_explain_far_more_than_before(
+    service: Served, page: Page
+) -> None:
+    known = page.get_by_role("region", name="Known differences")
+    expect(known).to_be_hidden()
+    service.publish(status(at=later(1), explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
+    expect(known).to_contain_text("Explained: 1,200 by PRICE-17, nothing by LATE.")
+    expect(known.get_by_role("listitem")).to_have_count(0)
+    service.publish(status(at=later(2), explained_by_rule={"PRICE-17": 1200}, surges=[surge()]))
+    expect(known.get_by_role("listitem")).to_contain_text("PRICE-17 explains 412 of 10,300 compared (4%)")
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    service.publish(status(at=later(3), explained_by_rule={"PRICE-17": 1200}))
+    expect(known.get_by_role("listitem")).to_have_count(0)
 
 
 def test_a_pending_comparison_shows_what_it_still_needs(service: Served, page: Page) -> None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.support.statuses import START, diverged, partition, reset
+from tests.support.statuses import START, diverged, partition, reset, surge
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
@@ -80,6 +80,7 @@ def of_service() -> Receipt:
         progress=Sides(reference=[partition(0, 520), partition(1, 480)], candidate=[partition(0, 999)]),
         verified_up_to=Sides[dict[str, int]](reference={"0": 500, "1": 480}, candidate={"0": 990}),
         explained_by_rule={"PRICE-17": 1000, "LATE": 0},
+        surges=[surge()],
     )
     return receipt_of_status(of, GATE, exclusions(SPEC), START + timedelta(hours=1), "twinstream 9.9.9")
 

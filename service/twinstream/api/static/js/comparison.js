@@ -7,6 +7,7 @@ import { showDeciding } from "./deciding.js";
 import { showDivergences } from "./divergences.js";
 import { setAttribute, slot } from "./dom.js";
 import { showFigures } from "./figures.js";
+import { showKnown } from "./known.js";
 import { showAccounts, showLatency, showParticulars, showProgress, showResets, showUnchecked } from "./tables.js";
 import { showTimeline } from "./timeline.js";
 import { showTrial } from "./trial.js";
@@ -26,6 +27,7 @@ export function showComparison(root, comparison, { route, now, lostSince }) {
   charts.forEach((chart) => chart.show(comparison.samples));
   showWaiting(part("waiting"), comparison, now);
   showUnchecked(part("unchecked"), comparison, now);
+  showKnown(part("known"), comparison);
   showTrial(part("trial"), comparison);
   showResets(part("resets"), comparison, now);
   showAccounts(part("accounts"), comparison);
