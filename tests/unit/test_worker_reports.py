@@ -305,3 +305,23 @@ def test_no_look_is_asked_for_where_nothing_was_read() -> None:
     asked = bench.source.look()
     bench.run(worker)
     assert bench.source.look() == asked + 1
+
+
+def test_what_was_given_up_is_counted_and_shown_the_same_after_a_restart_and_a_meeting() -> None:
+    order = "{barrier: day, inner: {per_key: [k]}}\nkinds: {day: {where: {k: day}}, ride: {}}"
+    bench = Bench(SPEC.replace("{per_key: [k]}", order) + "limits: {scope_events: 32}\n")
+    worker = bench.started()
+    bench.write(Side.LEFT, *(("a", number) for number in range(40)))
+    bench.write(Side.RIGHT, ("a", 1))
+    lost = bench.run(worker)
+    assert (lost.verdict, lost.divergences.total, lost.hole_count) == ("DIVERGED", 1, 1)
+    assert lost.reason.endswith("; not all of it is explained, since limits.scope_events (32) was reached.")
+    assert _shown(bench) == [False]
+    worker = bench.restarted()
+    back = bench.run(worker)
+    assert (back.divergences, back.accounts, back.reason) == (lost.divergences, lost.accounts, lost.reason)
+    bench.write_both(("day", 1), ("a", 50))
+    met = bench.run(worker)
+    assert (met.verdict, met.divergences, met.matched) == ("DIVERGED", lost.divergences, 3)
+    assert (met.accounts.reference.divergent, met.unmatched.reference) == (1, 38)
+    assert _shown(bench) == [False]

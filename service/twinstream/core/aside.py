@@ -30,6 +30,7 @@ CREDIT_OF_A_REVIEW = 10_000
 CREDIT_OF_AN_EVENT = 4
 """In steps of an alignment, of which one takes about half a microsecond."""
 MOST_CREDIT = 200_000
+GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
 
 
 class Aside:
@@ -38,6 +39,8 @@ class Aside:
     def __init__(self, rules: Rules, ledger: Ledger, watch: Watch) -> None:
         self._rules, self._ledger, self._watch = rules, ledger, watch
         self.scopes: dict[Scope, None] = {}
+        limit = f"limits.scope_events ({rules.scope_limit})"
+        self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
         self._finished: list[Scope] = []
         self._credit, self._size = 0, 0
         self._explanations, self._closed = 0, 0
@@ -87,8 +90,10 @@ class Aside:
         if not scope.tainted:
             scope.tainted = not self._ledger.diverge(scope.moment)
 
-    def _absorb(self, scope: Scope) -> None:
-        self.scopes.pop(scope, None)
+    def _absorb(self, whole: Scope, part: Scope) -> None:
+        self.scopes.pop(part, None)
+        if part.lost and not whole.lost:
+            self._give_up(whole, self.explain(whole, whole=False))
 
     def _finish(self, scope: Scope) -> None:
         """Nothing more will come to a scope: it closes when what was fed with it is booked."""
@@ -150,7 +155,7 @@ class Aside:
         if explanation.met:
             self.close(scope, explanation, index)
         elif len(scope) > self._rules.scope_limit:
-            self._lose(scope)
+            self._lose(scope, explanation)
         elif scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
             scope.disputed = False
             self._count(scope)
@@ -168,15 +173,22 @@ class Aside:
         """
         del self.scopes[scope]
         self._closed += 1
-        ledger, halted = self._ledger, self._ledger.halted
+        self._settle(scope, explanation)
+        self._pair(owner.resume(scope, explanation.tails))
+
+    def _settle(self, scope: Scope, explanation: Explanation) -> Explanation:
+        """Book what a scope found, and its pairs if they count; returns what is booked."""
+        ledger = self._ledger
+        if ledger.halted:
+            explanation = explanation._replace(matched=[])
         for finding in explanation.findings:
             ledger.settle(finding, scope.moment, tainted=scope.tainted)
-        if explanation.matched and not halted:
+        if explanation.matched:
             left, right = ([pair[side] for pair in explanation.matched] for side in Side)
             self._pair(Pairs(right, left))
             for side, events in zip(Side, (left, right), strict=True):
                 ledger.advance(side, max(event[3] for event in events))
-        self._pair(owner.resume(scope, explanation.tails))
+        return explanation
 
     def _pair(self, pairs: Pairs) -> None:
         self.watch_pairs(pairs)
@@ -190,11 +202,23 @@ class Aside:
 
     # -- scopes that outgrow their limit -------------------------------------------------------------------
 
-    def _lose(self, scope: Scope) -> None:
+    @property
+    def gave_up(self) -> bool:
+        """Whether a scope was lost, so that not all that differs is explained."""
+        return self._too_much in self._ledger.holes
+
+    def _lose(self, scope: Scope, explanation: Explanation) -> None:
+        self.hole(self._too_much)
+        self._give_up(scope, explanation)
+
+    def _give_up(self, scope: Scope, explanation: Explanation) -> None:
+        """Settle what a scope has found, which is the last that is known of it, and drop all else.
+
+        What is in dispute may have become a known difference yet: so it counts against no side.
+        """
         self._closed += 1
-        limit = self._rules.scope_limit
-        self.hole(Hole(f"a difference spread over more than limits.scope_events ({limit})"))
-        scope.lose()
+        scope.tainted, scope.disputed = scope.tainted or scope.disputed, False
+        scope.lose(self._settle(scope, explanation))
 
     def drop(self) -> None:
         """Take in what lost scopes have dropped."""

@@ -169,14 +169,15 @@ class EpochsIndex(Index):
         held = [[event for event, _ in self.unmatched(owner)] for owner in Side]
         inner = tuple(self._open.scopes())
         self._clear()
-        self._aside = self._hooks.open(self, self._order, self._depth)
-        for scope in inner:
-            self._aside.absorb(scope)
-            self._hooks.absorb(scope)
+        self._aside = whole = self._hooks.open(self, self._order, self._depth)
+        for part in inner:
+            whole.absorb(part)
         for owner in Side:
             for waiting in held[owner]:
-                self._aside.add(owner, waiting)
-        self._aside.add(side, event)
+                whole.add(owner, waiting)
+        whole.add(side, event)
+        for part in inner:
+            self._hooks.absorb(whole, part)
 
     def _clear(self) -> None:
         self._open, self._ahead = self._make(), None

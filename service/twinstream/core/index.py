@@ -43,16 +43,16 @@ class Hooks:
 
     `canonical` maps contents to canonical form; `equal` tells whether two events whose contents differ are
     equal all the same. `open(owner, order, depth)` makes the scope of a part that is set aside, `finish` is
-    called when nothing more can come to a scope, `absorb` when a scope became part of a larger one,
-    `came_back` for events that a lost scope had dropped. `limit` is the number of events that may be kept for
-    a scope.
+    called when nothing more can come to a scope, `absorb(whole, part)` when a scope became part of a larger
+    one that has all of it by then, `came_back` for events that a lost scope had dropped. `limit` is the
+    number of events that may be kept for a scope.
     """
 
     canonical: Canonical
     equal: Callable[[Event, Event], bool]
     open: Callable[[Index, Order, int], Scope]
     finish: Callable[[Scope], None]
-    absorb: Callable[[Scope], None]
+    absorb: Callable[[Scope, Scope], None]
     came_back: Callable[[Side, Sequence[Event]], None]
     limit: int
 

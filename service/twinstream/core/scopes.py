@@ -9,7 +9,8 @@ The scope closes where the sides *meet again*: behind the last difference after 
 events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. What it did not
 settle is fed to matching again. Until it closes its explanation is provisional.
 
-A scope that outgrows its limit is *lost*: it collects nothing any more and explains nothing.
+A scope that outgrows its limit is *lost*. What it has found by then is booked, as when it closes: it is what
+stands for the verdict. All else that it has and gets is only counted, and stays unmatched for good.
 
 Source: DiffStream stops at the first difference (section 4.2); going on is ours.
 """
@@ -50,6 +51,9 @@ class Explanation(NamedTuple):
     matched: list[tuple[Event, Event]]
     tails: tuple[list[Event], list[Event]]
     met: bool
+
+
+NOTHING = Explanation([], [], ([], []), met=False)
 
 
 class Scope:
@@ -95,23 +99,28 @@ class Scope:
             self.example = event
 
     def absorb(self, part: Scope) -> None:
-        """Take over a scope that lies within this one; nothing was added to this one yet."""
+        """Take over a scope that lies within this one; nothing was added to this one yet.
+
+        A lost one has nothing left but what it dropped; what it has found is booked.
+        """
+        self.example = part.example
+        for side in Side:
+            self.dropped[side].extend(part.dropped[side])
+        if part.lost:
+            return
         self.tainted = self.tainted and part.tainted
         self.disputed = self.disputed or part.disputed
         self.moment = min(self.moment, part.moment)
-        self.example = part.example
         for side in Side:
             self.pieces[side].extend(part.pieces[side])
-            self.dropped[side].extend(part.dropped[side])
-        if part.lost:
-            self.findings = [*self.findings, *part.findings]
-            self.lose()
 
-    def lose(self) -> None:
-        """Give up: drop the pieces, keep the explanation found so far."""
-        self.lost = True
+    def lose(self, booked: Explanation) -> None:
+        """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
+        self.lost, self.findings = True, []
+        kept = {id(event) for pair in booked.matched for event in pair}
+        kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for dropped, piece in zip(self.dropped, self.pieces, strict=True):
-            dropped.extend(piece)
+            dropped.extend(event for event in piece if id(event) not in kept)
         self.pieces = ([], [])
         self._items = ([], [])
         self._meeting = None

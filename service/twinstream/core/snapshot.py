@@ -29,7 +29,7 @@ from twinstream.core.findings import Finding
 from twinstream.core.held import Place
 from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
-from twinstream.core.scopes import Scope
+from twinstream.core.scopes import NOTHING, Scope
 from twinstream.core.strays import Strays
 from twinstream.core.stretches import united
 
@@ -285,7 +285,7 @@ def _restore_scope(
             scope.add(side, held[side][partition, offset])
     (scope.example,) = _events(state["example"], form_of, read_at)
     if state["lost"]:
-        scope.lose()
+        scope.lose(NOTHING)
 
 
 def _strays(strays: Strays[Divergence], *, whole: bool) -> list[dict[str, Any]] | None:

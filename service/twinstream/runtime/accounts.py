@@ -1,4 +1,4 @@
-"""The account of one side, by the names that every interface uses."""
+"""The account of one side, by the names that every interface uses, and what of it is not explained."""
 
 from __future__ import annotations
 
@@ -20,3 +20,10 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
         "divergent": account.divergent,
         "unmatched": comparison.unmatched(side),
     }
+
+
+def unexplained(comparison: Comparison) -> str:
+    """What to add to a difference of which not all is explained."""
+    limit = comparison.rules.scope_limit
+    said = f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
+    return said if comparison.aside.gave_up else ""

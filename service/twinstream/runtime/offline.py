@@ -16,7 +16,7 @@ from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.ports import Line
-from twinstream.runtime.accounts import account_of
+from twinstream.runtime.accounts import account_of, unexplained
 from twinstream.runtime.batches import HELD, attempts_of, unmarked
 from twinstream.runtime.edges import (
     Edges,
@@ -258,7 +258,7 @@ class Check:
             what = "line" if self._edges is None else "record"
             when = f"known at {what} {decided_at}" if decided_at else "known at the end of the input"
             text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
-            return f"{text}{unmarked(self.comparison)}."
+            return f"{text}{unexplained(self.comparison)}{unmarked(self.comparison)}."
         if verdict is Verdict.INCONCLUSIVE:
             return f"Not decided: {'; '.join(doubts)}."
         if verdict is Verdict.PENDING:

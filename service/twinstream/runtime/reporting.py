@@ -15,7 +15,7 @@ from twinstream.core.events import Side
 from twinstream.core.findings import KINDS, Kind
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.ports import Clock
-from twinstream.runtime.accounts import account_of
+from twinstream.runtime.accounts import account_of, unexplained
 from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
@@ -238,7 +238,7 @@ class Reporter:
         if provisional:
             named.append(f"{provisional:,} not yet classified for good")
         text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
-        return f"{text}{unmarked(self._comparison)}."
+        return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
 
     def _divergences(self) -> status.DivergenceCounts:
         """Those of closed scopes, and the best explanation of the open ones."""

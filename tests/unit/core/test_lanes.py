@@ -24,6 +24,9 @@ class Opened(list[Scope]):
         self.append(Scope(owner, order, depth, bytes))
         return self[-1]
 
+    def absorb(self, _whole: Scope, part: Scope) -> None:
+        self.remove(part)
+
 
 def no_return(side: Side, events: Sequence[Event]) -> None:
     raise AssertionError(f"no scope was lost, and yet {events} of {side} came back")
@@ -33,7 +36,7 @@ def lanes_over(opened: Opened, canonical: Canonical = bytes) -> LanesIndex:
     def equal(one: Event, another: Event) -> bool:
         return canonical(one[0][1]) == canonical(another[0][1])
 
-    hooks = Hooks(canonical, equal, opened.open, opened.remove, opened.remove, no_return, 100)
+    hooks = Hooks(canonical, equal, opened.open, opened.remove, opened.absorb, no_return, 100)
     return LanesIndex(Lanes(), hooks, 0)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.aside import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
 from twinstream.core.events import Event, Form
-from twinstream.core.scopes import MEETING_RUN, Explanation, Scope
+from twinstream.core.scopes import MEETING_RUN, NOTHING, Explanation, Scope
 
 EVENT = Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0)
 
@@ -18,7 +18,7 @@ def scope(*, moment: int = 0, tainted: bool = False, disputed: bool = False, los
     made.moment, made.tainted, made.disputed = moment, tainted, disputed
     made.add(LEFT, EVENT)
     if lost:
-        made.lose()
+        made.lose(NOTHING)
     return made
 
 
@@ -52,12 +52,10 @@ def test_a_difference_is_tainted_if_all_of_it_is_and_in_dispute_if_any_of_it_is(
     assert merged.disputed == (whole or part)
 
 
-def test_what_has_a_lost_part_is_lost() -> None:
-    merged = whole_of(scope(lost=True))
-    assert merged.lost
-    assert not whole_of(scope()).lost
-    merged.add(LEFT, EVENT)
-    assert len(merged) == 0
+def test_of_a_lost_part_only_what_it_dropped_is_left_to_take_over() -> None:
+    merged = whole_of(scope(lost=True, tainted=False, moment=3), tainted=True, moment=9)
+    assert (len(merged), merged.tainted, merged.moment) == (0, True, 9)
+    assert merged.dropped == ([EVENT], [])
 
 
 def test_a_scope_is_pressing_when_it_is_new_and_when_its_sides_may_have_met() -> None:

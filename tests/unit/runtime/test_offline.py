@@ -59,6 +59,19 @@ def test_the_line_that_decided_is_named() -> None:
     assert found["reason"] == "The outputs differ, known at line 4; they are compared in one order."
 
 
+def test_of_a_difference_that_is_too_large_the_reason_says_that_not_all_is_explained() -> None:
+    events = " ".join(f"L:a{number} R:b{number}" for number in range(2000))
+    found = answer("total", events, "limits: {scope_events: 32}\n")
+    assert found["reason"] == (
+        "The outputs differ, known at line 2; they are compared in one order; not all of it is explained,"
+        " since limits.scope_events (32) was reached."
+    )
+    for account in found["accounts"].values():
+        assert account["divergent"] + account["unmatched"] == 2000
+    told = [found["divergences"]["by_kind"][kind] for kind in ("missing", "extra")]
+    assert told == [account["divergent"] for account in found["accounts"].values()]
+
+
 @pytest.mark.parametrize("text", ["L:a1", "L:a1 R:.", "L:. R:a1 R:."])
 def test_what_only_the_end_decided_has_no_line(text: str) -> None:
     found = answer("total", text)

@@ -1,0 +1,66 @@
+"""What is given up is counted: no verdict without a difference that stands for it, and no event twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.streams import Driver
+from tests.support.worlds import World, worlds
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+
+cuts = st.lists(st.booleans(), min_size=1, max_size=8)
+limits = st.integers(1, 8)
+"""Far below what a comparison file may ask for, so that small scopes are lost, also within one another."""
+
+
+def told(driver: Driver) -> dict[str, Any]:
+    comparison = driver.comparison
+    comparison.refresh()
+    return {
+        "diverged": comparison.diverged,
+        "holes": list(comparison.holes),
+        "booked": dict(comparison.ledger.closed_by_kind),
+        "total": comparison.ledger.closed_by_kind.total() + len(comparison.provisional()),
+        "accounts": [dict(vars(account)) for account in comparison.accounts],
+        "matched": comparison.matched,
+        "unmatched": [comparison.unmatched(side) for side in Side],
+    }
+
+
+def check_counts(driver: Driver) -> None:
+    """Each difference stands for events of its own, and these are what the accounts call divergent."""
+    named = [
+        (side, event[2])
+        for found in driver.findings()
+        for side, event in found.finding.events
+        if event is not None
+    ]
+    assert len(named) == len(set(named)), "an event is in one difference only"
+    comparison = driver.comparison
+    for side, account in zip(Side, comparison.accounts, strict=True):
+        assert account.divergent == sum(1 for owner, _ in named if owner is side)
+        held = len(comparison.waiting_events(side))
+        assert comparison.unmatched(side) >= held
+        assert comparison.unmatched(side) == held or any("scope_events" in h.reason for h in comparison.holes)
+
+
+@given(worlds(most=16), cuts, limits)
+def test_what_is_lost_is_counted_once_and_the_same_after_a_restart(
+    world: World, cuts: list[bool], limit: int
+) -> None:
+    driver = world.driver()
+    driver.comparison = Comparison(replace(driver.comparison.rules, scope_limit=limit))
+    for batch in world.batches(cuts):
+        driver.take([batch], review=True)
+        check_counts(driver)
+        before = told(driver)
+        assert before["total"] > 0 or not before["diverged"]
+        driver.restart()
+        assert told(driver) == before
+    driver.end()
+    check_counts(driver)

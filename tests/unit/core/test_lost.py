@@ -1,0 +1,145 @@
+"""A scope beyond `limits.scope_events`: what it found is booked, all else is counted and stays unmatched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.dealing import dealt
+from twinstream.core.events import Side
+from twinstream.core.snapshot import snapshot
+
+KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
+LIMIT = "limits: {scope_events: 32}\n"
+LANES = "{barrier: day, inner: {per_key: [k]}}"
+KNOWN = (
+    "known_differences: [{id: R-1, when: {divergences: [%s]}, owner: me, expires: 2030-01-01,"
+    " ceiling: {count: 99}}]\n"
+)
+
+
+def ride(number: int, key: int = 0) -> bytes:
+    return record({"t": "ride", "n": number, "k": key})
+
+
+def day(number: int) -> bytes:
+    return record({"t": "day", "n": number})
+
+
+def totals(driver: Driver) -> tuple[int, int]:
+    """The divergences that are booked, and all that are told."""
+    booked = driver.comparison.ledger.closed_by_kind.total()
+    return booked, booked + len(driver.comparison.provisional())
+
+
+def accounts(driver: Driver) -> list[tuple[int, int, int, int]]:
+    """Of each side what was consumed, matched, divergent and is unmatched."""
+    comparison = driver.comparison
+    return [
+        (account.consumed, comparison.matched, account.divergent, comparison.unmatched(side))
+        for side, account in zip(Side, comparison.accounts, strict=True)
+    ]
+
+
+def lost(more: str = "") -> Driver:
+    """One ride is missing; then 38 rides that the candidate has not put out yet are too many."""
+    driver = Driver(spec(LANES, KINDS + LIMIT + more))
+    driver.feed(LEFT, [ride(number) for number in range(40)])
+    driver.feed(RIGHT, [ride(1)])
+    driver.comparison.review()
+    assert [scope.lost for scope in driver.comparison.scopes] == [True]
+    return driver
+
+
+def test_what_a_lost_scope_had_found_is_a_difference_and_all_else_is_unmatched() -> None:
+    driver = lost()
+    assert driver.comparison.diverged
+    assert totals(driver) == (1, 1)
+    assert driver.kinds() == ["missing"]
+    assert accounts(driver) == [(40, 1, 1, 38), (1, 1, 0, 0)]
+    assert [driver.held(side) for side in Side] == [[], []]
+
+
+def test_the_difference_stays_when_the_sides_meet_again() -> None:
+    driver = lost()
+    for side in Side:
+        driver.feed(side, [day(1), ride(99)])
+        driver.comparison.review()
+    assert not driver.comparison.scopes
+    assert totals(driver) == (1, 1)
+    assert accounts(driver) == [(42, 3, 1, 38), (3, 3, 0, 0)]
+
+
+@pytest.mark.parametrize("restarts", [1, 2, 5])
+def test_the_difference_is_in_the_checkpoint(restarts: int) -> None:
+    driver = lost()
+    for _ in range(restarts):
+        driver.restart()
+    assert driver.comparison.diverged
+    assert totals(driver) == (1, 1)
+    driver.feed(LEFT, [ride(50)])
+    for side in Side:
+        driver.feed(side, [day(1), ride(99)])
+        driver.comparison.review()
+    assert accounts(driver) == [(43, 3, 1, 39), (3, 3, 0, 0)]
+
+
+def test_the_rest_is_never_verified() -> None:
+    driver = lost()
+    for side in Side:
+        driver.feed(side, [day(1), ride(99)])
+    driver.comparison.survey((True, True))
+    assert driver.comparison.verified_up_to(LEFT, {0: 42}) == {0: 0}
+    assert driver.comparison.verified_up_to(RIGHT, {0: 3}) == {0: 3}
+
+
+def test_the_hole_says_that_the_rest_is_not_explained() -> None:
+    (hole,) = lost().comparison.holes
+    assert hole.reason == (
+        "a difference spread over more than limits.scope_events (32): the rest of what it touches is"
+        " counted as unmatched, and not explained"
+    )
+
+
+def test_what_was_found_before_a_lost_scope_became_part_of_a_larger_one_is_booked_too() -> None:
+    driver = lost()
+    driver.feed(LEFT, [ride(1, key=1), ride(2, key=1), ride(1, key=2)])
+    driver.feed(RIGHT, [ride(2, key=1)])
+    driver.comparison.review()
+    assert totals(driver) == (1, 2), "key 1 lacks a ride"
+    driver.feed(RIGHT, [day(1), *(ride(number) for number in range(2, 40))])
+    driver.comparison.review()
+    assert [scope.lost for scope in driver.comparison.scopes] == [True]
+    assert driver.kinds() == ["missing"] * 3, "key 2 lacks one, too; what comes late of key 0 is not extra"
+    assert totals(driver) == (3, 3)
+    assert accounts(driver) == [(43, 2, 3, 38), (41, 2, 0, 39)]
+
+
+def test_what_may_have_become_a_known_difference_decides_nothing() -> None:
+    driver = lost(KNOWN % "extra")
+    assert not driver.comparison.diverged
+    assert not driver.comparison.in_dispute, "it will never be known better"
+    assert [found.tainted for found in driver.findings()] == [True]
+    assert accounts(driver)[LEFT] == (40, 1, 1, 38)
+
+
+def test_what_is_a_known_difference_is_explained() -> None:
+    driver = lost(KNOWN % "missing")
+    assert not driver.comparison.diverged
+    assert totals(driver) == (0, 0)
+    assert driver.comparison.accounts[LEFT].explained == 1
+    assert driver.comparison.holes
+
+
+def test_another_number_of_shards_counts_the_same() -> None:
+    driver = Driver(spec("{per_key: [k]}", LIMIT))
+    for key in range(3):
+        driver.feed(LEFT, [ride(number, key=key) for number in range(40)])
+        driver.feed(RIGHT, [ride(1, key=key)])
+    driver.comparison.review()
+    whole = snapshot(driver.comparison)
+    parts = dealt([whole], 2, lambda record, _: int(b'"k":1' in record))
+    assert [len(part["scopes"]) for part in parts] == [2, 1]
+    assert sum(part["accounts"][LEFT]["divergent"] for part in parts) == 3
+    assert sum(part["accounts"][LEFT]["consumed"] for part in parts) == 120
+    assert sum(part["closed_by_kind"].get("missing", 0) for part in parts) == 3
