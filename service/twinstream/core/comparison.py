@@ -36,10 +36,6 @@ from twinstream.core.scopes import Scope
 from twinstream.core.surveys import Survey
 from twinstream.errors import RelationError
 
-SETTLE_AT = 32_768
-"""So many events may be listed as come and gone before they are taken in; each takes up memory until then."""
-FULL_RUN, SETTLE_SOON = 500, 4_096
-"""Where runs are small there is time, and what is taken in by and by does not wait for the next look."""
 NEVER = 1 << 62
 """The moment of what only an end decided, later than any other."""
 
@@ -202,8 +198,9 @@ class Comparison:
         pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
         self.aside.watch_pairs(pairs)
         self.ledger.came(side, events, pairs)
-        if self.ledger.held.pending > (SETTLE_AT if len(events) >= FULL_RUN else SETTLE_SOON):
-            self.settle()
+        if self.ledger.held.is_full(len(events)):
+            self.aside.drop()
+            self.ledger.held.thin()
         self.aside.close_finished()
         if self.ended[side.other] and self._unanswered(side):
             self._face_an_end(side)
