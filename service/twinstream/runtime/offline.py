@@ -27,6 +27,7 @@ from twinstream.runtime.edges import (
     told,
     undecided_text,
 )
+from twinstream.runtime.offline_start import Beginning, cut_in_events
 from twinstream.runtime.partitions import with_partitions
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
@@ -56,6 +57,7 @@ class Check:
         rules = rules_of(spec, self._codec, running_at=datetime.now(UTC))
         self._known_last = None if edges is None or not edges.stretch.fuzzy else Known(rules.known)
         self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
+        self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
         self._seen = Seen(spec, self._codec)
         self._lines = 0
         self._max_unmatched = 0
@@ -65,12 +67,12 @@ class Check:
     def feed(self, line: Line) -> None:
         """Take one line."""
         self._lines += 1
-        if self.comparison.ended[line.side]:
+        if self.begins.ended(line.side):
             raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
         ends = line.record is None and not line.tombstone
         self.comparison.moment = NEVER if ends else line.position
         if ends:
-            self.comparison.end(line.side)
+            self.begins.end(line.side)
         else:
             self._feed_event(line)
         if self._lines % REVIEW_EVERY == 0:
@@ -87,12 +89,18 @@ class Check:
             attempts, refused = attempts_of((line.headers,), refused)
         if not refused:
             run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
-            self._seen.note(line.side, forms)
-            self.comparison.feed(line.side, run)
+            self._compare(line, run)
         elif refused[0].reason is None:
             self.comparison.ignore(line.side, 1)
         else:
             self._refuse(line, refused[0].reason)
+
+    def _compare(self, line: Line, run: Run) -> None:
+        compared, reason = self.begins.feed(line.side, run)
+        for side, behind in compared:
+            self._seen.note(side, behind.forms)
+        if reason is not None:
+            self._refuse(line, reason)
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
@@ -115,8 +123,8 @@ class Check:
         self.comparison.moment = NEVER
         if not open_ended:
             for side in Side:
-                if not self.comparison.ended[side]:
-                    self.comparison.end(side)
+                if not self.begins.ended(side):
+                    self.begins.end(side)
         self.comparison.review()
         self.comparison.refresh()
         return self._answer(allow_empty, evidence)
@@ -241,15 +249,16 @@ class Check:
 
     def _lacking(self, evidence: bool) -> list[str]:
         comparison = self.comparison
+        if self.begins.waiting is not None:
+            return [self.begins.waiting]
         waiting = {side: comparison.unmatched(side) for side in Side}
         lacking = comparison.disagreeing_batches
         if any(waiting.values()) and not self._diverged:
             counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
             lacking.append(f"{counts} are unmatched, and the sides are open")
         if evidence and comparison.matched < self._spec.evidence.matched:
-            lacking.append(
-                f"{comparison.matched} pairs are fewer than evidence.matched ({self._spec.evidence.matched})"
-            )
+            wanted = self._spec.evidence.matched
+            lacking.append(f"{comparison.matched} of {wanted} pairs match (evidence.matched)")
         return lacking
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
@@ -263,7 +272,11 @@ class Check:
             return f"Not decided: {'; '.join(doubts)}."
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
-        return f"All {self.comparison.matched} pairs match; they are compared {self._spec.order_text}."
+        matched = self.comparison.matched
+        if not matched:
+            return f"Nothing differs, and no pair was compared; that would be {self._spec.order_text}."
+        what = "The one pair matches" if matched == 1 else f"All {matched} pairs match"
+        return f"{what}; they are compared {self._spec.order_text}."
 
 
 def check(
@@ -294,8 +307,9 @@ def equivalent(spec: Spec, lines: Iterable[Line]) -> bool:
 def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
     """A comparison, and the lines for it."""
     run = Check(spec)
-    if run.comparison.copies:
+    if run.comparison.copies or run.begins.waiting is not None:
         partitions, lines = with_partitions(lines)
+        run.begins.expect(partitions)
         for side in Side:
             run.comparison.expect_partitions(side, partitions[side])
     return run, lines

@@ -33,9 +33,11 @@ def find(name: str, comparison: str) -> Relation:
     try:
         module = _import(module_name)
     except ImportError as error:
-        raise SpecError(
-            comparison, None, "order.callable", f"{module_name!r} cannot be imported: {error}"
-        ) from None
+        problem = f"{module_name!r} cannot be imported: {error}"
+        raise SpecError(comparison, None, "order.callable", problem) from None
+    except Exception as error:  # noqa: BLE001 - the user's module may raise anything
+        problem = f"{module_name!r} cannot be imported: it failed with {place_of(error)}"
+        raise SpecError(comparison, None, "order.callable", problem) from None
     function: Any = getattr(module, attribute, None)
     if not callable(function):
         raise SpecError(

@@ -36,7 +36,7 @@ def cautions(spec: Spec, today: date) -> Iterator[Note]:
     """Every caution about a file, those about what is compared first."""
     yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
     yield from chain(_clock(spec), _telling(spec))
-    yield from _expired(spec, today)
+    yield from chain(_expired(spec, today), _never(spec))
 
 
 # -- kinds -------------------------------------------------------------------------------------------------
@@ -50,6 +50,8 @@ def _kinds(spec: Spec) -> Iterator[Note]:
             waits = not kind.ignore and name not in spec.evidence.may_be_absent
             more = ", and `evidence` waits for one in vain" if waits else ""
             yield Note(f"kinds.{name}", f"no event is ever of this kind: `{first}` fits first{more}")
+    if not spec.compared_kinds:
+        yield Note("kinds", "all of them are left out of the comparison, so nothing is compared")
     if kinds and all(kind.where for _, kind in kinds):
         yield Note("kinds", "an event that fits none of them is undecodable; a last kind `{}` fits the rest")
 
@@ -252,6 +254,16 @@ def _decodes(spec: Spec) -> Iterator[tuple[str, str]]:
     for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
         if version.decode is not None:
             yield f"{name}.decode.tombstones", version.decode.tombstones
+
+
+def _never(spec: Spec) -> Iterator[Note]:
+    """What can never come about."""
+    if not spec.gate.max_staleness:
+        yield Note("gate.max_staleness", "is 0: what is verified is always a little older, so no gate passes")
+    for known in spec.known_differences:
+        if known.when.divergences == ["changed"] and spec.identity is None:
+            text = "explains changed events, and without `identity` no difference is called that"
+            yield Note(f"known_differences.{known.id}", text)
 
 
 def _expired(spec: Spec, today: date) -> Iterator[Note]:

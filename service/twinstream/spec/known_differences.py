@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from twinstream.spec.values import Date, FieldPath, Finite, Strict, Wanted
+from twinstream.spec.values import NO_FLAG, Date, FieldPath, Strict, Wanted
 
 
 class When(Strict):
@@ -33,8 +33,8 @@ class When(Strict):
 class Ceiling(Strict):
     """How many divergences a known difference covers: a number, or a share of the events."""
 
-    count: Annotated[int, Field(ge=1)] | None = None
-    share: Annotated[Finite, Field(gt=0, le=1)] | None = None
+    count: Annotated[int, Field(ge=1), NO_FLAG] | None = None
+    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), NO_FLAG] | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Ceiling:

@@ -17,15 +17,18 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
+from twinstream.spec.callables import find
 from twinstream.spec.laws import breaches
-from twinstream.spec.model import Decode, Spec
-from twinstream.spec.orders import TAG
+from twinstream.spec.model import CallableOrder, Decode, Spec
+from twinstream.spec.orders import TAG, nodes
 from twinstream.spec.source import Source, read_source
 from twinstream.spec.values import Location, dotted, given
 
 
 def load(file: str | FilePath) -> Spec:
     """Read and check a comparison file. The paths in it become absolute: they are relative to the file.
+
+    A function that the order names must be there, so its module is imported.
 
     Raises SpecError with file, line, key, the rule broken and what to write instead.
     """
@@ -36,7 +39,9 @@ def load(file: str | FilePath) -> Spec:
     except UnicodeDecodeError:
         raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
     source = read_source(text, str(file))
-    return _resolved(_checked(source), source, FilePath(file).parent)
+    spec = _resolved(_checked(source), source, FilePath(file).parent)
+    _call(spec, source)
+    return spec
 
 
 def loads(text: str, file: str = "<spec>") -> Spec:
@@ -91,7 +96,7 @@ def _checked(source: Source) -> Spec:
     return spec
 
 
-# -- schema files ------------------------------------------------------------------------------------------
+# -- what lies beside the file -----------------------------------------------------------------------------
 
 
 def _resolved(spec: Spec, source: Source, folder: FilePath) -> Spec:
@@ -112,6 +117,17 @@ def _resolved(spec: Spec, source: Source, folder: FilePath) -> Spec:
         if (side, "decode") in found
     }
     return spec.model_copy(update={"decode": found.get(("decode",), spec.decode), **sides})
+
+
+def _call(spec: Spec, source: Source) -> None:
+    """Find the functions of the order now, while it is known where the file names them."""
+    for node in nodes(spec.order, spec.compared_kinds):
+        if isinstance(node.order, CallableOrder):
+            at = (*node.at, "callable")
+            try:
+                find(node.order.callable, spec.name)
+            except SpecError as error:
+                raise source.error(at, dotted(at), error.problem) from None
 
 
 def _decodes(spec: Spec) -> Iterator[tuple[Location, Decode]]:

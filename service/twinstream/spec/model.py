@@ -42,10 +42,10 @@ from twinstream.spec.orders import (
 from twinstream.spec.paths import Path, parse_path
 from twinstream.spec.start import Start
 from twinstream.spec.values import (
+    NO_FLAG,
     Bytes,
     Duration,
     FieldPath,
-    Finite,
     Flag,
     KindName,
     Location,
@@ -114,7 +114,9 @@ class Decode(Strict):
                 raise ValueError(f"`{sources[0]}` is for avro and protobuf; {self.format} has no schema")
         elif (self.schema_file is None) == (self.registry is None):
             raise ValueError(f"{self.format} needs exactly one of `schema_file` and `registry`")
-        elif (self.message is not None) != (self.format == "protobuf" and self.schema_file is not None):
+        elif self.message is None and self.format == "protobuf" and self.schema_file is not None:
+            raise ValueError("protobuf with `schema_file` needs `message`: the type of a record in that file")
+        elif self.message is not None and (self.format != "protobuf" or self.schema_file is None):
             raise ValueError("`message` names the type in a protobuf `schema_file`, and belongs nowhere else")
         return self
 
@@ -138,7 +140,7 @@ class Duplicates(Strict):
     """What a second copy of an event is: an event like any other, or possibly a replay, told by its marks."""
 
     policy: Literal["strict", "replays"] = "strict"
-    horizon: Annotated[int, Field(ge=1, le=10_000)] = 10
+    horizon: Annotated[int, Field(ge=1, le=10_000), NO_FLAG] = 10
 
 
 class Overdue(Strict):
@@ -162,7 +164,9 @@ class Overdue(Strict):
 
     @model_validator(mode="after")
     def _of_its_clock(self) -> Overdue:
-        if (self.field is not None) != (self.clock == "event_time"):
+        if self.clock == "event_time" and self.field is None:
+            raise ValueError("`clock: event_time` needs `field`: the field that holds an event's time")
+        if self.clock != "event_time" and self.field is not None:
             raise ValueError("`field` names the event time of an event: it belongs to `clock: event_time`")
         if self.window_end is not None and self.clock != "input":
             raise ValueError("`window_end` belongs to `clock: input`")
@@ -174,15 +178,15 @@ class Overdue(Strict):
 class Evidence(Strict):
     """What must have been compared before the verdict can be EQUIVALENT."""
 
-    matched: Annotated[int, Field(ge=1)] = 1000
-    seconds: Annotated[Finite, Field(ge=0)] = 300
+    matched: Annotated[int, Field(ge=1), NO_FLAG] = 1000
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False), NO_FLAG] = 300
     may_be_absent: list[str] = []
 
 
 class Undecodable(Strict):
     """How many records may be undecodable before the verdict is INCONCLUSIVE."""
 
-    budget: Annotated[int, Field(ge=0)] = 0
+    budget: Annotated[int, Field(ge=0), NO_FLAG] = 0
 
 
 class Gate(Strict):
@@ -194,12 +198,12 @@ class Gate(Strict):
 class Limits(Strict):
     """Bounds on memory and work; a limit that is reached makes the verdict INCONCLUSIVE, with the reason."""
 
-    unmatched_events: Annotated[int, Field(ge=1)] = 5_000_000
+    unmatched_events: Annotated[int, Field(ge=1), NO_FLAG] = 5_000_000
     unmatched_bytes: Bytes = ByteSize(2 << 30)
     lead: Duration = timedelta(seconds=60)
-    scope_events: Annotated[int, Field(ge=32)] = 10_000
-    kept_divergences: Annotated[int, Field(ge=1)] = 10_000
-    recent_matches: Annotated[int, Field(ge=0)] = 100_000
+    scope_events: Annotated[int, Field(ge=32), NO_FLAG] = 10_000
+    kept_divergences: Annotated[int, Field(ge=1), NO_FLAG] = 10_000
+    recent_matches: Annotated[int, Field(ge=0), NO_FLAG] = 100_000
 
 
 class Decision(NamedTuple):
@@ -220,7 +224,7 @@ class Decision(NamedTuple):
 class Spec(Strict):
     """One comparison file."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], NO_FLAG]
     name: Name
     reference: Version
     candidate: Version

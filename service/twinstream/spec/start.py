@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from twinstream.spec.values import SPAN, FieldPath, Strict, duration, duration_text, exact, given, problem
+from twinstream.spec.values import (
+    NO_FLAG,
+    SPAN,
+    FieldPath,
+    Strict,
+    duration,
+    duration_text,
+    exact,
+    given,
+    problem,
+)
 
 _RFC_3339 = r"^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[-+]\d{2}:\d{2})$"
 
@@ -43,7 +53,9 @@ def _span_text(value: Any) -> str | None:
     return duration_text(value) if isinstance(value, timedelta) else value if value is None else str(value)
 
 
-Offsets = Annotated[dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]], Field(min_length=1)]
+Offsets = Annotated[
+    dict[Annotated[int, Field(ge=0), NO_FLAG], Annotated[int, Field(ge=0), NO_FLAG]], Field(min_length=1)
+]
 Moment = Annotated[
     str | Decimal | None,
     BeforeValidator(_moment),

@@ -140,10 +140,19 @@ def _date(value: Any) -> Any:
 
 def _wanted(value: Any) -> Any:
     """One value, or a list of values, that a field is compared with."""
+    if value == []:
+        raise problem("is an empty list, which no value is in; name one or more")
     if all(_is_scalar(item) for item in (value if isinstance(value, list) else [value])):
         return value
     wanted = "must be a text, a number, true, false, null, or a list of these"
     raise problem(f"{wanted}, but {given(value)} was given")
+
+
+def _no_flag(value: Any) -> Any:
+    """True is not 1, here as little as in a record."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, but {given(value)} was given")
+    return value
 
 
 def _is_scalar(value: Any) -> bool:
@@ -175,6 +184,7 @@ Duration = Annotated[
 ]
 Bytes = Annotated[
     ByteSize,
+    BeforeValidator(_no_flag),
     WithJsonSchema(
         {
             "anyOf": [
@@ -195,6 +205,8 @@ FieldPath = Annotated[
 KindName = Annotated[str, Field(min_length=1)]
 Flag = Annotated[bool, Field(strict=True)]
 """True or false as YAML and JSON have them: `NO` is a text, and 1 a number."""
+NO_FLAG = BeforeValidator(_no_flag)
+"""Stands behind the bounds of a number, which the schema would not know else."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Above0 = Annotated[
     Decimal,

@@ -125,7 +125,7 @@ def test_evidence_counts_only_when_asked_for() -> None:
     assert answer("total", "L:a1 R:a1", more)["verdict"] == "EQUIVALENT"
     found = answer("total", "L:a1 R:a1", more, evidence=True)
     assert found["verdict"] == "PENDING"
-    assert found["reason"] == "Nothing wrong so far, but 1 pairs are fewer than evidence.matched (2)."
+    assert found["reason"] == "Nothing wrong so far, but 1 of 2 pairs match (evidence.matched)."
     assert answer("total", "L:a1 R:a1 L:a1 R:a1", more, evidence=True)["verdict"] == "EQUIVALENT"
 
 

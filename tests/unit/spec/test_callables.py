@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.errors import SpecError
 from twinstream.spec.callables import friendly
+from twinstream.spec.load import load
 
 ORDER = "{{callable: 'tests.unit.spec.test_callables:{}'}}"
 
@@ -100,6 +102,23 @@ def test_a_function_that_tells_equal_events_apart_is_found_out(order: Callable[.
 def test_a_function_that_is_not_there_is_named(name: str, said: str) -> None:
     with pytest.raises(SpecError, match=f"`order.callable`: .*{said}"):
         Driver(spec(f"{{callable: '{name}'}}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("def f(:", "SyntaxError"), ("1 / 0", "ZeroDivisionError in line 1 of")]
+)
+def test_a_module_that_cannot_be_run_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    module = f"broken_{said[:4].lower()}"
+    (tmp_path / f"{module}.py").write_text(text)
+    file = tmp_path / "ads.yaml"
+    order = f"order: {{by_key: [k], inner: {{callable: '{module}:f'}}}}"
+    file.write_text(f"version: 1\nname: x\nreference: {{topic: r}}\ncandidate: {{topic: c}}\n{order}\n")
+    place = f"ads.yaml:5: `order.inner.callable`: '{module}' cannot be imported: it failed with {said}"
+    with pytest.raises(SpecError, match=place):
+        load(file)
 
 
 def test_numbers_come_as_a_program_expects_them() -> None:

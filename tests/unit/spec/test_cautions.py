@@ -221,6 +221,23 @@ def test_a_known_difference_that_has_expired_is_told(expires: str, told: bool) -
     assert ("known_differences.P-1" in notes(known_differences=[{**known, "expires": expires}])) == told
 
 
+def test_what_can_never_come_about_is_told() -> None:
+    assert notes(gate={"max_staleness": 0}) == {
+        "gate.max_staleness": "is 0: what is verified is always a little older, so no gate passes"
+    }
+    left_out = {"hb": {"ignore": True}}
+    text = "all of them are left out of the comparison, so nothing is compared"
+    assert notes(kinds=left_out, order="unordered") == {"kinds": text}
+
+
+@pytest.mark.parametrize(("divergences", "told"), [(["changed"], True), (["changed", "missing"], False)])
+def test_changed_events_are_never_found_without_identity(divergences: list[str], told: bool) -> None:
+    when = {"divergences": divergences}
+    known = {"id": "P-1", "when": when, "owner": "o", "ceiling": {"count": 1}, "expires": "2026-12-31"}
+    assert ("known_differences.P-1" in notes(known_differences=[known], identity=None)) == told
+    assert "known_differences.P-1" not in notes(known_differences=[known])
+
+
 # -- topics ------------------------------------------------------------------------------------------------
 
 

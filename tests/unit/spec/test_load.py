@@ -119,7 +119,7 @@ def test_a_wrong_key_is_named_with_what_was_meant(more: str, message: str) -> No
         ),
         (
             "overdue: {clock: event_time}",
-            "`overdue`: `field` names the event time of an event: it belongs to",
+            "`overdue`: `clock: event_time` needs `field`: the field that holds an event's time",
         ),
         ("overdue: {field: ts}", "`overdue`: `field` names the event time of an event: it belongs to"),
         ("overdue: {window_end: ts}", "`overdue`: `window_end` belongs to `clock: input`"),

@@ -39,7 +39,7 @@ TOTAL = f"{HEAD}order: total\n"
         ("{format: bytes, message: a.B}", "decode`: `message` is for avro and protobuf; bytes has no schema"),
         (
             "{format: protobuf, schema_file: a}",
-            "decode`: `message` names the type in a protobuf `schema_file`, and belongs nowhere else",
+            "decode`: protobuf with `schema_file` needs `message`: the type of a record in that file",
         ),
         ("{format: avro, schema_file: a, message: B}", "decode`: `message` names the type in a protobuf"),
         (

@@ -1,0 +1,74 @@
+"""Where a comparison of recorded input begins: a cut that stands in the events themselves.
+
+`start: {at: event_time}` and `start: barrier` say which *events* are compared, so they hold for a file as for
+a topic. Offsets are places in topics, and the start at the input needs what both versions say on the control
+topic: neither has a meaning for a file, which is compared from its first line on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.cuts import Cut, Run
+from twinstream.core.events import Side
+from twinstream.spec.codec import Codec
+from twinstream.spec.cut import cut_of
+from twinstream.spec.model import Spec
+
+IN_THE_EVENTS = {"event_time", "barrier"}
+"""The starts that events tell."""
+
+
+def cut_in_events(spec: Spec, codec: Codec) -> Cut | None:
+    """What sorts events, None where all of them are compared."""
+    return cut_of(spec, codec) if spec.start.at in IN_THE_EVENTS else None
+
+
+class Beginning:
+    """Sorts events into before and behind the start, and keeps ends back until it is found.
+
+    Name the partitions, if there are others than 0, before the first event: a barrier has to come in each.
+    """
+
+    def __init__(self, cut: Cut | None, comparison: Comparison) -> None:
+        self._cut, self._comparison = cut, comparison
+        self._ended: list[Side] = []
+        self.expect(({0}, {0}))
+
+    @property
+    def waiting(self) -> str | None:
+        """Why nothing is compared yet."""
+        return None if self._cut is None else self._cut.waiting
+
+    def expect(self, partitions: tuple[Collection[int], Collection[int]]) -> None:
+        """Name the partitions of both sides."""
+        if self._cut is not None:
+            self._cut.begin({side: dict.fromkeys(partitions[side] or (0,), 0) for side in Side})
+
+    def ended(self, side: Side) -> bool:
+        """Whether a side has ended."""
+        return side in self._ended or self._comparison.ended[side]
+
+    def end(self, side: Side) -> None:
+        """End a side: at once, or when the start is found, since nothing was lost before it."""
+        if self.waiting is None:
+            self._comparison.end(side)
+        else:
+            self._ended.append(side)
+
+    def feed(self, side: Side, run: Run) -> tuple[list[tuple[Side, Run]], str | None]:
+        """Feed what lies behind the start: what was fed, and why the event of a run of one is none."""
+        if self._cut is None:
+            self._comparison.feed(side, run)
+            return [(side, run)], None
+        passed = self._cut.take(side, run)
+        for of in Side:
+            self._comparison.before_start(of, passed.before[of], passed.held[of])
+        for of, behind in passed.runs:
+            self._comparison.feed(of, behind)
+        if self._ended and self.waiting is None:
+            for of in self._ended:
+                self._comparison.end(of)
+            self._ended.clear()
+        return passed.runs, next((reason for _, reason in passed.refused), None)
