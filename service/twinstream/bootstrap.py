@@ -111,10 +111,9 @@ def make_worker(
     terms = Terms(trail, alarm, brief.trial_over, limit)
     trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
     secret = partial(_mask_secret, settings, store)
-    exchange, recall = store.exchange, source.recall
-    return Worker(
-        spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall, store
-    )
+    exchange, recall, where = store.exchange, source.recall, f"{socket.gethostname()} ({settings.bind})"
+    parts = spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall
+    return Worker(*parts, stores=store, where=where)
 
 
 def _mask_secret(settings: Settings, store: ShardStore) -> bytes:

@@ -80,7 +80,8 @@ def test_an_unknown_comparison_is_a_problem_everywhere(http: httpx.Client) -> No
 
 
 def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -> None:
-    assert_problem(http.get("/v1/nothing"), 404)
+    for path in ("/v1/nothing", "/v1/comparisons/", f"/v1/comparisons/{NAME}/", "/docs/", "/healthz/"):
+        assert_problem(http.get(path), 404)
     nothing = assert_problem(http.get("/static/nothing.js"), 404)
     assert nothing["detail"] == "There is nothing at '/static/nothing.js'; /docs lists what there is."
     response = http.post("/v1/comparisons")

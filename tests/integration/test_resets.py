@@ -174,6 +174,12 @@ def test_a_matcher_that_refuses_is_a_conflict_with_its_reason(service: Served, m
     )
 
 
+def test_the_command_says_why_it_is_refused_and_nothing_else(service: Served, matcher: Matcher) -> None:
+    matcher.refuses = ResetRefused(id="", reason="another process owns this comparison")
+    why = "does not begin anew, and nothing has changed: another process owns this comparison."
+    assert run(service, NAME, "--reason", "r") == (2, "", f"Error: {NAME!r} {why}\n")
+
+
 def test_what_nobody_knows_is_said_to_be_unknown(service: Served, matcher: Matcher) -> None:
     matcher.refuses = ResetRefused(id="", reason="redis is away", open=True)
     response = post(service)

@@ -26,7 +26,8 @@ class Host:
         self.clock = ManualClock(START + skew)
         self.clock.advance(hosts.passed)
         self.publisher = MemoryPublisher()
-        self.store = MemoryStore(hosts.storage, f"host-{len(hosts.all)}")
+        self._where = f"host-{len(hosts.all)}"
+        self.store = MemoryStore(hosts.storage, self._where)
         self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
         self.board.expect(expectation(spec))
         self._spec, self._shown = loads(spec), 0
@@ -39,7 +40,9 @@ class Host:
         trial = None
         if self._trial is not None:
             trial = Trial(self._trial, self._spec, source, publisher, self.clock, Terms(Trail()))
-        self.worker = Worker(self._spec, source, store, publisher, self.clock, bulletins=store, trial=trial)
+        self.worker = Worker(
+            self._spec, source, store, publisher, self.clock, bulletins=store, trial=trial, where=self._where
+        )
         self.owns = False
 
     def turn(self) -> None:

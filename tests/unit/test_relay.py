@@ -211,7 +211,7 @@ def test_a_reset_of_the_owner_is_one_of_the_standby_which_itself_can_reset_nothi
     wish = ResetRequest(id="0", by="me", reason="a test", address="here")
     assert not standby.worker.begin_anew(wish)
     (refused,) = (one for one in standby.publisher.published if isinstance(one, ResetRefused))
-    assert refused.reason == STANDBY
+    assert refused.reason == f"{STANDBY}: ask the owner, on host-0"
     for number in (100, 103):
         hosts.write(Side.LEFT, number)
     hosts.write(Side.RIGHT, 103)

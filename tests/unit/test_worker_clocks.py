@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.support.saying import control_record
-from tests.support.workers import Bench
+from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.spec.marks import InputPosition
 from twinstream.spec.topics import Topic
@@ -292,3 +292,23 @@ def test_on_kafkas_clock_the_newest_record_is_shown() -> None:
     assert bench.settled(worker).frontier.reference == Frontier(held_back_by="it has no record yet")
     bench.timed(LEFT, 3)
     assert bench.settled(worker).frontier.reference == Frontier(at="1970-01-01T00:00:03.000Z")
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        (1, "1 unmatched event is overdue: the other side went on for 60 s without its partner"),
+        (2, "2 unmatched events are overdue: the other side went on for 60 s without their partners"),
+    ],
+)
+def test_overdue_events_are_told_with_their_number(lost: int, told: str) -> None:
+    bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", "order: unordered"))
+    worker = bench.started()
+    for number in range(lost):
+        bench.write(Side.LEFT, ("lost", number), at_ms=1_000)
+    for at_ms in (2_000, 90_000):
+        bench.write_both(("a", at_ms), at_ms=at_ms)
+        bench.run(worker)
+    bench.clock.advance(60)
+    bench.run(worker)
+    assert bench.run(worker).reason == f"Not decided: {told}."

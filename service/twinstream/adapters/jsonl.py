@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from twinstream.adapters.files import InputFile
+from twinstream.adapters.members import Unread, entry_of
 from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
@@ -160,7 +161,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
-        entry = _decoded(text, at, around=1)
+        entry = _entry(text, at)
         side = SIDES.get(str(entry.get("side"))) if isinstance(entry, dict) else None
         if side is None:
             raise at.refuse(_TRACE_SHAPE)
@@ -194,9 +195,17 @@ def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at
     )
 
 
-def _decoded(text: bytes, at: _Place, around: int = 0) -> Any:
+def _decoded(text: bytes, at: _Place) -> Any:
     try:
-        return decode(text, around)
+        return decode(text)
+    except DecodeError as error:
+        raise at.refuse(str(error)) from None
+
+
+def _entry(text: bytes, at: _Place) -> Any:
+    """A line of a trace; a value in it that cannot be read is no fault of the line, but a record like it."""
+    try:
+        return entry_of(text, "value")
     except DecodeError as error:
         raise at.refuse(str(error)) from None
 
@@ -232,9 +241,11 @@ def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
 def _record(value: Any, form: str, at: _Place) -> bytes:
     """The record of a value that stands in a line as JSON."""
     if form == "json":
-        return _value_text(value)
+        return value.text if isinstance(value, Unread) else _value_text(value)
     if form != "utf8":
         raise at.refuse(f'a record in the format {form} is written as "value_base64", not as "value"')
+    if isinstance(value, Unread):
+        raise at.refuse(value.problem)
     if not isinstance(value, str):
         raise at.refuse(f"a value in the format utf8 is a JSON text, but here it is {_shown(value)}")
     return value.encode()

@@ -87,6 +87,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,
         middleware=[*counting, *_around(keys, base_path)],
     )
     problems.install(app)

@@ -180,7 +180,8 @@ def _reason(
     if verdict == "PENDING":
         return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacks)}")
     pairs = sum(status.matched for status in statuses)
-    return f"{pairs:,} pairs match, and nothing differs; the outputs are compared {order}."
+    matched = "1 pair matches" if pairs == 1 else f"{pairs:,} pairs match"
+    return f"{matched}, and nothing differs; the outputs are compared {order}."
 
 
 def _sentence(text: str) -> str:

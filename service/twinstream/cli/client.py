@@ -12,7 +12,7 @@ from typing import Any
 import click
 import httpx
 
-from twinstream.cli.output import Unreachable
+from twinstream.cli.output import Refused, Unreachable
 from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
@@ -126,7 +126,7 @@ def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def ask(service: Service, path: str) -> Any:
     """The JSON answer of the service to GET `path`.
 
-    Raises Unreachable, or UsageError where the service says that the request is wrong.
+    Raises Unreachable, or Refused where the service says that the request is wrong.
     """
     return _answer(service, "GET", path, TIMEOUT_SECONDS)
 
@@ -145,7 +145,7 @@ def _answer(service: Service, method: str, path: str, timeout_seconds: float, **
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Unreachable(f"the service at {service} cannot be reached: {error}; is it running?") from None
     if response.status_code in _WRONG:
-        raise click.UsageError(answer.get("detail", "not found"))
+        raise Refused(answer.get("detail", "not found"))
     if response.is_error:
         raise Unreachable(
             f"the service at {service} answered {response.status_code}: {answer.get('detail', '')}"

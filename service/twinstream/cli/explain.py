@@ -11,7 +11,7 @@ import orjson
 
 from twinstream.adapters.files import InputFile
 from twinstream.cli.client import Service, ask, service_option
-from twinstream.cli.output import print_divergence, print_json
+from twinstream.cli.output import Refused, print_divergence, print_json
 from twinstream.errors import InputError
 
 Report = Mapping[str, Any]
@@ -71,19 +71,19 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
     for name in names:
         try:
             return _of_comparison(service, name, identifier)
-        except click.UsageError:
+        except Refused:
             if comparison is not None:
                 raise
     listed = ", ".join(names) or "none"
-    raise click.UsageError(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
+    raise Refused(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
 
 
 def _of_comparison(service: Service, name: str, identifier: str) -> Report:
-    """One that a comparison reports, or the rules on trial beside it. Raises UsageError."""
+    """One that a comparison reports, or the rules on trial beside it. Raises Refused."""
     try:
         report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
-    except click.UsageError:
-        with suppress(click.UsageError):
+    except Refused:
+        with suppress(Refused):
             tried: Report = ask(service, f"/comparisons/{name}/trial/divergences/{identifier}")
             return tried
         raise

@@ -33,6 +33,10 @@ class Unreachable(click.ClickException):
     """The service did not answer."""
 
 
+class Refused(click.ClickException):
+    """The service says that it cannot be: one sentence, since how the command is used is not in question."""
+
+
 def print_json(value: Any) -> None:
     """Exactly one JSON object, on a line."""
     _put(orjson.dumps(value) + b"\n")

@@ -47,6 +47,8 @@ def parse(record: bytes, around: int = 0) -> Any:
     except RecursionError:
         raise DecodeError(f"nested deeper than {DEPTH_LIMIT}") from None
     except json.JSONDecodeError as error:
+        if record.startswith(b"\xef\xbb\xbf"):
+            raise DecodeError("not JSON: it begins with a byte order mark") from None
         raise DecodeError(f"not JSON: {error.msg} at character {error.pos}") from None
     return value
 

@@ -28,6 +28,7 @@ in the plain word that this one stands by: `PENDING`, and a gate that is undecid
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
@@ -85,9 +86,13 @@ class Bulletins(Asking, Protocol):
 
 
 class Bulletin(Frozen):
-    """What an owner tells. `answers` are the questions that had been put before it wrote what it `said`."""
+    """What an owner tells. `answers` are the questions that had been put before it wrote what it `said`.
+
+    `owner` is where the owner is, in words.
+    """
 
     answers: str
+    owner: str = ""
     said: ShardStatus
     reports: list[DivergenceReport]
     waiting: tuple[UnmatchedEvent, ...] = ()
@@ -140,7 +145,10 @@ class Questions:
 
 
 class Hearing:
-    """What the owner says, for one who asks it: `as_shown` is the status as that one shows it."""
+    """What the owner says, for one who asks it: `as_shown` is the status as that one shows it.
+
+    `owner` is where the owner is that was heard last, in words; an empty text where that is not known.
+    """
 
     def __init__(
         self,
@@ -155,6 +163,7 @@ class Hearing:
         self._reports, self._on_trial = _Reports(digest, told, publisher), _ReportsOnTrial(publisher)
         self._waiting: UnmatchedSample | None = None
         self._showing = False
+        self.owner = ""
 
     @property
     def foreign(self) -> bool:
@@ -173,7 +182,7 @@ class Hearing:
             return False
         bulletin, at = answer
         if self._answered is None or at > self._answered:
-            self._answered = at
+            self._answered, self.owner = at, bulletin.owner
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
             self._on_trial.pass_on(bulletin.said.status, bulletin.on_trial)
             self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
@@ -199,11 +208,16 @@ class Hearing:
 
 
 class Relay(Hearing):
-    """Both ends of it: beside those of who stands by, `asked` and `tell` for the owner."""
+    """Both ends of it: beside those of who stands by, `asked` and `tell` for the owner.
 
-    def __init__(self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock) -> None:
+    `where` is where this process is, in words: whom to ask, where it is the owner.
+    """
+
+    def __init__(
+        self, digest: str, bulletins: Bulletins, publisher: Publisher, clock: Clock, where: str = ""
+    ) -> None:
         super().__init__(digest, bulletins, publisher, clock)
-        self._bulletins = bulletins
+        self._bulletins, self._where = bulletins, where
 
     def asked(self) -> bytes:
         """The questions that are to be answered: read them before the status is written."""
@@ -231,7 +245,7 @@ class Relay(Hearing):
         ]
         newest = [*_written(reversed(on_trial[-TRIAL_TOLD:]), REPORTS_BYTES)]
         bulletin = (
-            f'{{"answers":"{asked.decode()}","said":{whole.model_dump_json()},'
+            f'{{"answers":"{asked.decode()}","owner":{json.dumps(self._where)},"said":{whole.model_dump_json()},'
             f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}],'
             f'"on_trial":[{",".join(reversed(newest))}]}}'
         )

@@ -214,12 +214,17 @@ class Reporter:
         if comparison.is_asked:
             doubts.append(ASKED)
         if suspicions := comparison.surveyed.suspicions:
-            after = f"{self._spec.overdue.after.total_seconds():g} s"
-            gone_on = f"the other side went on for {after} without their partners"
-            if self._spec.overdue.clock == "event_time":
-                gone_on = f"the other side's event times are {after} further than they, or more"
-            doubts.append(f"{suspicions} unmatched events are overdue: {gone_on}")
+            doubts.append(self._overdue(suspicions))
         return doubts
+
+    def _overdue(self, count: int) -> str:
+        it, partners = ("it", "its partner") if count == 1 else ("they", "their partners")
+        after = f"{self._spec.overdue.after.total_seconds():g} s"
+        gone_on = f"the other side went on for {after} without {partners}"
+        if self._spec.overdue.clock == "event_time":
+            gone_on = f"the other side's event times are {after} further than {it}, or more"
+        events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
+        return f"{events} overdue: {gone_on}"
 
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
         if verdict is Verdict.DIVERGED:
@@ -229,8 +234,9 @@ class Reporter:
             return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
         if verdict is Verdict.PENDING:
             return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
-        pairs = f"{self._comparison.matched:,} pairs"
-        return f"{pairs} match, and nothing differs; the outputs are compared {self._spec.order_text}."
+        matched = self._comparison.matched
+        pairs = "1 pair matches" if matched == 1 else f"{matched:,} pairs match"
+        return f"{pairs}, and nothing differs; the outputs are compared {self._spec.order_text}."
 
     def _diverged_reason(self) -> str:
         closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())

@@ -71,7 +71,7 @@ class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
     Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
-    StoreError. `recall` reads records again, where none are held.
+    StoreError. `recall` reads records again, where none are held. `where` it is, is told to who stands by.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class Worker:
         mask_secret: Callable[[], bytes] = fresh_secret,
         recall: Recall = nothing,
         stores: AllStores | None = None,
+        where: str = "",
     ) -> None:
         self._part, self._exchange, self._trial = part, exchange, trial
         self._caution = caution or Caution(Trail())
@@ -98,7 +99,7 @@ class Worker:
         self._resets = Resets()
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, trial, mask_secret)
-        self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock)
+        self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._renewal = Renewal(spec, source, publisher, clock, part, stores)
@@ -265,7 +266,8 @@ class Worker:
     def _stand_by(self) -> bool:
         """Show what the owner says, if it answers; False."""
         if self._relay is not None and self._relay.pass_on():
-            self._course.situation.standby, self._course.situation.waiting_for = True, STANDBY
+            to_ask = f": ask the owner, on {self._relay.owner}" if self._relay.owner else ""
+            self._course.situation.standby, self._course.situation.waiting_for = True, STANDBY + to_ask
             return False
         return self._wait_for(STANDBY, standby=True)
 

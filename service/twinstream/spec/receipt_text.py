@@ -81,7 +81,9 @@ def _differences(receipt: Receipt) -> Iterator[str]:
     explained = receipt.sides.reference.accounts.explained + receipt.sides.candidate.accounts.explained
     yield f"{found.total:,} found{f': {named}' if named else ''}. Known ones explain {explained:,} events."
     if receipt.suspicions:
-        yield f"{receipt.suspicions:,} events are overdue, and may still come."
+        one = receipt.suspicions == 1
+        overdue = "1 event is overdue" if one else f"{receipt.suspicions:,} events are overdue"
+        yield f"{overdue}, and may still have {'its partner' if one else 'their partners'}."
     if receipt.range is not None and receipt.range.undecided:
         yield f"{receipt.range.undecided:,} more are undecided: their partners may lie beyond the range."
     if receipt.known_differences:

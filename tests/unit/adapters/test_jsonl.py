@@ -72,6 +72,44 @@ def test_the_value_of_a_trace_line_keeps_its_meaning(trace: Path, value: str) ->
     assert canonical(parse(line.record)) == canonical(parse(value.encode()))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{"a":1,"a":2}',
+        '{"a": NaN }',
+        "[-Infinity]",
+        '"\\ud800"',
+        "[" * 129 + "]" * 129,
+        "1e99999999999999999999",
+    ],
+)
+def test_a_value_that_cannot_be_read_is_a_record_as_it_stands(trace: Path, value: str) -> None:
+    (line,) = traced(trace, f'{{"timestamp_ms" : 7, "value":{value} , "side":"candidate"}}')
+    assert (line.record, line.side, line.timestamp_ms) == (value.encode(), RIGHT, 7)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"side":"reference","side":"candidate","value":1}', ":1: a member stands twice in one object"),
+        ('{"side":"reference","value":1,"key":NaN}', ":1: NaN is not a JSON number"),
+        ('{"side":"reference","value":NaN,"key":NaN}', ":1: NaN is not a JSON number"),
+        ('{"side":"reference","value":NaN} 1', ":1: NaN is not a JSON number"),
+        ('{"side":"reference","value":NaN', ":1: "),
+        ('{"side":"reference","value":nonsense}', ":1: not JSON: "),
+        ('{"side" "reference","value":NaN}', ":1: not JSON: "),
+        ("[NaN]", ":1: NaN is not a JSON number"),
+    ],
+)
+def test_a_line_around_a_value_must_be_json_all_the_same(trace: Path, line: str, message: str) -> None:
+    assert refusal(trace, line).startswith(message)
+
+
+def test_a_text_in_utf8_that_cannot_be_read_is_a_line_that_is_none(trace: Path) -> None:
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        traced(trace, '{"side":"reference","value":"\\ud800"}', shapes=dict.fromkeys(Side, Shape("utf8")))
+
+
 ONE_OF = ':1: needs exactly one of "value", "value_base64" and "end": true'
 SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": …}'
 

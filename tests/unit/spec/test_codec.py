@@ -190,6 +190,7 @@ def test_the_memory_for_twins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     ("record", "message"),
     [
         (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1"),
+        (b'\xef\xbb\xbf{"a":1}', "not JSON: it begins with a byte order mark"),
         (b"\xff", "not UTF-8 at byte 0"),
         (b"NaN", "NaN is not a JSON number"),
         (b'{"a":1,"a":2}', "a member stands twice in one object"),
