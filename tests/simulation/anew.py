@@ -17,6 +17,7 @@ import orjson
 from tests.simulation.beginnings import behind_the_input
 from tests.simulation.comparisons import COPIED
 from tests.simulation.inputs import Input
+from tests.simulation.saying import Spoken, tells_all
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
@@ -73,8 +74,14 @@ def _told(scheduler: Scheduler, given: Input) -> Iterator[Asked]:
         yield {"at": "event_time", "field": "n", "from": scheduler.number(0, len(given.rows[0]))}
     if _first_barrier(given) is not None:
         yield {"at": "barrier"}
-    if all(given.said) and all(row.record[:1] == b"{" for rows in given.rows for row in rows):
+    if all(given.said) and all(map(_tells_all, given.rows, given.said)):
         yield {"at": "input"}
+
+
+def _tells_all(rows: Sequence[Row], said: Sequence[Spoken]) -> bool:
+    """Whether a version says all that it has consumed, and each of its events says of what it comes."""
+    records = [row.record for row in rows]
+    return all(record[:1] == b"{" for record in records) and tells_all(records, said)
 
 
 def _drawn(

@@ -6,12 +6,11 @@ What lies before the cut differs from side to side, and must not matter. It is n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 
-from tests.simulation.saying import Spoken
+from tests.simulation.saying import Spoken, consumed
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from tests.support.orders import Event, Order
@@ -111,12 +110,9 @@ def _behind_a_barrier(scheduler: Scheduler, streams: Streams) -> Beginning:
 
 
 def _of_both(scheduler: Scheduler, streams: Streams) -> Beginning:
-    """From what both have consumed on: the candidate was started later.
-
-    A batch has what comes of a stretch of the input, and nothing of what comes behind it.
-    """
+    """From what both have consumed on: the candidate was started later."""
     later = scheduler.number(0, min(20, len(streams[1]) // 2))  # It has to say something.
-    candidate = sorted((event for event in streams[1] if event["n"] >= later), key=itemgetter("n"))
+    candidate = [event for event in streams[1] if event["n"] >= later]
     return Beginning("input", {"start": {"at": "input"}}, (streams[0], candidate))
 
 
@@ -125,8 +121,7 @@ def behind_the_input(rows: Sides, said: tuple[Sequence[Spoken], Sequence[Spoken]
 
     A version tells where a batch ended: so it has begun, as far as anybody knows, behind its first batch.
     """
-    ends = [orjson.loads(spoken[0].record)["consumed"]["in"]["0"] for spoken in said if spoken]
-    cut = max(ends, default=0)
+    cut = max((consumed(spoken[0]) for spoken in said if spoken), default=0)
     return tuple(  # type: ignore[return-value]
         [row if orjson.loads(row.record)["n"] >= cut else row._replace(letter=None) for row in side]
         for side in rows

@@ -106,7 +106,7 @@ def draw_input(scheduler: Scheduler) -> Input:
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     if more in SPEAKING:
         uneven = more is RETRIES and not faults and scheduler.aside("uneven", (True, False))
-        how = Speaking(retries=more is RETRIES, uneven=uneven)
+        how = Speaking(more is RETRIES, uneven, _exact(scheduler, begins))
         sides, said = lay_speaking(scheduler, begins.streams, letters, shapes, how)
     else:
         left, right = (lay(scheduler, begins.streams[side], letters, shapes[side]) for side in Side)
@@ -174,6 +174,13 @@ def _crossing(scheduler: Scheduler, order: Order, more: dict[str, Any]) -> froze
     if order not in SPREAD or order in COPIED or more in BY_EVENT_TIME:
         return frozenset()
     return scheduler.aside("crossing", (frozenset({1}), frozenset({1, 2, 3}), *[frozenset()] * 14))
+
+
+def _exact(scheduler: Scheduler, begins: Beginning) -> bool:
+    """Whether versions say what they have consumed, and not only below what they have consumed everything."""
+    if any(isinstance(one, bytes) for stream in begins.streams for one in stream):
+        return False
+    return begins.at == "input" or scheduler.aside("exact", (True, False))
 
 
 def _filled(most: int, events: Sequence[Any]) -> int:

@@ -1,8 +1,10 @@
 """What both versions say of themselves: marks on their rows, and control records between them.
 
 Event `n` comes from the input record at offset `n`. A version writes in batches, which it is free to cut
-anywhere in its output; after each it says below which offset it has consumed everything. Where it retries, an
-execution of a batch may have been killed before the last one: it has written some of it, in another order.
+anywhere in its output; after each it says below which offset it has consumed everything. That is all that
+it has consumed where it writes what comes of a stretch of the input before anything that comes behind it: a
+start at the input needs that. Where it retries, an execution of a batch may have been killed before the
+last one: it has written some of it, in another order.
 """
 
 from __future__ import annotations
@@ -55,14 +57,21 @@ class Written(NamedTuple):
 
 
 def written(
-    scheduler: Scheduler, stream: Sequence[Any], retried: Reorder | None, *, uneven: bool = False
+    scheduler: Scheduler,
+    stream: Sequence[Any],
+    retried: Reorder | None,
+    *,
+    uneven: bool = False,
+    exact: bool = False,
 ) -> list[Written]:
     """A stream in batches; `retried` is in which order an execution that was killed has written.
 
-    `uneven`: of the first one that was killed it has written one event with another content.
+    `uneven`: of the first one that was killed it has written one event with another content. `exact`: a batch
+    has what comes of a stretch of the input, and nothing of what comes behind it.
     """
     longest, found = scheduler.one_of((3, 10, 40)), []
-    for number, batch in enumerate(_cut(scheduler, stream, longest)):
+    cut = _cut_by_input if exact else _cut
+    for number, batch in enumerate(cut(scheduler, stream, longest)):
         killed: list[Any] = []
         events = not any(isinstance(one, bytes) for one in batch)
         if retried is not None and events and len(batch) > 1 and scheduler.chance(0.4):
@@ -90,6 +99,15 @@ def _cut(scheduler: Scheduler, stream: Sequence[Any], longest: int) -> Iterator[
         start = end
 
 
+def _cut_by_input(scheduler: Scheduler, stream: Sequence[Any], longest: int) -> Iterator[Sequence[Any]]:
+    """Batches of stretches of the input: each event is where it was, or nearer to its place in the input."""
+    left = sorted({event["n"] for event in stream})
+    while left:
+        size = scheduler.number(1, longest)
+        stretch, left = set(left[:size]), left[size:]
+        yield [event for event in stream if event["n"] in stretch]
+
+
 def spoken(side: Side, stream: Sequence[Written], places: Sequence[tuple[int, int, int]]) -> list[Spoken]:
     """The control records of a side; `places` are the rows: the place in the stream, partition and offset."""
     ends, said = dict.fromkeys({partition for _, partition, _ in places}, 0), []
@@ -100,6 +118,18 @@ def spoken(side: Side, stream: Sequence[Written], places: Sequence[tuple[int, in
         if behind == len(places) or stream[places[behind][0]].batch != batch:
             said.append(Spoken(behind, _record(side, batch, left[number], ends)))
     return said
+
+
+def tells_all(rows: Sequence[bytes], said: Sequence[Spoken]) -> bool:
+    """Whether nothing stands before a control record that comes of input behind what it says is consumed."""
+    numbers = [orjson.loads(record)["n"] for record in rows]
+    return all(max(numbers[: one.behind]) < consumed(one) for one in said)
+
+
+def consumed(spoken: Spoken) -> int:
+    """The offset below which all is consumed, as a control record says."""
+    offset: int = orjson.loads(spoken.record)["consumed"]["in"]["0"]
+    return offset
 
 
 def _left(stream: Sequence[Written]) -> list[int]:

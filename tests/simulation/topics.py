@@ -64,10 +64,14 @@ def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], 
 
 
 class Speaking(NamedTuple):
-    """What versions do that say how far they are: `retries`, one of them `uneven`, with another content."""
+    """What versions do that say how far they are: `retries`, one of them `uneven`, with another content.
+
+    `exact`: what is written by then comes of what they say they have consumed.
+    """
 
     retries: bool
     uneven: bool
+    exact: bool
 
 
 def lay_speaking(
@@ -82,7 +86,8 @@ def lay_speaking(
     sides: tuple[list[Row], list[Row]] = ([], [])
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     for side in Side:
-        wrote = written(scheduler, streams[side], retried, uneven=how.uneven and side is Side.RIGHT)
+        uneven = how.uneven and side is Side.RIGHT
+        wrote = written(scheduler, streams[side], retried, uneven=uneven, exact=how.exact)
         rows = lay(scheduler, [one.event for one in wrote], letters, shapes[side])
         numbers = [(row.timestamp_ms - START_MS) // shapes[side].step_ms for row in rows]
         for number, row in zip(numbers, rows, strict=True):

@@ -13,7 +13,8 @@ the one that began last counts.
 **What can be read** bounds it, too. Retention, or who started the service, may have cut off the beginning of
 the output. What a version wrote after a batch stands behind `written` of that batch; so the batch counts from
 which on everything can be read. In the same way reading may begin at `written` of the last batch that lies
-before the cut altogether: a reference that has run for months is not read from its beginning.
+before the cut altogether: a reference that has run for months is not read from its beginning. That asks of a
+version that nothing below `written` comes of input behind `consumed`; who writes ahead of it cannot begin so.
 
 **A query that was created anew** before the start is no reason for doubt, as it would be later: it is heard
 from its first batch on, and what the one before it wrote is left out, since it stands before the end of that.

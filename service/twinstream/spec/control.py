@@ -20,10 +20,11 @@ Offsets = dict[str, dict[int, Annotated[int, Field(ge=0)]]]
 class ControlRecord(BaseModel):
     """One finished micro-batch.
 
-    `version` is the text that the comparison file gives to a side. `consumed` and `written` are next offsets:
-    all before them is consumed, or stands in the topic. `consumed_from`, which may be left out, is where this
-    batch itself began. `watermark` is in milliseconds since the epoch, None
-    for a query without one. `rows` is how many events the batch wrote. The newest `run_id` of a query wins.
+    `version` is the text that the comparison file gives to a side. `consumed` and `written` are next
+    offsets: all before them is consumed, or stands in the topic; nothing that stands there by then comes of
+    input behind them. `consumed_from`, which may be left out, is where this batch itself began. `watermark`
+    is in milliseconds since the epoch, None for a query without one. `rows` is how many events the batch
+    wrote. The newest `run_id` of a query wins.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
