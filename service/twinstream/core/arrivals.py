@@ -54,6 +54,15 @@ class Arrivals:
         account.replayed += replayed
         return new
 
+    def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
+        """Settle what lies before the start; it only tells what attempts have written there."""
+        account = self._ledger.accounts[side]
+        account.consumed += len(run.forms)
+        account.before_start += len(run.forms)
+        if run.attempts is not None and self.retries is not None:
+            self.retries.note_before(side, run, self._canonical, by_place=by_place)
+            self._settle_batches(side)
+
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed."""
         if self.retries is not None:

@@ -102,16 +102,17 @@ class Batch:
     """One batch of one query: its executions, and while it is open the partitions that it waits for.
 
     `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
-    `saved` is how many of its `rows` the last snapshot of any kind had.
+    `saved` is how many of its `rows` the last snapshot of any kind had. It `counts` where one of them lies
+    behind the start of the comparison.
     """
 
-    __slots__ = ("_agreed", "executions", "place", "refuted", "retried", "rows", "saved", "waits")
+    __slots__ = ("_agreed", "counts", "executions", "place", "refuted", "retried", "rows", "saved", "waits")
 
     def __init__(self, place: Place, waits: Iterable[int]) -> None:
         self.executions: dict[str, Execution] = {}
         self.place = place
         self.waits = set(waits)
-        self.retried = self.refuted = False
+        self.retried = self.refuted = self.counts = False
         self.rows = self.saved = 0
         self._agreed = (0, True)
 
@@ -138,11 +139,11 @@ class Batch:
             self.retried, self.place = True, place
 
     def agrees(self) -> bool:
-        """Whether one execution, with one attempt of each of its tasks, has written all of M.
+        """Whether one execution, with one attempt of each of its tasks, has written all of M, if that counts.
 
         Complexity: O(n) in the rows of a batch that was retried, where it has grown.
         """
-        if not self.retried:
+        if not self.retried or not self.counts:
             return True
         if self._agreed[0] != self.rows:
             self._agreed = (self.rows, self._has_complete())

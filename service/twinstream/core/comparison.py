@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from operator import itemgetter
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.arrivals import Arrivals
@@ -299,13 +298,16 @@ class Comparison:
         self.ledger.accounts[side].consumed += count
         self.ledger.accounts[side].ignored += count
 
-    def before_start(self, side: Side, count: int, held: int = 0) -> None:
-        """Count events that lie before the start, and by how many events more are held until that is known.
+    def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
+        """Settle events that lie before the start: `by_place`, or by what they say (`cuts.Cut`)."""
+        self.arrivals.before_start(side, run, by_place=by_place)
 
-        What is held is consumed and not settled. What was held and is fed is counted again by `feed`.
+    def hold(self, side: Side, count: int) -> None:
+        """Count by how many events more are held until the start is known: consumed, and not settled.
+
+        What was held and is fed, or lies before the start, is counted again.
         """
-        self.ledger.accounts[side].consumed += count + held
-        self.ledger.accounts[side].before_start += count
+        self.ledger.accounts[side].consumed += count
 
     def undecodable(self, side: Side) -> None:
         """Count a record that is no event of this comparison."""
@@ -483,11 +485,3 @@ class Comparison:
         """Every unmatched event that is held, in matching or set aside."""
         self.settle()
         return list(self.ledger.held.of(side))
-
-
-def _pairs(matched: Sequence[tuple[Event, Event]]) -> Pairs:
-    return Pairs([right for _, right in matched], [left for left, _ in matched])
-
-
-_PARTITION = itemgetter(1)
-_TIMESTAMP = itemgetter(3)

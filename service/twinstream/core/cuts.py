@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from twinstream.core.accounts import Hole
@@ -26,38 +27,57 @@ Place = tuple[Side, int]
 """A partition of a side."""
 
 
+class Part(NamedTuple):
+    """Some of what came of a side, in its order, `behind` the start or before it."""
+
+    side: Side
+    run: Run
+    behind: bool
+
+
 class Passed(NamedTuple):
-    """What became of a run: what can be compared, how many events of each side are before it.
+    """What became of a run: what lies before the start, and what can be compared.
 
     `held` is by how many events more are held of each side. `refused` are events of the run of which it
     cannot be told, by their place in it.
     """
 
-    runs: list[tuple[Side, Run]]
-    before: tuple[int, int] = (0, 0)
+    parts: list[Part]
     held: tuple[int, int] = (0, 0)
     refused: tuple[tuple[int, str], ...] = ()
 
 
 def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[int, str]]) -> Passed:
-    """What of a run is kept, by its places; all else but what is refused lies before the start."""
+    """What of a run is kept, by its places; all else but what is refused lies before the start.
+
+    Which attempt has written what is told by all rows in their order; else that order does not matter.
+    """
     if len(kept) == len(run.forms):
-        return Passed([(side, run)])
-    before = [0, 0]
-    before[side] = len(run.forms) - len(kept) - len(refused)
-    runs = [(side, run.only(kept))] if kept else []
-    return Passed(runs, (before[0], before[1]), refused=tuple(refused))
+        return Passed([Part(side, run, behind=True)])
+    left_out = {*kept, *(place for place, _ in refused)}
+    before = [place for place in range(len(run.forms)) if place not in left_out]
+    groups = [(False, before), (True, kept)] if run.attempts is None else _in_order(before, kept)
+    parts = [Part(side, run.only(places), behind) for behind, places in groups if places]
+    return Passed(parts, refused=tuple(refused))
+
+
+def _in_order(before: Sequence[int], behind: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
+    """Places before and behind a start, those together that follow each other."""
+    places = sorted([(place, False) for place in before] + [(place, True) for place in behind])
+    return [(of, [place for place, _ in group]) for of, group in groupby(places, itemgetter(1))]
 
 
 class Cut(Protocol):
     """Sorts what comes into before and behind the start.
 
     `found`: the cut is known, and nothing is held any more. `refused` says in a sentence why nothing can ever
-    be compared: what is behind the cut may be gone on one side.
+    be compared: what is behind the cut may be gone on one side. `by_place`: an event lies behind it for where
+    it stands, and not for what it says; so what a retry has written again may lie on the other side of it.
     """
 
     found: bool
     refused: str | None
+    by_place: bool
 
     @property
     def waiting(self) -> str | None:
@@ -72,8 +92,8 @@ class Cut(Protocol):
         """Sort a run of a side."""
         ...
 
-    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:
-        """Records were lost: None where that is a hole, else how many held events that puts before it."""
+    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
+        """Records were lost: None where that is a hole, else what was held of them, which lies before it."""
         ...
 
 
@@ -88,6 +108,8 @@ class EventTimeCut:
 
     Complexity: one reading of the time an event.
     """
+
+    by_place = False
 
     def __init__(
         self, time_of: Callable[[bytes], Any], start: Any, start_text: str, start_ms: int | None = None
@@ -152,7 +174,7 @@ class EventTimeCut:
             "missing"
         )
 
-    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:  # noqa: ARG002
+    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
         """What was lost may lie behind the start."""
         return None
 
@@ -176,6 +198,8 @@ class BarrierCut:
 
     Complexity: O(1) an event, O(p) in the partitions for each barrier.
     """
+
+    by_place = True
 
     def __init__(self, canonical: Canonical, limit: int) -> None:
         self._canonical, self._limit = canonical, limit
@@ -203,21 +227,20 @@ class BarrierCut:
     def take(self, side: Side, run: Run) -> Passed:
         """Hold a run, or let it pass once the cut is found."""
         if self.found:
-            return Passed([(side, run)])
+            return Passed([Part(side, run, behind=True)])
         held = list(self._held)
-        before = [0, 0]
-        place = (side, run.partition)
-        new = self._keep(place, run, before)
+        before: list[Part] = []
+        new = self._keep((side, run.partition), run, before)
         cut = next(filter(self._is_cut, new), None)
+        behind: list[Part] = []
         if cut is None:
             self._give_up(side, before)
-            runs: list[tuple[Side, Run]] = []
         else:
-            runs = self._release(cut, before)
+            behind = self._release(cut, before)
         more = (self._held[0] - held[0], self._held[1] - held[1])
-        return Passed(runs, (before[0], before[1]), more)
+        return Passed(before + behind, more)
 
-    def _keep(self, place: Place, run: Run, before: list[int]) -> list[bytes]:
+    def _keep(self, place: Place, run: Run, before: list[Part]) -> list[bytes]:
         """Put a run into epochs; the barriers in it."""
         epochs = self._epochs.setdefault(place, deque())
         times = self._times.setdefault(place, Counter())
@@ -234,13 +257,13 @@ class BarrierCut:
             self._add(place, run, range(begin, end), before)
         return new
 
-    def _add(self, place: Place, run: Run, places: range, before: list[int]) -> None:
+    def _add(self, place: Place, run: Run, places: range, before: list[Part]) -> None:
         """Put a part of a run into the open epoch; before all barriers it lies before the start."""
-        epochs = self._epochs[place]
+        epochs, part = self._epochs[place], run.only(places)
         if not epochs:
-            before[place[0]] += len(places)
+            before.append(Part(place[0], part, behind=False))
             return
-        epochs[-1].runs.append(run.only(places))
+        epochs[-1].runs.append(part)
         epochs[-1].size += len(places)
         self._held[place[0]] += len(places)
 
@@ -249,34 +272,34 @@ class BarrierCut:
             any(epoch.barrier == barrier for epoch in epochs) for epochs in self._epochs.values()
         )
 
-    def _release(self, barrier: bytes, before: list[int]) -> list[tuple[Side, Run]]:
+    def _release(self, barrier: bytes, before: list[Part]) -> list[Part]:
         self.found = True
-        runs: list[tuple[Side, Run]] = []
+        behind: list[Part] = []
         for (side, _), epochs in sorted(self._epochs.items()):
             while epochs[0].barrier != barrier:
-                before[side] += epochs.popleft().size
-            runs += ((side, run) for epoch in epochs for run in epoch.runs)
+                self._drop(side, epochs.popleft(), before)
+            behind += (Part(side, run, behind=True) for epoch in epochs for run in epoch.runs)
         self._epochs, self._times, self._held = {}, {}, [0, 0]
-        return runs
+        return behind
 
-    def _give_up(self, side: Side, before: list[int]) -> None:
+    def _give_up(self, side: Side, before: list[Part]) -> None:
         while self._held[side] > self._limit:
             queues = (epochs for (of, _), epochs in self._epochs.items() if of is side and epochs)
             self._drop(side, max(queues, key=_size).popleft(), before)
 
-    def _drop(self, side: Side, epoch: _Epoch, before: list[int]) -> None:
+    def _drop(self, side: Side, epoch: _Epoch, before: list[Part]) -> None:
         self._held[side] -= epoch.size
-        before[side] += epoch.size
+        before += (Part(side, run, behind=False) for run in epoch.runs)
 
-    def gap(self, side: Side, partition: int) -> tuple[int, int] | None:
+    def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
         """What was lost lies before the start: it will be behind the gap."""
         if self.found:
             return None
-        before = [0, 0]
+        before: list[Part] = []
         epochs = self._epochs[side, partition]
         while epochs:
             self._drop(side, epochs.popleft(), before)
-        return before[0], before[1]
+        return [part.run for part in before]
 
 
 def _size(epochs: Iterable[_Epoch]) -> int:

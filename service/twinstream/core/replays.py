@@ -32,6 +32,12 @@ A row that raises M of a closed batch opens it again.
 not come yet. So it is held (`Retries.hold`) until the batches are closed that were open when it was found,
 and dropped if one of them ends as a hole.
 
+**What lies before the start** is no event, but a part of what an attempt has written: a batch may lie on
+both sides of the start, and its attempts agree on all of it or not. So its rows are noted (`note_before`). A
+batch that lies before the start as a whole is no hole, whatever its attempts have written. Where a row lies
+before the start for what it says, so do all its copies, and an equal row of the batch behind it is another
+one; where it does for its place, an equal one behind it may be a copy.
+
 **Memory.** Of each row the hash of its form, about 100 bytes. A batch is forgotten when each partition is
 `horizon` batches further, so a partition that is read late loses nothing; above `ROWS_LIMIT` rows when the
 query as a whole is. A row of a forgotten batch cannot be judged: it is taken as an event, and is a hole.
@@ -51,6 +57,8 @@ from twinstream.core.replays_state import query_state, restored_query
 ROWS_LIMIT = 4_000_000
 """Rows remembered of a side beyond the horizon of the query that is written: some 400 MB."""
 _NAMES = ("reference", "candidate")
+_BEFORE = b"before"
+"""Makes the hash of an event before the start another than that of an equal one behind it."""
 
 
 class Closed(NamedTuple):
@@ -91,21 +99,41 @@ class Replays:
         if attempt is None:
             self.unmarked += 1
             return True
+        query, place = self._reach(attempt, partition), (partition, offset)
+        if attempt.batch <= query.forgotten:
+            self._miss(attempt, query, place)
+            return True
+        form = blake2b(letter, digest_size=HASH_BYTES).digest()
+        return self._add(query, attempt, form, place, behind=True)
+
+    def note_before(
+        self, attempt: Attempt, letter: bytes, partition: int, offset: int, *, by_place: bool
+    ) -> None:
+        """Note an event that lies before the start: for its place, or else all its copies do, too."""
+        query = self._reach(attempt, partition)
+        if attempt.batch > query.forgotten:
+            salt = b"" if by_place else _BEFORE
+            form = blake2b(letter, digest_size=HASH_BYTES, salt=salt).digest()
+            self._add(query, attempt, form, (partition, offset), behind=False)
+
+    def _reach(self, attempt: Attempt, partition: int) -> Query:
+        """The query of an attempt, of which a row was read in a partition."""
         query = self._queries.get(attempt.query)
         if query is None:
             query = self._queries[attempt.query] = Query()
-        number, place = attempt.batch, (partition, offset)
-        if query.last.get(partition) != number:
-            self._turn(attempt.query, query, partition, number)
-        if number <= query.forgotten:
-            self._miss(attempt, query, place)
-            return True
+        if query.last.get(partition) != attempt.batch:
+            self._turn(attempt.query, query, partition, attempt.batch)
+        return query
+
+    def _add(self, query: Query, attempt: Attempt, form: bytes, place: Place, *, behind: bool) -> bool:
+        """Add a row to its batch; whether it is new."""
+        number, partition = attempt.batch, place[0]
         batch = query.batches.get(number)
         if batch is None:
             partitions = self._expected | query.front.keys()
-            behind = [other for other in partitions if query.front.get(other, -1) <= number]
-            batch = query.batches[number] = query.open[number] = Batch(place, behind)
-        form = blake2b(letter, digest_size=HASH_BYTES).digest()
+            waits = [other for other in partitions if query.front.get(other, -1) <= number]
+            batch = query.batches[number] = query.open[number] = Batch(place, waits)
+        batch.counts = batch.counts or behind
         raised = batch.add(attempt, form, place)
         self._rows += 1
         if number in query.open:

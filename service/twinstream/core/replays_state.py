@@ -57,6 +57,7 @@ def _batch_state(number: int, batch: Batch, query: Query) -> dict[str, Any]:
         "waits": sorted(batch.waits),
         "retried": batch.retried,
         "refuted": batch.refuted,
+        "counts": batch.counts,
     }
 
 
@@ -70,6 +71,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
         batch = query.batches[row["number"]] = Batch(tuple(row["place"]), row["waits"])
         batch.retried, batch.refuted = row["retried"], row["refuted"]
+        batch.counts = row.get("counts", True)
         if row["open"]:
             query.open[row["number"]] = batch
         for one in kept["executions"]:

@@ -184,12 +184,14 @@ class Intake:
         for place, reason in passed.refused:
             self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
         for of in Side:
-            self._comparison.before_start(of, passed.before[of], passed.held[of])
-        if cut.refused is not None:
-            return
-        self._doubt()
-        for of, behind in passed.runs:
-            self._compare(of, behind if self._comparison.reads_input_marks else behind._replace(marks=None))
+            self._comparison.hold(of, passed.held[of])
+        if cut.refused is None:
+            self._doubt()
+        for of, part, behind in passed.parts:
+            if not behind:
+                self._comparison.before_start(of, part, by_place=cut.by_place)
+            elif cut.refused is None:
+                self._compare(of, part if self._comparison.reads_input_marks else part._replace(marks=None))
 
     def _doubt(self) -> None:
         """A start that shows to be no sure one stays so: of the comparison, over restarts."""
@@ -298,8 +300,9 @@ class Intake:
 
     def _note_gap(self, gap: Gap) -> None:
         if self.cut is not None and (before := self.cut.gap(gap.side, gap.partition)) is not None:
-            for side in Side:
-                self._comparison.before_start(side, before[side], -before[side])
+            for run in before:
+                self._comparison.hold(gap.side, -len(run.forms))
+                self._comparison.before_start(gap.side, run, by_place=self.cut.by_place)
             self.positions[gap.side][gap.partition] = gap.available
             return
         if gap.available > gap.wanted:

@@ -64,11 +64,15 @@ class Beginning:
             return [(side, run)], None
         passed = self._cut.take(side, run)
         for of in Side:
-            self._comparison.before_start(of, passed.before[of], passed.held[of])
-        for of, behind in passed.runs:
-            self._comparison.feed(of, behind)
+            self._comparison.hold(of, passed.held[of])
+        for of, part, behind in passed.parts:
+            if behind:
+                self._comparison.feed(of, part)
+            else:
+                self._comparison.before_start(of, part, by_place=self._cut.by_place)
         if self._ended and self.waiting is None:
             for of in self._ended:
                 self._comparison.end(of)
             self._ended.clear()
-        return passed.runs, next((reason for _, reason in passed.refused), None)
+        compared = [(of, part) for of, part, behind in passed.parts if behind]
+        return compared, next((reason for _, reason in passed.refused), None)

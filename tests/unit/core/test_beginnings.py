@@ -50,7 +50,7 @@ def behind(cut: InputCut, side: Side, *marks: str) -> list[str]:
     forms = [Form("lane", mark.encode(), "event", mark.encode()) for mark in marks]
     passed = cut.take(side, Run(forms, 0, range(len(marks)), [0] * len(marks), 0.0, list(marks)))
     assert not passed.refused
-    return [form.content.decode() for _, run in passed.runs for form in run.forms]
+    return [form.content.decode() for part in passed.parts if part.behind for form in part.run.forms]
 
 
 def test_of_several_queries_the_one_that_began_last_counts() -> None:

@@ -130,6 +130,48 @@ def test_the_position_of_a_hole_is_that_of_what_the_retry_added() -> None:
     assert closed.hole[1:] == (Side.RIGHT, 0, 6)
 
 
+# -- what lies before the start ----------------------------------------------------------------------------
+
+
+def _before(told: Told, text: str, *, by_place: bool = False) -> None:
+    """Rows that lie before the start."""
+    for row in rows(text):
+        assert row.attempt is not None
+        told.note_before(row.attempt, str(row.value).encode(), row.partition, told.offset, by_place=by_place)
+        told.offset += 1
+
+
+@pytest.mark.parametrize(("by_place", "new"), [(True, "b"), (False, "ab")])
+def test_a_copy_of_what_lies_before_the_start_is_behind_it_only_by_its_place(
+    by_place: bool, new: str
+) -> None:
+    told = Told()
+    _before(told, "1/e/0.0:a", by_place=by_place)
+    assert told.new("1/f/0.0:ab") == new
+
+
+def test_attempts_agree_on_both_sides_of_the_start_or_not_at_all() -> None:
+    told = Told()
+    _before(told, "1/e/0.0:x")
+    _before(told, "1/f/0.0:y")
+    told.end()
+    assert told.holes() == [], "nothing of it lies behind the start"
+    assert told.new("1/f/0.0:a") == "a"
+    told.end()
+    assert len(told.holes()) == 1
+
+
+def test_what_lies_before_the_start_opens_a_batch_again_and_is_forgotten_like_any_row() -> None:
+    told = Told(horizon=2)
+    told.new("1/e/0.0:a 2/e/0.0:a")
+    _before(told, "1/f/0.0:x")
+    told.end()
+    assert len(told.holes()) == 1
+    told.new("3/e/0.0:a 4/e/0.0:a")
+    _before(told, "1/g/0.0:z")
+    assert len(told.holes()) == 1, "only a row that counts is missed"
+
+
 # -- when that is decided ----------------------------------------------------------------------------------
 
 BAD = "1/e/0.0:x@0 1/f/0.0:y@0"
