@@ -35,20 +35,16 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from twinstream.errors import CheckpointError
-from twinstream.ports import Clock, Publisher, Stored
-from twinstream.runtime import checkpoint
+from twinstream.ports import Clock, Publisher
+from twinstream.runtime.relayed import Glancing, OwnersReports, OwnersTrial
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
     Frozen,
-    OnTrial,
     Relayed,
-    Resumed,
     ShardStatus,
     UnmatchedEvent,
     UnmatchedSample,
-    Withdrawn,
 )
 
 RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
@@ -61,15 +57,11 @@ WAITING_BYTES = 50_000
 QUESTIONS_KEPT = 30
 
 
-class Asking(Protocol):
+class Asking(Glancing, Protocol):
     """The part of a store in which an owner is heard (see `ports.Store`)."""
 
     def ask(self, question: str) -> bytes | None:
         """Put a question, and get the last bulletin of the owner of now."""
-        ...
-
-    def glance(self) -> Stored:
-        """What is new of what was saved."""
         ...
 
 
@@ -160,7 +152,7 @@ class Hearing:
     ) -> None:
         self._questions, self._publisher, self._as_shown = Questions(digest, told, clock), publisher, as_shown
         self._answered: float | None = None
-        self._reports, self._on_trial = _Reports(digest, told, publisher), _ReportsOnTrial(publisher)
+        self._reports, self._on_trial = OwnersReports(digest, told, publisher), OwnersTrial(publisher)
         self._waiting: UnmatchedSample | None = None
         self._showing = False
         self.owner = ""
@@ -265,96 +257,3 @@ def _written(items: Iterable[Frozen], most: int) -> Iterator[str]:
         if size > most:
             return
         yield text
-
-
-class _Reports:
-    """The divergences of the owner: what is saved, from the store, and what is provisional, as it is told."""
-
-    def __init__(self, digest: str, told: Asking, publisher: Publisher) -> None:
-        self._digest, self._asking, self._publisher = digest, told, publisher
-        self._saved: dict[str, int] = {}
-        self._doubted: dict[str, bytes] = {}
-        self._provisional: dict[str, DivergenceReport] = {}
-        self._resets: int | None = None
-
-    def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
-        """Publish what is new; what is saved goes before what was told, and goes with a reset."""
-        if self._resets not in (None, status.reset_count):
-            self._saved, self._doubted, self._provisional = {}, {}, {}
-            self._publisher.publish(Resumed(comparison=status.name, divergences=()))
-        self._resets = status.reset_count
-        try:
-            self._pass_saved()
-        except (CheckpointError, ValidationError):
-            return  # Of another version: the status counts them all the same.
-        provisional = {one.id: one for one in told if one.id not in self._saved or one.id in self._doubted}
-        self._withdraw(self._provisional.keys() - provisional.keys())
-        for key, report in provisional.items():
-            if self._provisional.get(key) != report:
-                self._publisher.publish(report)
-        self._provisional = provisional
-
-    def withdraw(self) -> None:
-        """Take back what is provisional."""
-        self._withdraw(self._provisional)
-        self._provisional = {}
-
-    def _withdraw(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            if key not in self._saved:
-                self._publisher.publish(Withdrawn(id=key, comparison=self._provisional[key].comparison))
-
-    def _pass_saved(self) -> None:
-        stored = self._asking.glance()
-        if stored.sequence is None:
-            return
-        head = checkpoint.decode(stored.head)
-        if head["spec_digest"] != self._digest:
-            return
-        doubted = head.get("doubted", {})
-        settled = {key: data for key, data in self._doubted.items() if key not in doubted}
-        for key, data in {**settled, **stored.divergences}.items():
-            look = hash((data, key in doubted))
-            if self._saved.get(key) != look:
-                self._saved[key] = look
-                report = DivergenceReport.model_validate_json(data)
-                self._publisher.publish(report.model_copy(update={"provisional": key in doubted}))
-        waiting = {**self._doubted, **stored.divergences}
-        self._doubted = {key: data for key, data in waiting.items() if key in doubted}
-
-
-class _ReportsOnTrial:
-    """What a trial of the owner has found, the newest of it, as it is told; what is final stays."""
-
-    def __init__(self, publisher: Publisher) -> None:
-        self._publisher = publisher
-        self._told: dict[str, DivergenceReport] = {}
-        self._name = ""
-        self._begun: object = None
-
-    def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
-        """Publish what is new; all of it goes when another trial begins."""
-        begun = status.trial and (status.trial.spec_digest, status.trial.since)
-        self._name = status.name
-        if begun != self._begun:
-            self._begun, self._told = begun, {}
-            self._publish(Resumed(comparison=self._name, divergences=()))
-        reports = {one.id: one for one in told}
-        self._withdraw(self._told.keys() - reports.keys())
-        for key, report in reports.items():
-            if self._told.get(key) != report:
-                self._publish(report)
-        self._told = reports
-
-    def withdraw(self) -> None:
-        """Take back what is provisional."""
-        self._withdraw(self._told)
-        self._told = {}
-
-    def _withdraw(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            if self._told[key].provisional:
-                self._publish(Withdrawn(id=key, comparison=self._name))
-
-    def _publish(self, said: DivergenceReport | Withdrawn | Resumed) -> None:
-        self._publisher.publish(OnTrial(comparison=self._name, said=said))
