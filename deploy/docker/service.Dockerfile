@@ -7,10 +7,11 @@ WORKDIR /build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 # Without pip of its own: nothing is installed into it later.
 RUN python -m venv --without-pip /opt/twinstream
-COPY requirements/service.txt requirements/wheel.txt requirements/
+COPY requirements/service.txt requirements/wheel.txt requirements/page.txt requirements/
 RUN pip --python /opt/twinstream/bin/python install --require-hashes --only-binary :all: -r requirements/service.txt \
-    && pip install --require-hashes --only-binary :all: -r requirements/wheel.txt
-COPY pyproject.toml README.md LICENSE ./
+    && pip install --require-hashes --only-binary :all: -r requirements/wheel.txt \
+    && pip install --require-hashes --only-binary :all: --no-deps -r requirements/page.txt
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY service service
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && pip --python /opt/twinstream/bin/python install --no-deps --no-index dist/*.whl

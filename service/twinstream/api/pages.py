@@ -1,6 +1,7 @@
 """``/`` and ``/docs``: files for people, all from this host, so that they work where nothing else is reached.
 
-The chart library and the viewer of the API's description come from installed packages that ship them.
+The viewer of the API's description comes from an installed package that ships it. The chart library is in the
+wheel; in a checkout it comes from the package that the wheel has it from.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 STATIC = Path(__file__).parent / "static"
+CHARTS = STATIC / "uplot"
 
 
 def package_files(package: str, folder: str) -> Path:
@@ -25,7 +27,8 @@ def package_files(package: str, folder: str) -> Path:
 
 def install(app: FastAPI) -> None:
     """Serve the page, its files and the documentation."""
-    app.mount("/static/uplot", StaticFiles(directory=package_files("uplot", "static")))
+    if not CHARTS.is_dir():
+        app.mount("/static/uplot", StaticFiles(directory=package_files("uplot", "static")))
     app.mount("/static/swagger", StaticFiles(directory=package_files("fastapi_offline", "static")))
     app.mount("/static", StaticFiles(directory=STATIC))
 
