@@ -15,7 +15,7 @@ from twinstream.adapters.kafka import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Place, Recalling, Source
+from twinstream.ports import Batch, Gap, Place, Recalling, Source
 from twinstream.spec.formats.envelope import Whole
 from twinstream.spec.formats.envelope import opened as opened_envelope
 
@@ -229,6 +229,44 @@ def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, t
     source.close()
     assert found[0] == (Side.LEFT, 0, 2, 6)
     assert list(found[1].offsets) == [6, 7, 8, 9]
+
+
+@pytest.mark.requires_kafka
+@pytest.mark.parametrize("fetched_ahead", ["much", "little"])
+def test_of_records_deleted_while_they_are_read_each_comes_or_is_in_a_gap_in_order(
+    kafka: Kafka, topic: MakeTopic, fetched_ahead: str
+) -> None:
+    topics = {side: topic() for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers, "batch.num.messages": 100})
+    for number in range(8000):
+        producer.produce(topics[Side.LEFT], b"%d" % number)
+    producer.flush()
+    little: dict[str, str | int | bool] = {"queued.min.messages": 100, "fetch.message.max.bytes": 2000}
+    source = KafkaSource(kafka.brokers, "contract", topics, little if fetched_ahead == "little" else {})
+    source.assign({Side.LEFT: {0: 0}, Side.RIGHT: {0: 0}})
+    found: list[Batch | Gap] = []
+
+    def reads_up_to(offset: int) -> bool:
+        found.extend(source.poll(Side.LEFT, 0.1))
+        return bool(found) and _ends(found[-1])[1] >= offset
+
+    eventually(lambda: reads_up_to(1), what="the first records")
+    _delete_below(kafka, topics[Side.LEFT], 7000)
+    eventually(lambda: reads_up_to(8000), what="all that is left")
+    source.close()
+    ends = [0, *(end for _, end in map(_ends, found))]
+    assert [start for start, _ in map(_ends, found)] == ends[:-1]
+    gaps = [item for item in found if isinstance(item, Gap)]
+    assert [gap.available for gap in gaps] == [7000] * len(gaps)
+    assert gaps or fetched_ahead == "much"
+
+
+def _ends(item: Batch | Gap) -> tuple[int, int]:
+    """The first offset of what was read, and the one behind the last."""
+    if isinstance(item, Gap):
+        return item.wanted, item.available
+    assert list(item.offsets) == list(range(item.offsets[0], item.offsets[-1] + 1))
+    return item.offsets[0], item.offsets[-1] + 1
 
 
 def _delete_below(kafka: Kafka, topic: str, offset: int) -> None:

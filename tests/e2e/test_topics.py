@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 import redis
 
 from deploy.embedded.kafka import Kafka
-from tests.support.cases import Case, serving
+from tests.support.cases import Case, running, serving
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -106,6 +108,62 @@ def test_records_deleted_before_they_were_read_are_a_hole_with_both_offsets(pass
     service.start()
     hole = _hole(service, "Kafka does not have offsets 100 to 149 any more")
     assert hole["position"]["offset"] == 100
+
+
+def test_records_deleted_while_a_matcher_is_stopped_are_a_hole_with_both_offsets(passing: Case) -> None:
+    service, write, topics = passing
+    matchers = service.matchers()
+    for matcher in matchers:
+        os.kill(matcher, signal.SIGSTOP)
+    write.both(range(100, 200))
+    topics.retain(Side.LEFT, 0, 150)
+    for matcher in matchers:
+        os.kill(matcher, signal.SIGCONT)
+    first = _check_lost(service, total=200, begins_at=150)
+    assert first in range(100, 150), "what was under way to the matcher is not lost"
+    assert service.matchers() == matchers, "it goes on and does not crash"
+
+
+def test_records_deleted_while_a_side_waits_for_the_other_are_a_hole_with_both_offsets(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    names = topic(), topic()
+    limits = "limits: {unmatched_events: 4000}\n"
+    config = tmp_path / "config.yaml"
+    config.write_text("kafka: {queued.min.messages: 100, fetch.message.max.bytes: 10000}\n")
+    spec = spec_file(tmp_path, f"on-{names[0]}", *names, limits)
+    write = Writer(kafka.brokers, *names)
+    for number in range(8000):
+        write.reference(number % 10, number)
+        if number % 500 == 499:
+            write.flush()  # What stands in one batch is fetched as a whole.
+    topics = KafkaTopics(kafka.brokers, dict(zip(Side, names, strict=True)))
+    with running(ServiceProcess(spec, kafka.brokers, redis_url, "--config", str(config))) as service:
+        eventually(lambda: service.get("")["events"]["reference"] > 2000, seconds=60, what="it waits")
+        topics.retain(Side.LEFT, 0, 7000)
+        for number in range(8000):
+            write.candidate(number % 10, number)
+        write.flush()
+        first = _check_lost(service, total=8000, begins_at=7000)
+        assert first in range(2001, 7000)
+
+
+def _check_lost(service: ServiceProcess, *, total: int, begins_at: int) -> int:
+    """What the reference has lost is named, decides nothing, and is not counted; where it begins."""
+    hole = _hole(service, f" to {begins_at - 1} any more; they were not compared")
+    status = eventually(lambda: _read(service, total), seconds=60, what="the rest is read")
+    first = int(hole["position"]["offset"])
+    assert hole["reason"].startswith(f"Kafka does not have offsets {first} to ")
+    assert status["events"]["reference"] == total - (begins_at - first)
+    assert (status["verdict"], service.gate()) == ("INCONCLUSIVE", "undecided")
+    return first
+
+
+def _read(service: ServiceProcess, total: int) -> dict[str, Any] | None:
+    """The status once the topic of the reference is read to its end."""
+    status: dict[str, Any] = service.get("")
+    positions = [partition["position"] for partition in status["progress"]["reference"]]
+    return status if positions == [total] else None
 
 
 def test_a_topic_that_becomes_compacted_is_a_hole_and_one_that_is_compacted_is_refused(
