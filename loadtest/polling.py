@@ -31,16 +31,9 @@ from twinstream.api.app import create_app
 from twinstream.api.board import Board, utc_now
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.mailbox import SEND_BUFFER_BYTES
+from twinstream.parts import Sides
 from twinstream.runtime.memory import resident_bytes
-from twinstream.status import (
-    ComparisonStatus,
-    DivergenceReport,
-    Health,
-    PartitionProgress,
-    Position,
-    Sides,
-    Version,
-)
+from twinstream.status import ComparisonStatus, DivergenceReport, Health, PartitionProgress, Position, Version
 
 CLIENTS, ASKS_A_SECOND = 10, 10
 STALLED = 500

@@ -7,9 +7,10 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import ConfigDict, PrivateAttr
 
+from twinstream.parts import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
 from twinstream.spec.diagram import diagram
 from twinstream.spec.telling import tell_answer, tell_divergence
-from twinstream.status import Accounts, DivergenceCounts, DivergenceKind, Frozen, Position, Sides, Verdict
+from twinstream.status import Position
 
 WIDTH = 100
 """Columns of the texts: what a log of tests shows without wrapping."""

@@ -7,34 +7,18 @@ divergences travel on their own, each once, as `DivergenceReport`.
 All times are UTC. Every number is a count of events unless its name carries a unit.
 """
 
+# ruff: noqa: RUF012 - pydantic gives each instance a default of its own
+
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from twinstream.parts import Accounts, DivergenceCounts, DivergenceKind, Frozen, SideName, Sides, Verdict
+from twinstream.trials import TrialStatus
 
-T = TypeVar("T")
-
-Verdict = Literal["PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE"]
 Dependency = Literal["kafka", "redis"]
 DEPENDENCIES: tuple[Dependency, ...] = ("kafka", "redis")
-SideName = Literal["reference", "candidate"]
-DivergenceKind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
-DIVERGENCE_KINDS: tuple[DivergenceKind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
-
-
-class Frozen(BaseModel):
-    """A value: refuses unknown members and assignment."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Sides(Frozen, Generic[T]):
-    """One value for each side."""
-
-    reference: T
-    candidate: T
 
 
 class Version(Frozen):
@@ -52,20 +36,6 @@ class Position(Frozen):
     offset: int
 
 
-class Accounts(Frozen):
-    """Where every consumed event of a side went; the other members add up to ``consumed``."""
-
-    consumed: int = 0
-    matched: int = 0
-    ignored: int = 0
-    before_start: int = 0
-    replayed: int = 0
-    undecodable: int = 0
-    explained: int = 0
-    divergent: int = 0
-    unmatched: int = 0
-
-
 class Health(Frozen):
     """Whether the service itself can judge; each reason is a sentence.
 
@@ -78,13 +48,6 @@ class Health(Frozen):
     unreachable: list[Dependency] = []
     stalled: list[SideName] = []
     standby: bool = False
-
-
-class DivergenceCounts(Frozen):
-    """Divergences found; `total` is the sum of `by_kind`."""
-
-    total: int = 0
-    by_kind: dict[DivergenceKind, int] = Field(default_factory=lambda: dict.fromkeys(DIVERGENCE_KINDS, 0))
 
 
 class Hole(Frozen):
@@ -246,66 +209,6 @@ class Reset(Frozen):
     address: str
     start: dict[str, Any]
     before: Ended
-
-
-ContrastOutcome = Literal["reported", "explained", "hidden", "open", "unknown"]
-CONTRAST_OUTCOMES: tuple[ContrastOutcome, ...] = ("reported", "explained", "hidden", "open", "unknown")
-
-
-class ContrastExample(Frozen):
-    """A divergence that one of two comparisons reports; `rule` has explained it in the other."""
-
-    id: str
-    kind: DivergenceKind
-    text: str
-    rule: str | None = None
-
-
-class Contrast(Frozen):
-    """What a trial makes of the divergences of the comparison, and the comparison of those of the trial.
-
-    Each divergence of a closed scope that is kept counts once: `reported` by both, `explained` by a known
-    difference of the other, `hidden` by it (it has paired or left out all of its events), `open` as long as
-    it has not settled them, or `unknown`, where it has not compared everything or keeps too little.
-    `hidden_by_kind`, `hidden_by_rule` and the examples in `hidden` are of those that the trial hides or
-    explains, `new_by_kind` and `new` of those that it alone reports.
-    """
-
-    of_live: dict[ContrastOutcome, int]
-    hidden_by_kind: dict[DivergenceKind, int]
-    hidden_by_rule: dict[str, int]
-    hidden: list[ContrastExample]
-    of_trial: dict[ContrastOutcome, int]
-    new_by_kind: dict[DivergenceKind, int]
-    new: list[ContrastExample]
-
-
-class TrialStatus(Frozen):
-    """A changed comparison file on trial: what its rules make of the records that the comparison reads.
-
-    It has no say in the gate. `state` is waiting where it has no sound beginning, ended where it was in the
-    way of the comparison; `reason` says why, or gives the reason of the verdict. Counts are those since
-    `since`, as the comparison's; what has ended keeps its last ones. `changes` are the keys in which both
-    files differ, `time_share` is its part of the matcher's time.
-    """
-
-    state: Literal["running", "waiting", "ended"]
-    reason: str
-    since: datetime | None = None
-    spec_digest: str
-    order: str
-    changes: list[str]
-    verdict: Verdict | None = None
-    events: Sides[int] = Sides[int](reference=0, candidate=0)
-    matched: int = 0
-    unmatched: Sides[int] = Sides[int](reference=0, candidate=0)
-    accounts: Sides[Accounts] = Sides[Accounts](reference=Accounts(), candidate=Accounts())
-    divergences: DivergenceCounts = DivergenceCounts()
-    explained_by_rule: dict[str, int] = {}
-    suspicions: int = 0
-    hole_count: int = 0
-    contrast: Contrast | None = None
-    time_share: float = 0.0
 
 
 class ComparisonStatus(Frozen):

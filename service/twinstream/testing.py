@@ -18,12 +18,12 @@ from twinstream.adapters.values import read_values
 from twinstream.answers import Answer
 from twinstream.core.events import Side
 from twinstream.errors import InputError, SpecError
+from twinstream.parts import Verdict
 from twinstream.ports import Line
 from twinstream.runtime.offline import Check
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load, loads
 from twinstream.spec.model import Spec
-from twinstream.status import Verdict
 
 AnySpec = str | os.PathLike[str] | Spec | Mapping[str, Any]
 Output = str | os.PathLike[str] | Iterable[Any]

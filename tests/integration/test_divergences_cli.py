@@ -14,7 +14,8 @@ import pytest
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
-from twinstream.status import OnTrial, TrialStatus
+from twinstream.status import OnTrial
+from twinstream.trials import TrialStatus
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 FOUND = 600

@@ -13,14 +13,9 @@ import pytest
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status, unmatched
 from twinstream.api.board import Board
-from twinstream.status import (
-    OnTrial,
-    Resumed,
-    Sides,
-    TrialStatus,
-    UnmatchedSample,
-    Withdrawn,
-)
+from twinstream.parts import Sides
+from twinstream.status import OnTrial, Resumed, UnmatchedSample, Withdrawn
+from twinstream.trials import TrialStatus
 
 BASE = f"/v1/comparisons/{NAME}"
 

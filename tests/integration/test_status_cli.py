@@ -18,7 +18,8 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, expectation, status, surge
 from tests.support.waiting import eventually
 from twinstream.api.board import Board
-from twinstream.status import ComparisonStatus, Contrast, Health, TrialStatus
+from twinstream.status import ComparisonStatus, Health
+from twinstream.trials import Contrast, TrialStatus
 
 COMMAND = Path(sys.executable).with_name("twinstream")
 

@@ -11,7 +11,8 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.runtime.worker import BEAT_SECONDS, RETRY_STORE_SECONDS
-from twinstream.status import ComparisonStatus, DivergenceReport, TrialStatus
+from twinstream.status import ComparisonStatus, DivergenceReport
+from twinstream.trials import TrialStatus
 
 LENGTH = 60
 Fault = tuple[str, int]

@@ -15,6 +15,7 @@ from tests.simulation.eras import Eras
 from tests.simulation.inputs import Input
 from tests.simulation.streams import POISON
 from twinstream.core.events import Side
+from twinstream.parts import Sides
 from twinstream.ports import Positions
 from twinstream.runtime.timepieces import APART_SECONDS
 from twinstream.status import (
@@ -26,7 +27,6 @@ from twinstream.status import (
     Reset,
     ResetRefused,
     ShardStatus,
-    Sides,
 )
 
 if TYPE_CHECKING:

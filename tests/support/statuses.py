@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from twinstream.api.expectation import Expectation
+from twinstream.parts import Accounts, DivergenceCounts, Sides
 from twinstream.status import (
     HISTOGRAM_EDGES_SECONDS,
-    Accounts,
     CheckpointInfo,
     ComparisonStatus,
     Coverage,
-    DivergenceCounts,
     DivergenceReport,
     Ended,
     Health,
@@ -20,7 +19,6 @@ from twinstream.status import (
     PartitionProgress,
     Position,
     Reset,
-    Sides,
     Stretches,
     Surge,
     UnmatchedEvent,

@@ -15,7 +15,8 @@ from tests.support.browser import Watched, chromium, watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status
 from twinstream.api.board import Board
-from twinstream.status import DivergenceReport, Position, Sides, Witness
+from twinstream.parts import Sides
+from twinstream.status import DivergenceReport, Position, Witness
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.load import loads
 from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec
-from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, TrialStatus, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, Withdrawn
+from twinstream.trials import TrialStatus
 
 SPEC = """
 version: 1

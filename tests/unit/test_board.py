@@ -24,7 +24,8 @@ from twinstream.api.board import Board, UnknownComparisonError
 from twinstream.api.divergences import DivergenceLog
 from twinstream.api.mailbox import BoardEvent, Mailbox
 from twinstream.api.samples import Samples
-from twinstream.status import ComparisonStatus, DivergenceCounts, Resumed, Sides, Withdrawn
+from twinstream.parts import DivergenceCounts, Sides
+from twinstream.status import ComparisonStatus, Resumed, Withdrawn
 
 
 @pytest.fixture

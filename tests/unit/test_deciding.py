@@ -12,15 +12,8 @@ from twinstream.api.board import Board
 from twinstream.api.deciding import Known, to_decide
 from twinstream.api.freshness import awaited, heard, lost
 from twinstream.api.samples import Sample
-from twinstream.status import (
-    ComparisonStatus,
-    Coverage,
-    Health,
-    Hole,
-    Sides,
-    UnmatchedEvent,
-    UnmatchedSample,
-)
+from twinstream.parts import Sides
+from twinstream.status import ComparisonStatus, Coverage, Health, Hole, UnmatchedEvent, UnmatchedSample
 
 FRESH = heard(START, 0.5, 5.0)
 

@@ -26,8 +26,8 @@ from twinstream.api.board import Board
 from twinstream.api.merging import merged
 from twinstream.api.operations import obstacles_to_serving
 from twinstream.core.stretches import united
+from twinstream.parts import Accounts, Sides
 from twinstream.status import (
-    Accounts,
     CheckpointInfo,
     ComparisonStatus,
     Health,
@@ -35,7 +35,6 @@ from twinstream.status import (
     PartitionProgress,
     Position,
     ShardStatus,
-    Sides,
     Stretches,
     Withdrawn,
 )

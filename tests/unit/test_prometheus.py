@@ -23,7 +23,8 @@ from tests.support.statuses import (
 )
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
-from twinstream.status import CheckpointInfo, Health, Sides
+from twinstream.parts import Sides
+from twinstream.status import CheckpointInfo, Health
 
 LABELS = {
     "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state", "le", "version",

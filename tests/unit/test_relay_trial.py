@@ -11,15 +11,8 @@ from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStora
 from twinstream.core.events import Side
 from twinstream.runtime import relay
 from twinstream.runtime.relay import TRIAL_TOLD, Relay
-from twinstream.status import (
-    DivergenceReport,
-    OnTrial,
-    ResetRequest,
-    Resumed,
-    ShardStatus,
-    TrialStatus,
-    Withdrawn,
-)
+from twinstream.status import DivergenceReport, OnTrial, ResetRequest, Resumed, ShardStatus, Withdrawn
+from twinstream.trials import TrialStatus
 
 STRICTER = SPEC.replace("{per_key: [k]}", "total")
 

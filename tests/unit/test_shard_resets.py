@@ -13,13 +13,14 @@ from twinstream.api.board import Board
 from twinstream.api.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, StoreError
+from twinstream.parts import Sides
 from twinstream.ports import Checkpoint, Layout
 from twinstream.runtime.others import ASK_SECONDS
 from twinstream.runtime.resets import PATIENCE_SECONDS
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
 from twinstream.spec.explain import NAMES
-from twinstream.status import Ended, Reset, ResetRefused, ResetRequest, Sides
+from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
 BEFORE = Ended(
     verdict="DIVERGED",

@@ -17,15 +17,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from twinstream.status import (
-    DEPENDENCIES,
-    Accounts,
-    ComparisonStatus,
-    Histogram,
-    PartitionProgress,
-    Verdict,
-    Version,
-)
+from twinstream.parts import Accounts, Verdict
+from twinstream.status import DEPENDENCIES, ComparisonStatus, Histogram, PartitionProgress, Version
 
 VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
 ANSWERS = ("pass", "fail", "undecided")

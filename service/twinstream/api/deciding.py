@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from twinstream.api.freshness import Freshness, said, sentence
 from twinstream.api.samples import Sample
+from twinstream.parts import SideName
 from twinstream.spec.evidence import Wanted, lacking
-from twinstream.status import Awaited, ComparisonStatus, Dependency, SideName, UnmatchedEvent
+from twinstream.status import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
 
 PACE_SECONDS = 60.0
 """The past by which the future is judged: long enough for the micro-batches of a pipeline."""

@@ -12,15 +12,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from twinstream.status import (
-    DivergenceKind,
-    DivergenceReport,
-    Frozen,
-    Position,
-    Resumed,
-    Sides,
-    Withdrawn,
-)
+from twinstream.parts import DivergenceKind, Frozen, Sides
+from twinstream.status import DivergenceReport, Position, Resumed, Withdrawn
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides
 from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     HISTOGRAM_EDGES_SECONDS,
-    Accounts,
     CheckpointInfo,
     ComparisonStatus,
     Coverage,
-    DivergenceCounts,
-    Frozen,
     Health,
     Histogram,
-    Sides,
     Version,
 )
 

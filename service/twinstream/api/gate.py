@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from twinstream.api.freshness import Freshness, said, sentence, utc_text
-from twinstream.status import ComparisonStatus, Frozen, Verdict
+from twinstream.parts import Frozen, Verdict
+from twinstream.status import ComparisonStatus
 
 Answer = Literal["pass", "fail", "undecided"]
 

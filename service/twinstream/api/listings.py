@@ -21,15 +21,8 @@ from twinstream.api.divergences import DivergenceLog, Identity
 from twinstream.api.problems import UNKNOWN
 from twinstream.api.rendered import of_model
 from twinstream.api.schemas import Listing, Unmatched
-from twinstream.status import (
-    ComparisonStatus,
-    DivergenceKind,
-    DivergenceReport,
-    Frozen,
-    PartitionProgress,
-    Sides,
-    UnmatchedEvent,
-)
+from twinstream.parts import DivergenceKind, Frozen, Sides
+from twinstream.status import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
 
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500

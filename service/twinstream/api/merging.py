@@ -21,25 +21,21 @@ from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.core.stretches import united
 from twinstream.core.verdicts import verdict_of
+from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.spec import surging
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
 from twinstream.status import (
-    DIVERGENCE_KINDS,
-    Accounts,
     CheckpointInfo,
     ComparisonStatus,
     Coverage,
-    DivergenceCounts,
     Health,
     Histogram,
     Hole,
     PartitionProgress,
     ShardStatus,
-    Sides,
     Stretches,
     Undecodable,
-    Verdict,
 )
 
 BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"

@@ -15,7 +15,8 @@ from twinstream.api.mailbox import BoardEvent
 from twinstream.api.rendered import Rendered
 from twinstream.api.samples import Sample
 from twinstream.api.timeline import Phase
-from twinstream.status import ComparisonStatus, DivergenceReport, Frozen, Reset, Verdict, Withdrawn
+from twinstream.parts import Frozen, Verdict
+from twinstream.status import ComparisonStatus, DivergenceReport, Reset, Withdrawn
 
 
 class VerdictChange(Frozen):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twinstream.api.samples import total_lag
 from twinstream.api.schemas import Progress, SideProgress
-from twinstream.status import ComparisonStatus, PartitionProgress, Sides, Version
+from twinstream.parts import Sides
+from twinstream.status import ComparisonStatus, PartitionProgress, Version
 
 
 def progress_of(status: ComparisonStatus) -> Progress:

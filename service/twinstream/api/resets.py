@@ -18,17 +18,9 @@ from starlette.responses import Response
 from twinstream.access import LOCAL
 from twinstream.api.board import Board
 from twinstream.api.problems import PROBLEM, UNKNOWN, problem
+from twinstream.parts import Frozen, Sides
 from twinstream.spec.start import Start
-from twinstream.status import (
-    ComparisonStatus,
-    Ended,
-    Frozen,
-    PartitionProgress,
-    Reset,
-    ResetRefused,
-    ResetRequest,
-    Sides,
-)
+from twinstream.status import ComparisonStatus, Ended, PartitionProgress, Reset, ResetRefused, ResetRequest
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 """Has a comparison begin anew, and tells what came of it."""

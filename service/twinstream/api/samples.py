@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from twinstream.status import ComparisonStatus, Frozen, Histogram, PartitionProgress, Sides
+from twinstream.parts import Frozen, Sides
+from twinstream.status import ComparisonStatus, Histogram, PartitionProgress
 
 KEPT = 900
 """Fifteen minutes at one a second: what a person looks back on while deciding; older is Prometheus' part."""

@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from twinstream.status import Frozen, PartitionProgress, Sides, UnmatchedEvent
+from twinstream.parts import Frozen, Sides
+from twinstream.status import PartitionProgress, UnmatchedEvent
 
 T = TypeVar("T")
 

@@ -21,9 +21,10 @@ from twinstream.api.deciding import more_evidence
 from twinstream.api.freshness import said
 from twinstream.api.gate import GateAnswer
 from twinstream.core.stretches import united
+from twinstream.parts import Frozen
 from twinstream.settings import time_of
 from twinstream.spec.evidence import Wanted, lacking
-from twinstream.status import ComparisonStatus, Coverage, Frozen
+from twinstream.status import ComparisonStatus, Coverage
 
 
 def _moment(text: str) -> datetime | None:

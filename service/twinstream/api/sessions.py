@@ -16,7 +16,7 @@ from twinstream.access import Keys, Role
 from twinstream.api.access import COOKIE, secure
 from twinstream.api.pages import STATIC
 from twinstream.api.problems import MEDIA_TYPE, problem
-from twinstream.status import Frozen
+from twinstream.parts import Frozen
 
 
 class Login(Frozen):

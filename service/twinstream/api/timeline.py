@@ -13,7 +13,8 @@ from typing import Literal
 import structlog
 
 from twinstream.api.gate import Answer, GateAnswer
-from twinstream.status import ComparisonStatus, Frozen, Verdict
+from twinstream.parts import Frozen, Verdict
+from twinstream.status import ComparisonStatus
 
 KEPT = 500
 """So many changes are a bad day already; a hundred bytes and a sentence each."""

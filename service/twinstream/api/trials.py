@@ -17,7 +17,8 @@ from twinstream.api.listings import DivergenceQuery, paged
 from twinstream.api.problems import UNKNOWN
 from twinstream.api.rendered import of_model
 from twinstream.api.schemas import Listing
-from twinstream.status import DivergenceReport, TrialStatus
+from twinstream.status import DivergenceReport
+from twinstream.trials import TrialStatus
 
 
 def trials_router(board: Board) -> APIRouter:

@@ -9,7 +9,7 @@ import click
 
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import print_divergence, print_json
-from twinstream.status import DIVERGENCE_KINDS
+from twinstream.parts import DIVERGENCE_KINDS
 
 PAGE = 500
 """The most that the service gives at once."""

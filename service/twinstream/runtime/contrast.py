@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from twinstream import status
+from twinstream import parts, trials
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import Finding
@@ -111,7 +111,7 @@ class _Reported(NamedTuple):
     """A divergence that one comparison reports."""
 
     key: str
-    kind: status.DivergenceKind
+    kind: parts.DivergenceKind
     text: str
     places: tuple[Place, ...]
     data: bytes
@@ -120,7 +120,7 @@ class _Reported(NamedTuple):
 class _Answer(NamedTuple):
     """What the other comparison makes of it; `rule` is the one that explains it there."""
 
-    outcome: status.ContrastOutcome
+    outcome: trials.ContrastOutcome
     rule: str | None = None
 
 
@@ -177,7 +177,7 @@ class Contrast:
     def __init__(self) -> None:
         self._live, self._trial = _Book(), _Book()
 
-    def tell(self, live: View, trial: View) -> status.Contrast:
+    def tell(self, live: View, trial: View) -> trials.Contrast:
         """How both differ by now. Complexity: O(n) in the divergences that are kept."""
         self._live.read(live.reports)
         self._trial.read(trial.reports)
@@ -185,7 +185,7 @@ class Contrast:
         of_trial = self._trial.answer(live, self._live.places)
         gone = [(one, answer) for one, answer in of_live if answer.outcome in ("hidden", "explained")]
         new = [(one, answer) for one, answer in of_trial if answer.outcome in ("hidden", "explained")]
-        return status.Contrast(
+        return trials.Contrast(
             of_live=_counted(answer for _, answer in of_live),
             hidden_by_kind=_by_kind(gone),
             hidden_by_rule=dict(Counter(answer.rule for _, answer in gone if answer.rule is not None)),
@@ -200,20 +200,20 @@ def _short(text: str) -> str:
     return text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"
 
 
-def _counted(answers: Iterable[_Answer]) -> dict[status.ContrastOutcome, int]:
+def _counted(answers: Iterable[_Answer]) -> dict[trials.ContrastOutcome, int]:
     counts = Counter(answer.outcome for answer in answers)
-    return {outcome: counts[outcome] for outcome in status.CONTRAST_OUTCOMES}
+    return {outcome: counts[outcome] for outcome in trials.CONTRAST_OUTCOMES}
 
 
-def _by_kind(found: Sequence[tuple[_Reported, _Answer]]) -> dict[status.DivergenceKind, int]:
+def _by_kind(found: Sequence[tuple[_Reported, _Answer]]) -> dict[parts.DivergenceKind, int]:
     return dict(Counter(one.kind for one, _ in found))
 
 
-def _examples(found: Sequence[tuple[_Reported, _Answer]]) -> list[status.ContrastExample]:
+def _examples(found: Sequence[tuple[_Reported, _Answer]]) -> list[trials.ContrastExample]:
     """The first of each kind, and more in the order in which they were found."""
     first = {one.kind: (one, answer) for one, answer in reversed(found)}
     chosen = [*first.values(), *(pair for pair in found if pair not in first.values())][:EXAMPLES]
     return [
-        status.ContrastExample(id=one.key, kind=one.kind, text=_short(one.text), rule=answer.rule)
+        trials.ContrastExample(id=one.key, kind=one.kind, text=_short(one.text), rule=answer.rule)
         for one, answer in chosen
     ]

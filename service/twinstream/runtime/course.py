@@ -24,6 +24,7 @@ from twinstream.core.progress import Finished
 from twinstream.core.sharding import Way
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import SourceError
+from twinstream.parts import Sides
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing, unreliable
 from twinstream.runtime.intake import Intake, Undecodable
@@ -46,7 +47,7 @@ from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
-from twinstream.status import ComparisonStatus, Ended, ShardStatus, Sides
+from twinstream.status import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
 

@@ -18,9 +18,10 @@ from typing import Protocol
 
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.parts import Sides
 from twinstream.ports import Checkpoint, Clock, Positions, ShelfStore
 from twinstream.runtime.relay import Questions
-from twinstream.status import ShardStatus, Sides
+from twinstream.status import ShardStatus
 
 ASK_SECONDS = 0.5
 SILENT = "it does not answer"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from twinstream import status
+from twinstream import status, trials
 from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
@@ -125,7 +125,7 @@ class Rehearsal:
         """How often each known difference has explained something."""
         return self._explained.hits
 
-    def contrast(self, live_reports: Mapping[str, bytes]) -> status.Contrast:
+    def contrast(self, live_reports: Mapping[str, bytes]) -> trials.Contrast:
         """What it makes of the divergences of the live comparison, and the other way round."""
         live = self._live.comparison
         theirs = View(live_reports, {}, Open(live), _compared(live, live_reports))

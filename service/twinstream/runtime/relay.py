@@ -35,12 +35,12 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
+from twinstream.parts import Frozen
 from twinstream.ports import Clock, Publisher
 from twinstream.runtime.relayed import Glancing, OwnersReports, OwnersTrial
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
-    Frozen,
     Relayed,
     ShardStatus,
     UnmatchedEvent,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from twinstream import status
+from twinstream import parts, status
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
@@ -116,7 +116,7 @@ class Reporter:
             matched=comparison.matched,
             unmatched=_sides(comparison.unmatched),
             max_unmatched=self._intake.max_unmatched,
-            accounts=_sides(lambda side: status.Accounts(**account_of(comparison, side))),
+            accounts=_sides(lambda side: parts.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
             explained_by_rule=comparison.ledger.known.counts,
@@ -246,7 +246,7 @@ class Reporter:
         text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
         return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
 
-    def _divergences(self) -> status.DivergenceCounts:
+    def _divergences(self) -> parts.DivergenceCounts:
         """Those of closed scopes, and the best explanation of the open ones."""
         open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
         return _counts(self._comparison.ledger.closed_by_kind + open_kinds)
@@ -340,17 +340,17 @@ class Reporter:
         return status.Position(topic=topic, partition=partition, offset=offset)
 
 
-def _sides(value_of: Callable[[Side], T]) -> status.Sides[T]:
-    return status.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
+def _sides(value_of: Callable[[Side], T]) -> parts.Sides[T]:
+    return parts.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
 
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _counts(by_kind: Mapping[Kind, int]) -> status.DivergenceCounts:
+def _counts(by_kind: Mapping[Kind, int]) -> parts.DivergenceCounts:
     counts = {kind: by_kind.get(kind, 0) for kind in KINDS}
-    return status.DivergenceCounts(total=sum(counts.values()), by_kind=counts)
+    return parts.DivergenceCounts(total=sum(counts.values()), by_kind=counts)
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

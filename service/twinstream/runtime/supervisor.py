@@ -22,12 +22,12 @@ from uuid import uuid4
 import structlog
 
 from twinstream.core.sharding import WHOLE, Shard
+from twinstream.parts import Frozen
 from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
 from twinstream.spec.explain import NAMES
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
-    Frozen,
     OnTrial,
     Publication,
     Relayed,

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import structlog
 
-from twinstream import status
+from twinstream import status, trials
 from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
@@ -109,7 +109,7 @@ class Trial:
         self._waits: str | None = "the comparison has not begun"
         self._ended: str | None = None
         self._saved_end: str | None = None
-        self._last: status.TrialStatus | None = None
+        self._last: trials.TrialStatus | None = None
         self._found: dict[str, status.DivergenceReport] = {}
         self._burden = Burden()
         self._spent_seconds, self._began_at = 0.0, clock.monotonic()
@@ -125,7 +125,7 @@ class Trial:
         mine = head is not None and head["digest"] == self._digest
         if head is not None and mine and head["ended"] is not None:
             self._ended = self._saved_end = head["ended"]
-            self._last = status.TrialStatus.model_validate_json(head["last"]) if head["last"] else None
+            self._last = trials.TrialStatus.model_validate_json(head["last"]) if head["last"] else None
         elif head is None or not mine or head["state"] is None or not all("trial" in one for one in bodies):
             self._waits = MIDWAY
         else:
@@ -204,11 +204,11 @@ class Trial:
 
     # -- what it says --------------------------------------------------------------------------------------
 
-    def glance(self, live_reports: Mapping[str, bytes]) -> status.TrialStatus:
+    def glance(self, live_reports: Mapping[str, bytes]) -> trials.TrialStatus:
         """How it stands, with the difference that it makes."""
         if (rehearsal := self._rehearsal) is not None:
 
-            def tell() -> status.TrialStatus:
+            def tell() -> trials.TrialStatus:
                 rehearsal.show()
                 return self._told(rehearsal, live_reports)
 
@@ -240,7 +240,7 @@ class Trial:
             case status.Resumed():
                 self._found = {key: self._found[key] for key in one.divergences if key in self._found}
 
-    def _told(self, rehearsal: Rehearsal, live_reports: Mapping[str, bytes]) -> status.TrialStatus:
+    def _told(self, rehearsal: Rehearsal, live_reports: Mapping[str, bytes]) -> trials.TrialStatus:
         glance = rehearsal.glance()
         return self._blank(
             "running",
@@ -259,7 +259,7 @@ class Trial:
             time_share=round(self._share(), 3),
         )
 
-    def _silent(self) -> status.TrialStatus:
+    def _silent(self) -> trials.TrialStatus:
         """What is said of a trial that does not run; what has ended keeps its last counts."""
         if self._ended is None:
             return self._blank("waiting", self._waits or "")
@@ -267,10 +267,10 @@ class Trial:
             return self._blank("ended", self._ended)
         return self._last.model_copy(update={"state": "ended", "reason": self._ended})
 
-    def _blank(self, state: str, reason: str, **more: Any) -> status.TrialStatus:
+    def _blank(self, state: str, reason: str, **more: Any) -> trials.TrialStatus:
         said = {"state": state, "reason": reason, "spec_digest": self._digest, **more}
         order, changed = self._spec.order_text, list(self._changes)
-        return status.TrialStatus.model_validate({**said, "order": order, "changes": changed})
+        return trials.TrialStatus.model_validate({**said, "order": order, "changes": changed})
 
     def _share(self) -> float:
         """Its part of the matcher's time since it began."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from twinstream.core.events import Side
+from twinstream.parts import Frozen
 from twinstream.spec.equality import Equality
 from twinstream.spec.known_differences import KnownDifference
 from twinstream.spec.model import Spec
-from twinstream.status import Frozen
 
 
 class Exclusion(Frozen):

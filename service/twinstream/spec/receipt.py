@@ -14,21 +14,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
+from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides, Verdict
 from twinstream.spec.exclusions import Exclusion, exclusions
 from twinstream.spec.model import Spec
-from twinstream.status import (
-    Accounts,
-    ComparisonStatus,
-    Coverage,
-    DivergenceCounts,
-    Frozen,
-    Health,
-    Position,
-    Reset,
-    Sides,
-    Surge,
-    Verdict,
-)
+from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset, Surge
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from twinstream.parts import Accounts
 from twinstream.spec.receipt import Compared, KnownUse, Receipt, Stretch
-from twinstream.status import Accounts, KindCoverage
+from twinstream.status import KindCoverage
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 PARTITIONS_SHOWN = 16

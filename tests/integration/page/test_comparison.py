@@ -28,18 +28,9 @@ from tests.support.statuses import (
 )
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.board import Board
-from twinstream.status import (
-    Contrast,
-    ContrastExample,
-    Frontier,
-    Hole,
-    KindCoverage,
-    Position,
-    Sides,
-    TrialStatus,
-    Undecodable,
-    UnmatchedSample,
-)
+from twinstream.parts import Sides
+from twinstream.status import Frontier, Hole, KindCoverage, Position, Undecodable, UnmatchedSample
+from twinstream.trials import Contrast, ContrastExample, TrialStatus
 
 pytestmark = pytest.mark.requires_chromium
 

@@ -16,6 +16,7 @@ from tests.support.statuses import START, diverged, partition, reset, surge
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
+from twinstream.parts import Sides
 from twinstream.ports import Line
 from twinstream.runtime.bounded import BoundedCheck
 from twinstream.runtime.offline import check
@@ -23,7 +24,7 @@ from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import loads
 from twinstream.spec.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
 from twinstream.spec.receipt_text import markdown
-from twinstream.status import Hole, Position, Sides
+from twinstream.status import Hole, Position
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "unit" / "golden"
