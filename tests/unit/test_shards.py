@@ -455,23 +455,41 @@ def test_an_end_while_the_state_is_dealt_leaves_what_was_in_effect() -> None:
     assert team.view(team.started()).status.matched == 8
 
 
+def write_days(team: Team, *numbers: int) -> None:
+    """A day of each side in each partition."""
+    for side, number in zip(Side, numbers, strict=True):
+        for partition in range(4):
+            team.source.append(side, partition, orjson.dumps({"t": "d", "k": 0, "n": number}))
+
+
 def test_a_state_that_cannot_be_dealt_is_kept_and_said_so() -> None:
     spec = SPEC.replace("order: {per_key: [k]}\n", "") + COPIES
     team = Team(by="partition", spec=spec)
     write_all(team, 8)
+    write_days(team, 1, 2)
     workers = team.started()
-    team.view(workers)
+    assert team.view(workers).status.verdict == "DIVERGED"
     stopped(workers)
     team.shards = 1
     assert not team.worker(0).start()
     published = team.publishers[0].published[-1]
     assert isinstance(published, ComparisonStatus)
     assert published.reason.endswith(
-        "the stored state is that of --shards 2 and cannot be dealt to 1, since it holds what is told of all "
-        "events together: start with --shards 2, or begin anew."
+        "the stored state is that of --shards 2 and cannot be dealt to 1, since a difference at a barrier is "
+        "open in it: start with --shards 2, or begin anew."
     )
     team.shards = 2
-    assert team.view(team.started()).status.matched == 8
+    for number in range(3, 6):
+        write_days(team, number, number)
+        write_all(team, 8)
+    workers = team.started()
+    before = team.view(workers).status
+    stopped(workers)
+    team.shards = 1
+    after = team.view(team.started()).status
+    assert (before.verdict, before.closed_divergences.total) == ("DIVERGED", 4)
+    assert (after.verdict, after.closed_divergences) == ("DIVERGED", before.closed_divergences)
+    assert (after.matched, after.verified_up_to) == (before.matched, before.verified_up_to)
 
 
 @pytest.mark.parametrize("order", ["{per_key: [k]}", "unordered"])

@@ -93,10 +93,11 @@ class Arrivals:
         """The events of a side that may be compared now."""
         if not self.copies:
             return events
-        ready = self.copies[side].arrange(partition, events)
-        self._settle_copies(side)
-        self._ledger.held.entered(side, ready)
-        return ready
+        return self._enter(side, self.copies[side].arrange(partition, events))
+
+    def resumed(self, side: Side) -> Sequence[Event]:
+        """The events of a side that wait and may be compared now."""
+        return self._enter(side, self.copies[side].advance())
 
     def waiting(self, side: Side) -> int:
         """How many events of a side wait for other partitions of it."""
@@ -105,21 +106,24 @@ class Arrivals:
     def finish_copies(self, side: Side) -> Sequence[Event]:
         """The events of a side that has ended, with barriers that have the copies that they have."""
         ready, self._lacking[side] = self.copies[side].finish()
-        self._settle_copies(side)
-        self._ledger.held.entered(side, ready)
-        return ready
+        return self._enter(side, ready)
 
     def compare_copies(self) -> None:
         """Both sides have ended: what the one lacks the other has to lack, too."""
         if self._lacking[0] != self._lacking[1]:
             self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
-    def _settle_copies(self, side: Side) -> None:
+    def _enter(self, side: Side, ready: Sequence[Event]) -> Sequence[Event]:
+        """Let events go to matching, and settle the copies that one of them stands for."""
         copies = self.copies[side]
         self._ledger.accounts[side].ignored += len(copies.surplus)
         self._ledger.held.left(copies.surplus)
         copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
-            self._aside.hole(Hole(reason, side, event[1], event[2]))
+            hole = Hole(reason, side, event[1], event[2])
+            if hole not in self._ledger.holes:  # as after a restart
+                self._aside.hole(hole)
         copies.unequal.clear()
+        self._ledger.held.entered(side, ready)
+        return ready

@@ -389,6 +389,14 @@ class Comparison:
         """Whether some of what came was not compared, so that an end proves nothing any more."""
         return self.cut_short or self.overflowing
 
+    def resume_copies(self) -> None:
+        """Compare what waits for nothing any more: it did in a shard that had other partitions, too."""
+        for side in Side if self.copies else ():
+            pairs = self._match(side, self.arrivals.resumed(side))
+            self.aside.watch_pairs(pairs)
+            self.ledger.came(side, (), pairs)
+        self.aside.close_finished()
+
     def _finish_copies(self, side: Side) -> None:
         """A barrier that lacks copies at the end goes on with those that it has."""
         pairs = self._match(side, self.arrivals.finish_copies(side))

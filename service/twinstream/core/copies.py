@@ -7,6 +7,10 @@ delivered their copy. What a partition delivers of later epochs waits until then
 
 The first copy stands for all of them; the others are settled as ignored. Copies that are not equal are no
 copies of one barrier: that was not checked, and is reported.
+
+Where the partitions of a side were dealt to other shards (`dealing_copies`), some may be past a barrier that
+others have still to deliver. A copy that was settled before keeps its place in its partition as `SETTLED`,
+since it counts the epochs behind it; what it was stands among the `given`.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from twinstream.core.events import Event
 from twinstream.core.orders import BARRIER
 
 LATEST = 20
+SETTLED = None
+"""A copy that was settled with its barrier before its partition came here."""
 
 
 class Copies:
@@ -26,7 +32,8 @@ class Copies:
 
     `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
     are the caller's to take. `united` counts the barriers of which all copies were delivered,
-    `latest` are the latest of them that were since the start of the process.
+    `latest` are the latest of them, and `given` those behind them of which a copy was settled before.
+    `settled` tells of some partitions how many barriers were, for when they are dealt again.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -36,8 +43,11 @@ class Copies:
         self.partitions: frozenset[int] = frozenset()
         self.united = 0
         self.latest: deque[Event] = deque(maxlen=LATEST)
-        self._waiting: dict[int, deque[Event]] = {}
+        self.given: deque[Event] = deque()
+        self.settled: dict[int, int] = {}
+        self._waiting: dict[int, deque[Event | None]] = {}
         self._delivered: dict[int, Event] = {}
+        self._settled = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
         """Name the partitions, before the first event."""
@@ -52,17 +62,36 @@ class Copies:
         self._waiting.setdefault(partition, deque()).extend(events)
         ready: list[Event] = []
         self._advance(partition, ready)
+        self._unite_all(ready)
+        return ready
+
+    def put(self, partition: int, events: Iterable[Event | None]) -> None:
+        """Let events of one partition wait behind those that do, settled copies among them."""
+        self.partitions |= {partition}
+        waiting = self._waiting.setdefault(partition, deque())
+        for event in events:
+            waiting.append(event)
+            self._settled += event is SETTLED
+
+    def advance(self) -> list[Event]:
+        """What waits and may be compared now, in order: all that does, once everything was put here again."""
+        ready: list[Event] = []
+        for partition in tuple(self._waiting):
+            self._advance(partition, ready)
+        self._unite_all(ready)
+        return ready
+
+    def _unite_all(self, ready: list[Event]) -> None:
         while self._delivered and self._delivered.keys() >= self.partitions:
             self._unite(ready)
             for other in tuple(self._waiting):
                 self._advance(other, ready)
-        return ready
 
     def _advance(self, partition: int, ready: list[Event]) -> None:
         """Take what waits of a partition up to its next copy of a barrier."""
         waiting = self._waiting[partition]
         while waiting and partition not in self._delivered:
-            event = waiting.popleft()
+            event = waiting.popleft() or self.given[0]
             if event[0][0] is not BARRIER:
                 ready.append(event)
                 continue
@@ -72,8 +101,11 @@ class Copies:
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
-        """The first of the copies that were delivered stands for all of them."""
-        first, *others = self._delivered.values()
+        """The first of the copies that were delivered, and not settled before, stands for all of them."""
+        first, *others = self._own()
+        self._settled -= len(self._delivered) - len(others) - 1
+        if self.given:
+            self.given.popleft()
         self.united += 1
         self.latest.append(first)
         ready.append(first)
@@ -94,9 +126,24 @@ class Copies:
                 self._advance(partition, ready)
         return ready, lacking
 
+    def _own(self) -> Iterator[Event]:
+        """The copies of the next barrier that were delivered here, and not settled before."""
+        settled = self.given[0] if self.given else None
+        return (event for event in self._delivered.values() if event is not settled)
+
+    def in_order(self) -> Iterator[tuple[int, Event | None]]:
+        """What waits, with its partition, in the order of that; also the copies that were settled before."""
+        own = set(map(id, self._own()))
+        for partition, waiting in self._waiting.items():
+            if (delivered := self._delivered.get(partition)) is not None:
+                yield partition, delivered if id(delivered) in own else SETTLED
+            for event in waiting:
+                yield partition, event
+
     def __len__(self) -> int:
-        return len(self._delivered) + sum(map(len, self._waiting.values()))
+        return len(self._delivered) + sum(map(len, self._waiting.values())) - self._settled
 
     def __iter__(self) -> Iterator[Event]:
         """What waits; of each partition in its order."""
-        return chain(self._delivered.values(), chain.from_iterable(self._waiting.values()))
+        waiting = chain.from_iterable(self._waiting.values())
+        return chain(self._own(), (event for event in waiting if event is not SETTLED))

@@ -12,9 +12,11 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from twinstream.core.dealing_copies import LetterOf, dealt_copies
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
 from twinstream.core.ledger import EVERYTHING
+from twinstream.core.sharding import Undealt
 from twinstream.core.stretches import united
 
 ShardOf = Callable[[bytes, int], int]
@@ -43,8 +45,8 @@ SHARED = (
     "clock",
     "recent",
 )
-OF_EVENTS = ("held", "strays", "lone", "chains", "scopes")
-UNDIVIDED = ("known_hits", "halted", "replays", "copies")
+OF_EVENTS = ("held", "strays", "lone", "chains", "scopes", "copies")
+UNDIVIDED = ("known_hits", "halted", "replays")
 """Members that are empty in every comparison that can be divided."""
 HEARD_ANEW: State = {"progress": []}
 """What the versions have said of themselves is read again from its beginning."""
@@ -52,20 +54,25 @@ PASSING = "passing"
 ASKED = "asked"
 
 
-class Undealt(Exception):  # noqa: N818 - it is an answer, caught where it is asked for
-    """A state that cannot be dealt; the text says why."""
-
-
-def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]:
+def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: LetterOf) -> list[State]:
     """The snapshots of so many shards that stand for those given. Raises Undealt.
 
-    Complexity: O(n) in the events held, and one asking for the shard of each.
+    `letter_of` tells the barriers of which each partition has a copy. Complexity: O(n) in the events held,
+    and one asking for the shard of each.
     """
     for state in states:
         _check(state)
-    held = [_dealt_rows([state["held"][side] for state in states], COLUMNS, count, shard_of) for side in Side]
-    for rows in chain.from_iterable(held):
-        rows.sort(key=itemgetter(1, 2))  # of several shards, events of one partition come in its order again
+    by_copies = dealt_copies(states, count, letter_of) if any(state["copies"] for state in states) else None
+    if by_copies is not None:
+        held = [[shard[side] for shard in by_copies.held] for side in Side]
+    else:
+        held = [
+            _dealt_rows([state["held"][side] for state in states], COLUMNS, count, shard_of) for side in Side
+        ]
+        for rows in chain.from_iterable(held):
+            rows.sort(
+                key=itemgetter(1, 2)
+            )  # of several shards, events of one partition come in its order again
     where = [
         {(row[1], row[2]): number for number, rows in enumerate(held[side]) for row in rows} for side in Side
     ]
@@ -94,24 +101,27 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf) -> list[State]
         ]
         for name, both in strays.items():
             share[name] = [_columns(both[side][number], STRAYS) for side in Side]
-    _count(states, shares)
+        share["copies"] = [] if by_copies is None else by_copies.copies[number]
+    _count(states, shares, [0, 0] if by_copies is None else by_copies.settled)
     return shares
 
 
-def check_apart(states: Sequence[State], key_of: Callable[[bytes], bytes]) -> None:
+def check_apart(states: Sequence[State], key_of: Callable[[bytes], bytes | None]) -> None:
     """Raise Undealt where events of one key wait on both sides, each in another state.
 
     Among what waits in one state no event of a side may depend on one of the other: that would be a proven
     difference. In different ones they may, where events of a key do not keep their partition; put together
     they would look like a difference, which they need not be.
 
-    `key_of` tells the key of a record: equal for events that may be equal or dependent. Complexity: O(n).
+    `key_of` tells the key of a record: equal for events that may be equal or dependent, None for a barrier of
+    which each state has copies. Complexity: O(n).
     """
     where: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
     for number, state in enumerate(states):
         for side in Side:
             for record in state["held"][side]["records"]:
-                key = key_of(record)
+                if (key := key_of(record)) is None:
+                    continue
                 if where[side.other].get(key, number) != number:
                     raise Undealt("events of one key wait on both sides, in partitions of several shards")
                 where[side].setdefault(key, number)
@@ -240,13 +250,17 @@ def _behind(sides: Sequence[Sequence[Any]]) -> list[Any]:
     ]
 
 
-def _count(states: Sequence[State], shares: Sequence[State]) -> None:
-    """Book all that was settled with shard 0; the others have what waits there, and what may be completed."""
+def _count(states: Sequence[State], shares: Sequence[State], settled: Sequence[int]) -> None:
+    """Book all that was settled with shard 0; the others have what waits there, and what may be completed.
+
+    `settled` are by side the copies of barriers that do not wait any more.
+    """
     first = shares[0]
     for side in Side:
         account = first["accounts"][side]
         for name in account:
             account[name] = sum(state["accounts"][side][name] for state in states)
+        account["ignored"] += settled[side]
         for share in shares[1:]:
             waiting = len(share["held"][side]["records"])
             share["accounts"][side]["consumed"] = waiting

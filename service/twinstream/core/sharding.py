@@ -36,6 +36,10 @@ LANES_KNOWN = 100_000
 """Lanes of which it is remembered whose they are."""
 
 
+class Undealt(Exception):  # noqa: N818 - it is an answer, caught where it is asked for
+    """A state that cannot be dealt to other shards; the text says why."""
+
+
 class Shard(NamedTuple):
     """One part of a comparison, counted from 0, and of how many."""
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, cast
 from twinstream.core import replays_state
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
+from twinstream.core.copies import SETTLED, Copies
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
 from twinstream.core.held import Place
@@ -203,15 +204,27 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         _restore_waiting(comparison, side, held[side], state)
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])
-        comparison.copies[side].united = apart.get("united", 0)
-        for place in apart["places"]:
-            comparison.copies[side].arrange(place[0], (held[side][tuple(place)],))
+        _restore_copies(comparison.copies[side], apart, held[side], form_of, read_at)
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, held, form_of, read_at)
     ledger = comparison.ledger
     for name, strays in (("strays", ledger.strays), ("lone", ledger.lone)):
         for side, columns in zip(Side, state.get(name, ()), strict=False):
             _restore_strays(comparison, strays, side, columns, form_of, read_at)
+    comparison.resume_copies()
+
+
+def _restore_copies(
+    copies: Copies, state: dict[str, Any], held: dict[Place, Event], form_of: FormOf, read_at: float
+) -> None:
+    copies.united = state.get("united", 0)
+    for name, barriers in (("latest", copies.latest), ("given", copies.given)):
+        if name in state:
+            barriers.extend(_events(state[name], form_of, read_at))
+    copies.settled = dict(state.get("settled", ()))
+    for partition, offset, *home in state["places"]:
+        event = SETTLED if offset is None else held[home[0] if home else partition, offset]
+        copies.put(partition, (event,))
 
 
 def _restore_held_back(comparison: Comparison, state: dict[str, Any]) -> None:
@@ -236,7 +249,8 @@ def _restore_waiting(
 ) -> None:
     """Let events wait that are in no scope and not waiting for copies of a barrier."""
     apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
-    apart.update(tuple(place) for columns in state["copies"][side : side + 1] for place in columns["places"])
+    for columns in state["copies"][side : side + 1]:
+        apart.update((home[0] if home else at, offset) for at, offset, *home in columns["places"])
     since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
     for place, event in held.items():
         if place not in apart:
@@ -251,7 +265,21 @@ def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
 
 def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
     copies = comparison.copies[side]
-    return {"places": _places(copies), "expected": sorted(copies.partitions), "united": copies.united}
+    return {
+        "places": [_place_of_copy(partition, event) for partition, event in copies.in_order()],
+        "expected": sorted(copies.partitions),
+        "united": copies.united,
+        "settled": _pairs(copies.settled),
+        "given": _columns(copies.given),
+        "latest": _columns(copies.latest),
+    }
+
+
+def _place_of_copy(partition: int, event: Event | None) -> list[int | None]:
+    """The partition that it waits in, its offset, and its own partition if that is in another shard."""
+    if event is SETTLED:
+        return [partition, None]
+    return [partition, event[2]] if event[1] == partition else [partition, event[2], event[1]]
 
 
 def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from twinstream.core import dealing, snapshot
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard, Taken, Way
+from twinstream.core.orders import BARRIER, Epochs
+from twinstream.core.sharding import Shard, Taken, Undealt, Way
 from twinstream.errors import Unready
 from twinstream.ports import Checkpoint, Stored
 from twinstream.runtime import checkpoint
@@ -45,14 +46,14 @@ class Redealing:
             return [None] * shards
         try:
             if any(head.get("anew") for head in heads):
-                raise dealing.Undealt("it was reset and has not begun yet")
+                raise Undealt("it was reset and has not begun yet")
             if len({head.get("secret") for head in heads}) > 1:
-                raise dealing.Undealt("parts of it were made with different secrets")
+                raise Undealt("parts of it were made with different secrets")
             states = list(map(_state, used))
             if len(used) < len(stored):
                 states = list(map(dealing.without_clocks, states))
             return self._dealt(heads, states, stored, shards)
-        except dealing.Undealt as why:
+        except Undealt as why:
             raise Unready(
                 f"the stored state is that of --shards {len(stored)} and cannot be dealt to {shards}, since "
                 f"{why}: start with --shards {len(stored)}, or begin anew"
@@ -64,21 +65,33 @@ class Redealing:
         resets = Resets.of(heads[0])
         spec = resets.applied_to(self._spec)
         if reason := refusal(spec, shards, self._shard_by):
-            raise dealing.Undealt(reason)
+            raise Undealt(reason)
         codec, counts = codec_of(self._spec), _partitions(heads[0])
         if any(self._behind(head, codec) for head in heads):
-            raise dealing.Undealt("it has not caught up yet with where it stood before")
+            raise Undealt("it has not caught up yet with where it stood before")
         way = way_of(self._spec, Part(Shard(0, shards), self._shard_by), counts) if shards > 1 else None
         if shards > 1 and way is None:
-            raise dealing.Undealt(unfit(shards, counts))
+            raise Undealt(unfit(shards, counts))
         deal = dealer(self._spec, codec, Shard(0, shards))
 
         def shard_of(record: bytes, partition: int) -> int:
             return deal.number(codec.form_again(record)) if way == "key" else partition % shards
 
-        shares = dealing.dealt(states, shards, shard_of)
+        copies = isinstance(codec.order, Epochs) and codec.order.copies
+
+        def letter_of(record: bytes) -> bytes | None:
+            form = codec.form_again(record)
+            return codec.canonical(form[1]) if form[0] is BARRIER else None
+
+        def key_of(record: bytes) -> bytes | None:
+            form = codec.form_again(record)
+            return None if copies and form[0] is BARRIER else deal.key_of(form)
+
+        if copies and len(heads) < len(stored):
+            raise Undealt("not all of its shards have begun")
+        shares = dealing.dealt(states, shards, shard_of, letter_of)
         if any(head["way"] == "partition" for head in heads):
-            dealing.check_apart(states, lambda record: deal.key_of(codec.form_again(record)))
+            dealing.check_apart(states, key_of)
         reached = [_reached(one) for one in stored]
         earliest = spec.start.at == "earliest"  # which begins only where both topics are whole
         begins = [dict.fromkeys(range(count if earliest else 0), 0) for count in counts]
