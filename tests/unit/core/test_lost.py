@@ -138,7 +138,7 @@ def test_another_number_of_shards_counts_the_same() -> None:
         driver.feed(RIGHT, [ride(1, key=key)])
     driver.comparison.review()
     whole = snapshot(driver.comparison)
-    parts = dealt([whole], 2, lambda record, _: int(b'"k":1' in record))
+    parts = dealt([whole], 2, lambda record, _: int(b'"k":1' in record), lambda _: None)
     assert [len(part["scopes"]) for part in parts] == [2, 1]
     assert sum(part["accounts"][LEFT]["divergent"] for part in parts) == 3
     assert sum(part["accounts"][LEFT]["consumed"] for part in parts) == 120
