@@ -346,6 +346,10 @@ class ShelfStore(Store, Protocol):
         """Take ownership, whoever has it: for one who has claimed the shelf. Raises StoreError."""
         ...
 
+    def head(self) -> bytes:
+        """The head of what is in effect, for whoever asks; empty where there is none. Raises StoreError."""
+        ...
+
 
 class Layout(NamedTuple):
     """How many shards the state of a comparison is divided into; a generation is one division of it."""

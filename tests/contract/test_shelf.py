@@ -158,3 +158,13 @@ def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: 
     one.claim()
     one.replace(Layout(0, 1), Layout(1, 2))
     assert open_shelf("c").mask_secret(b"third") == b"first"
+
+
+def test_whoever_asks_is_told_the_head_of_what_a_store_has_in_effect(open_shelf: Open) -> None:
+    owner, other = (open_shelf(token).store(Layout(1, 2), 0) for token in "ab")
+    assert other.head() == b""
+    assert owner.acquire()
+    owner.save(Checkpoint(1, None, b"one", b"", {}))
+    assert other.head() == b"one"
+    owner.save(Checkpoint(2, 1, b"two", b"", {}))
+    assert other.head() == b"two"

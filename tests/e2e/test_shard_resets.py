@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import redis
+from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with, running
@@ -118,6 +120,26 @@ def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or
             is_anew(service, 200)
         else:
             eventually(lambda: service.gate() == "fail", seconds=60, what="the gate fails")
+
+
+def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place: Place) -> None:
+    with running(place.service("alone")) as service:
+        has_diverged(service)
+        response = reset(service)
+        assert response.status_code == 200, response.text
+        place.write.both(range(1000, 1200))
+        is_anew(service, 200)
+        service.stop()
+        with redis.Redis.from_url(place.redis) as client:
+            keys = list(client.scan_iter("twinstream:{shared.*.1}:*"))
+            assert keys
+            client.delete(*keys)
+        admin = AdminClient({"bootstrap.servers": place.brokers, "log_level": 0})
+        for forgotten in admin.delete_consumer_groups(["twinstream.shared.1-of-2"]).values():
+            forgotten.result(timeout=20)
+        service.start()
+        eventually(lambda: "begins anew with the others" in service.log(), seconds=60, what="it has heard")
+        is_anew(service, 200)
 
 
 @pytest.fixture

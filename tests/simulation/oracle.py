@@ -44,11 +44,9 @@ _HALF_A_BATCH = "several times, and not the same each time"
 """What follows where a part of what a retry has written is lost."""
 _POISON = "the matcher fell over this record again and again"
 _ANOTHER = "created anew"
-_BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
-"""What is told of a shard whose store has lost a reset, while that of another has not."""
 _TOGETHER = "all together"
 _INDIVISIBLE = "so the work cannot be divided by partition"
-_RESET_LOST = "a reset was lost", "before the state in the store was lost, 1 stretches"
+_RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
 _STATE_LOST = "the state in the store was lost"
 
@@ -281,7 +279,7 @@ class Oracle:
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
             return self._unjustified(view.status, given, calm)
-        if _BEHIND in view.status.reason and self.losses:
+        if self._cannot_join(view.status):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
@@ -353,6 +351,11 @@ class Oracle:
         """Whether records are gone that nobody remembers to have compared."""
         kept = self._world.server.has_begun() and all(shards == 1 for shards in self._world.given.shards)
         return self._is_gone() and "no safe start" in status.reason and not kept
+
+    def _cannot_join(self, status: ComparisonStatus) -> bool:
+        """Whether a shard finds no start, so that what another has waits for good: a doubt, no more."""
+        alone = self._is_gone() and "no safe start" in (status.waiting_for or "")
+        return alone and status.verdict == "INCONCLUSIVE" and not status.divergences.total
 
     def _is_another(self) -> bool:
         """Whether a topic was created anew."""

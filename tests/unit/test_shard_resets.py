@@ -66,7 +66,10 @@ class Players:
 
     def _start(self, number: int) -> None:
         worker = self.waiting.pop(number, None) or self.team.worker(number, self.tokens[number])
-        (self.working if worker.start() else self.waiting)[number] = worker
+        try:
+            (self.working if worker.start() else self.waiting)[number] = worker
+        except Replaced:
+            self.replaced += 1
 
     def _work(self, number: int) -> None:
         try:

@@ -122,6 +122,10 @@ class MemoryStore:
             return None
         return storage.bulletin[1]
 
+    def head(self) -> bytes:
+        """The head of what was saved last."""
+        return self._reached().stored.head
+
     def glance(self) -> Stored:
         """What was saved last, without bodies, and the divergences that are new."""
         stored, before = self._reached().stored, self._glanced

@@ -186,6 +186,10 @@ class RedisStore:
         """Ask the owner of now, and get its last bulletin."""
         return self._bulletins.ask(question)
 
+    def head(self) -> bytes:
+        """The head of what is in effect; empty where there is none."""
+        return self._read_manifest().head
+
     def glance(self) -> Stored:
         """What is in effect, without bodies, and what divergences came to it since the last glance."""
         manifest = self._read_manifest()

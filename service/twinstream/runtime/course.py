@@ -96,6 +96,7 @@ class Course:
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
         self._rested: Sides[dict[str, int]] | None = None
+        self._placed_behind: list[Hole] = []
 
     # -- where it begins -----------------------------------------------------------------------------------
 
@@ -123,8 +124,11 @@ class Course:
         settled = (head or anew).get("way")
         indivisible = None if self._shard.whole else self._divide(counts, settled)
         self.refusal = indivisible or (refusal if head is None else None)
+        self._placed_behind = list(map(Hole.of, anew.get("holes", ())))
         if place := anew.get("place"):
             positions = {side: dict(place[side]) for side in Side}
+            if self._placed_behind:
+                self.refusal, self._same_beginning = indivisible or self._unfit(topics), True
         self._starts = {side: self._own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
         self.topics.begin(topics)
@@ -161,6 +165,8 @@ class Course:
     def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
         """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
         if past is None or self._is_of_another_beginning(past):
+            for hole in self._placed_behind:
+                self.comparison.hole(hole)
             return
         if self.way is None and not self._shard.whole:
             return

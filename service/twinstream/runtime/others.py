@@ -34,6 +34,10 @@ class AllStores(Protocol):
         """Those of the others, by number, to be closed."""
         ...
 
+    def other(self, number: int) -> ShelfStore:
+        """That of one of them, to be closed."""
+        ...
+
     def begin_anew(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Put one into effect in each of them, in the place of all that they have (see `shards`)."""
         ...

@@ -179,10 +179,14 @@ class ShardStore:
 
     def others(self) -> Iterator[tuple[int, ShelfStore]]:
         """The stores of all other shards, to be closed."""
-        assert self._layout is not None, "acquire comes first"
-        for number in range(self._layout.shards):
+        for number in range(self._shard.of):
             if number != self._shard.number:
-                yield number, self._shelf.store(self._layout, number)
+                yield number, self.other(number)
+
+    def other(self, number: int) -> ShelfStore:
+        """The store of another shard, to be closed."""
+        assert self._layout is not None, "acquire comes first"
+        return self._shelf.store(self._layout, number)
 
     def begin_anew(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Put one into effect in each shard, and nothing else, in the place of all that all of them have.

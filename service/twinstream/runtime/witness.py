@@ -8,7 +8,7 @@ to go on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -171,7 +171,7 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
     holes: list[Hole] = []
     for side, topic in topics.items():
         positions[side] = {}
-        anew = bool(past.topics[side]) and past.topics[side] != topic.id
+        anew = _is_anew(past, side, topic)
         for partition, first in topic.first.items():
             start = past.starts[side].get(partition, first)
             positions[side][partition] = first if anew else max(start, first)
@@ -182,14 +182,27 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
                     f"{partition} was next, and the new topic begins there at {first}"
                 )
                 holes.append(Hole(reason, side, partition, wanted))
-            elif first > start:
-                reason = (
-                    f"{LOST}, and Kafka does not have offsets {start} to {first - 1} of partition "
-                    f"{partition} any more, from which it would be read again"
-                )
-                holes.append(Hole(reason, side, partition, start))
+    kept = {side: {} if _is_anew(past, side, topic) else past.starts[side] for side, topic in topics.items()}
+    holes += gone(kept, topics)
     if past.account.holes:
         holes.append(
             Hole(f"before {LOST}, {past.account.holes} stretches that were not checked had been noted")
         )
     return positions, holes
+
+
+def _is_anew(past: Past, side: Side, topic: Topic) -> bool:
+    return bool(past.topics[side]) and past.topics[side] != topic.id
+
+
+def gone(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:
+    """What a comparison that lost its state would be read again from, and Kafka does not have any more."""
+    for side, topic in topics.items():
+        for partition, first in topic.first.items():
+            start = starts[side].get(partition, first)
+            if first > start:
+                reason = (
+                    f"{LOST}, and Kafka does not have offsets {start} to {first - 1} of partition "
+                    f"{partition} any more, from which it would be read again"
+                )
+                yield Hole(reason, side, partition, start)

@@ -23,6 +23,7 @@ from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, Replaced, SourceError, StoreError, Unready
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
+from twinstream.runtime.agreement import Agreement
 from twinstream.runtime.course import Course
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
@@ -103,6 +104,7 @@ class Worker:
         self._timepieces = Timepieces(clock)
         self._course = self._new_course()
         self._renewal = Renewal(spec, source, publisher, clock, part, stores)
+        self._agreement = Agreement(spec, source, part, stores, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
@@ -187,7 +189,8 @@ class Worker:
             if self._relay is not None and self._relay.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
-        except CheckpointError:
+            self._agreement.keep(self._course, self._resets, self._keeper)
+        except (CheckpointError, Replaced):
             raise
         except Unready as error:
             return self._wait_for(str(error), standby=error.standby)
@@ -291,6 +294,8 @@ class Worker:
         due = self._clock.monotonic() >= self._next_save
         if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
             self._save()
+        if not self._keeper.trouble:
+            self._agreement.keep(self._course, self._resets, self._keeper)
         self._course.looks.ask()
         self._look_at_topics()
         self._confer()
