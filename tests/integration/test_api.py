@@ -86,13 +86,54 @@ def test_a_path_or_method_that_does_not_exist_is_a_problem(http: httpx.Client) -
     assert nothing["detail"] == "There is nothing at '/static/nothing.js'; /docs lists what there is."
     response = http.post("/v1/comparisons")
     assert_problem(response, 405)
-    assert response.headers["allow"] == "GET"
+    assert response.headers["allow"] == "GET, HEAD"
+    for path, allowed in (
+        (f"/v1/comparisons/{NAME}/gate/strict", "GET, HEAD, POST"),
+        (f"/v1/comparisons/{NAME}/reset", "POST"),
+        ("/static/js/main.js", "GET, HEAD"),
+        ("/", "GET, HEAD"),
+    ):
+        response = http.put(path)
+        assert_problem(response, 405)
+        assert response.headers["allow"] == allowed
 
 
 @pytest.mark.parametrize("query", ["kind=other", "limit=0", "limit=501", "cursor=x", "knd=missing"])
 def test_a_query_that_cannot_be_understood_is_a_problem_that_names_it(http: httpx.Client, query: str) -> None:
     body = assert_problem(http.get(f"/v1/comparisons/{NAME}/divergences?{query}"), 422)
     assert query.split("=", maxsplit=1)[0] in str(body["errors"])
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("limit=0", "limit: must be 1 or more"),
+        ("limit=many", "limit: must be a whole number"),
+        ("knd=missing", "knd: is not known here"),
+        ("late=perhaps", "late: must be true or false"),
+        ("kind=other", "kind: must be 'missing', 'extra', 'changed', 'reordered' or 'duplicate'"),
+        ("from=yesterday", "from: must be a time with its zone, as 2026-03-01T14:02:00Z"),
+        ("from=2026-03-01T14:02:00", "from: must be a time with its zone, as 2026-03-01T14:02:00Z"),
+        ("scope=taxi", "scope.0: must be FIELD=VALUE"),
+        ("kind=missing&kind=extra", "kind: stands 2 times; say it once"),
+    ],
+)
+def test_what_cannot_be_understood_is_told_in_our_words(http: httpx.Client, query: str, told: str) -> None:
+    body = assert_problem(http.get(f"/v1/comparisons/{NAME}/divergences?{query}"), 422)
+    assert body["detail"] == f"The request cannot be understood: {told}."
+
+
+@pytest.mark.parametrize("form", ["gate", "gate/strict", "gate/rollback"])
+@pytest.mark.parametrize("query", ["min_matched=100000&min_matched=0", "candidate=1.9.0&candidate="])
+def test_a_scope_that_says_two_things_is_refused(http: httpx.Client, form: str, query: str) -> None:
+    body = assert_problem(http.get(f"/v1/comparisons/{NAME}/{form}?{query}"), 422)
+    assert "stands 2 times" in body["detail"]
+
+
+def test_fields_and_scopes_may_be_named_several_times(service: Served, http: httpx.Client) -> None:
+    service.publish(status(at=now()))
+    query = "scope=taxi%3D7&scope=day%3D1&field=fare&field=tip"
+    assert http.get(f"/v1/comparisons/{NAME}/divergences?{query}").status_code == 200
 
 
 def test_a_body_larger_than_anything_needs_is_a_problem_and_is_not_held(http: httpx.Client) -> None:

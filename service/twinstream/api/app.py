@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from twinstream.access import Keys
@@ -29,6 +29,7 @@ from twinstream.api.operations import (
     obstacles_to_serving,
     operations_router,
 )
+from twinstream.api.parameters import said_once
 from twinstream.api.resets import Resetter, nobody, resets_router
 from twinstream.api.security import SecurityHeaders
 from twinstream.api.sessions import sessions_router
@@ -89,6 +90,7 @@ def create_app(
         openapi_url="/openapi.json",
         redirect_slashes=False,
         middleware=[*counting, *_around(keys, base_path)],
+        dependencies=[Depends(said_once)],
     )
     problems.install(app)
     describe_problems(app)

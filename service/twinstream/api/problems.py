@@ -11,10 +11,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
+from starlette.staticfiles import StaticFiles
 
 from twinstream.api.board import UnknownComparisonError
+from twinstream.api.parameters import told
 from twinstream.api.security import SECURITY_HEADERS
 
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 MEDIA_TYPE = "application/problem+json"
 
 PROBLEM: dict[str, Any] = {"content": {MEDIA_TYPE: {}}}
@@ -57,15 +61,9 @@ def _unknown_comparison(request: Request, error: Exception) -> Response:
 
 def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        {
-            "parameter": _named(item["loc"]),
-            "detail": item["msg"].removeprefix("Value error, "),
-        }
-        for item in error.errors()
-    ]
-    told = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
-    return problem(422, f"The request cannot be understood: {told}.", errors=errors)
+    errors = [{"parameter": _named(item["loc"]), "detail": told(item)} for item in error.errors()]
+    text = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
+    return problem(422, f"The request cannot be understood: {text}.", errors=errors)
 
 
 def _named(place: Sequence[int | str]) -> str:
@@ -83,7 +81,18 @@ def _http_error(request: Request, error: Exception) -> Response:
         told = {"method": request.method, "path": request.url.path, "root": _root(request)}
         bare = error.status_code == 404 and request.app.openapi_url is None
         detail = (NO_API if bare else WHAT_TO_DO[error.status_code]).format(**told)
-    return problem(error.status_code, detail, headers=error.headers)
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return problem(error.status_code, detail, headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods that some route has for the path; files below a mount are only read."""
+    found = {"GET"} if isinstance(request.scope.get("endpoint"), StaticFiles) else set()
+    for method in METHODS if not found else ():
+        asked = {**request.scope, "method": method}
+        if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
+            found.add(method)
+    return ", ".join(sorted(found | {"HEAD"} if "GET" in found else found))
 
 
 def _root(request: Request) -> str:

@@ -1,0 +1,53 @@
+"""What a request asks with: said once, and told in our own words where it cannot be understood."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+
+REPEATABLE = {"scope", "field"}
+"""Parameters of which all hold."""
+_TIME = "must be a time with its zone, as 2026-03-01T14:02:00Z"
+_TOLD = {
+    "extra_forbidden": "is not known here",
+    "missing": "is missing",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "string_too_short": "must have {min_length} characters or more",
+    "string_too_long": "must have {max_length} characters or fewer",
+    "literal_error": "must be {expected}",
+    "datetime_parsing": _TIME,
+    "datetime_from_date_parsing": _TIME,
+    "timezone_aware": _TIME,
+}
+_PATTERNS = {"scope": "must be FIELD=VALUE", "cursor": "must be the `next` of the page before"}
+
+
+async def said_once(request: Request) -> None:
+    """Refuse a parameter that stands several times: which of them holds would be a guess.
+
+    Raises RequestValidationError.
+    """
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if count > 1 and name not in REPEATABLE:
+            told = f"stands {count} times; say it once"
+            raise RequestValidationError([{"loc": ("query", name), "msg": told, "type": "value_error"}])
+
+
+def told(error: dict[str, Any]) -> str:
+    """What is wrong with a parameter or a member, as the rest of a sentence."""
+    kind, place = error["type"], error["loc"]
+    if kind == "string_pattern_mismatch":
+        return next((_PATTERNS[part] for part in place if part in _PATTERNS), str(error["msg"]))
+    if kind in _TOLD:
+        return _TOLD[kind].format(**error.get("ctx", {}))
+    return str(error["msg"]).removeprefix("Value error, ")
