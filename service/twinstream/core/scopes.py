@@ -18,12 +18,12 @@ Source: DiffStream stops at the first difference (section 4.2); going on is ours
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from twinstream.core.events import Canonical, Event, Side
-from twinstream.core.findings import Dependent, Finding, Recent, name_findings
+from twinstream.core.findings import Dependent, Finding, Identity, Recent, name_findings
 from twinstream.core.meeting import Meeting
 from twinstream.core.orders import Lanes, Order
 from twinstream.core.pairing import ALIGNMENT_BUDGET, Item, Pairing, pair
@@ -36,8 +36,13 @@ MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
 
 
+TAIL_SEEN = 64
+"""Events of a tail that are looked at for the other half of one that changed."""
+
 NAMING_COST = 16
 """To name what an event is costs about so many steps of an alignment."""
+
+T = TypeVar("T", bound=Hashable)
 
 
 class Explanation(NamedTuple):
@@ -169,6 +174,8 @@ class Scope:
         met = _meets(pairing)
         self._looked_met = self._meeting is not None and self._meeting.likely and not met
         named = pairing if met else _with_moved(pairing, contents)
+        if not met and rules.identity is not None:
+            named = _with_changed(named, contents, self._identities(rules.identity))
         self.findings = name_findings(self.pieces, contents, named, rules.dependent, rules.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
@@ -180,6 +187,9 @@ class Scope:
     def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
         return lambda side, one, other, another: dependent(pieces[side][one], pieces[other][another])
+
+    def _identities(self, identity: Identity) -> Callable[[Side, int], Hashable]:
+        return lambda side, place: identity(self.pieces[side][place][0][3])
 
     def _items_of(self, side: Side) -> list[Item]:
         items, piece = self._items[side], self.pieces[side]
@@ -206,17 +216,41 @@ def _with_moved(pairing: Pairing, contents: tuple[list[bytes], list[bytes]]) -> 
     Nothing else of a tail is a difference yet. It is for naming alone: until the sides have met again, the
     other half of an event that changed places stands in a tail.
     """
-    left = _halves(pairing.left_tail, contents[0], Counter(contents[1][j] for j in pairing.right_rest))
-    right = _halves(pairing.right_tail, contents[1], Counter(contents[0][i] for i in pairing.left_rest))
+    tails = [(contents[0][i] for i in pairing.left_tail), (contents[1][j] for j in pairing.right_tail)]
+    left = _halves(pairing.left_tail, tails[0], Counter(contents[1][j] for j in pairing.right_rest))
+    right = _halves(pairing.right_tail, tails[1], Counter(contents[0][i] for i in pairing.left_rest))
     return replace(pairing, left_rest=[*pairing.left_rest, *left], right_rest=[*pairing.right_rest, *right])
 
 
-def _halves(tail: list[int], contents: list[bytes], wanted: Counter[bytes]) -> list[int]:
+def _with_changed(
+    pairing: Pairing, contents: tuple[list[bytes], list[bytes]], identity: Callable[[Side, int], Hashable]
+) -> Pairing:
+    """The pairing with what has come of a tail as a difference, too, where it is about the thing of one.
+
+    It is for naming alone, and for differences that have no other half yet. The other half of an event that
+    changed is among the next to come: further on it is not looked for.
+    """
+    rest = pairing.left_rest, pairing.right_rest
+    moved = {contents[0][i] for i in rest[0]} & {contents[1][j] for j in rest[1]}
+    about = [
+        Counter(identity(side, place) for place in rest[side] if contents[side][place] not in moved)
+        for side in Side
+    ]
+    lacking = about[0] - about[1], about[1] - about[0]
+    found: list[list[int]] = []
+    for side, tail in zip(Side, (pairing.left_tail, pairing.right_tail), strict=True):
+        wanted, named = lacking[side.other], set(rest[side])
+        left_over = [place for place in tail[:TAIL_SEEN] if place not in named] if wanted else []
+        found.append(_halves(left_over, [identity(side, place) for place in left_over], wanted))
+    return replace(pairing, left_rest=[*rest[0], *found[0]], right_rest=[*rest[1], *found[1]])
+
+
+def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> list[int]:
     """The places of a tail that hold what is wanted, each as often as it is."""
     found = []
-    for place in tail if wanted else ():
-        if wanted[contents[place]] > 0:
-            wanted[contents[place]] -= 1
+    for place, content in zip(tail, contents, strict=True) if wanted else ():
+        if wanted[content] > 0:
+            wanted[content] -= 1
             found.append(place)
     return found
 

@@ -131,6 +131,23 @@ def test_an_event_that_came_later_is_called_reordered_before_its_scope_closes(
     assert sorted(found.finding.kind for found in driver.comparison.provisional()) == kinds
 
 
+@pytest.mark.parametrize(
+    ("trace", "kinds"),
+    [
+        ("L:a1 R:a2", ["changed"]),
+        ("L:a1 L:b1 R:a2 R:b2", ["changed", "changed"]),
+        ("R:a2 R:b1 L:a1 L:b1", ["changed"]),
+        ("L:a1 L:b1 R:b1 R:a2", ["changed"]),
+        ("L:a1 L:b1 R:b1 R:a1 R:a2", ["reordered"]),
+        ("L:a1 R:b1", ["missing"]),
+    ],
+)
+def test_an_event_that_changed_is_called_so_before_its_scope_closes(trace: str, kinds: list[str]) -> None:
+    driver = take("total", trace, "identity: [k]")
+    driver.comparison.review()
+    assert sorted(found.finding.kind for found in driver.comparison.provisional()) == kinds
+
+
 def test_an_open_scope_is_explained_provisionally() -> None:
     driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
     assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]
