@@ -69,7 +69,9 @@ def test_a_difference_is_told_from_kafka_and_said_to_be_gone_where_that_has_it_n
 ) -> None:
     hashed.write([*SAME, {"k": "a", "n": 97, "id": 7}], [*SAME, {"k": "a", "n": 98, "id": 7}])
     hashed.write(SAME, SAME)
-    eventually(lambda: hashed.closed("changed"), seconds=30, what="a changed event is found")
+    eventually(
+        lambda: (hashed.closed("changed") or {}).get("fields"), seconds=40, what="a changed event is found"
+    )
     changed = hashed.closed("changed") or {}
     assert changed["fields"] == {"n": {"reference": 97, "candidate": 98}}
     hashed.write([{"k": "a", "n": 99}], [])
