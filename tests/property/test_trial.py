@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.runtime.worker import BEAT_SECONDS, RETRY_STORE_SECONDS
-from twinstream.status import ComparisonStatus, DivergenceReport
+from twinstream.status import ComparisonStatus, DivergenceReport, ResetRequest
 from twinstream.trials import TrialStatus
 
 LENGTH = 60
@@ -100,6 +101,48 @@ def _run(bench: Bench, planted: list[Fault], trouble: Trouble) -> Bench:
 def _bench(rules: str, trial: str | None = None) -> Bench:
     beside = None if trial is None else BASE + trial
     return Bench(spec=BASE + rules, trial=beside, source=MemorySource(batch=7))
+
+
+def _interleaved(events: list[tuple[int, int]], turns: list[int]) -> list[tuple[int, int]]:
+    """The same events, those of one key in their order."""
+    queues: dict[int, list[tuple[int, int]]] = {}
+    for event in events:
+        queues.setdefault(event[0], []).append(event)
+    found: list[tuple[int, int]] = []
+    while queues:
+        key = sorted(queues)[(turns.pop() if turns else 0) % len(queues)]
+        found.append(queues[key].pop(0))
+        if not queues[key]:
+            del queues[key]
+    return found
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=12),
+    st.lists(st.integers(0, 5), max_size=12),
+    st.sampled_from(["", "equality: {ignore: [n]}\n"]),
+    st.data(),
+)
+def test_what_agrees_under_other_rules_agrees_behind_any_moment_at_which_the_comparison_has_paired_all(
+    events: list[tuple[int, int]], turns: list[int], equality: str, data: st.DataObject
+) -> None:
+    other = _interleaved(events, turns)
+    rests = [n for n in range(1, len(events)) if Counter(events[:n]) == Counter(other[:n])]
+    cut = data.draw(st.sampled_from(rests or [0]))
+    bench = Bench(spec=BASE + "order: unordered\n", trial=BASE + "order: {per_key: [k]}\n" + equality)
+    worker = bench.started()
+    bench.write(Side.LEFT, *events[:cut])
+    bench.write(Side.RIGHT, *other[:cut])
+    bench.run(worker)
+    assert worker.begin_anew(ResetRequest(id="r", by="me", reason="now", address="here", start="now"))
+    worker = bench.restarted()
+    bench.write(Side.LEFT, *events[cut:])
+    bench.write(Side.RIGHT, *other[cut:])
+    bench.run(worker)
+    trial = bench.on_trial()
+    assert (trial.state, trial.divergences.total) == ("running", 0)
+    assert (trial.matched, trial.unmatched.reference) == (len(events) - cut, 0)
 
 
 @settings(max_examples=60)

@@ -11,7 +11,9 @@ from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.runtime.fuse import Blown, alarm
-from twinstream.runtime.trial import MIDWAY, Burden
+from twinstream.runtime.trial import MIDWAY, RESTED, Burden
+from twinstream.status import ResetRequest
+from twinstream.trials import TrialStatus
 
 LOOSER = SPEC + "equality: {ignore: [n]}\n"
 STRICTER = SPEC.replace("{per_key: [k]}", "total")
@@ -106,6 +108,45 @@ def test_a_trial_that_was_not_there_from_the_beginning_waits_for_the_next_one(ea
     bench.run(worker)
     assert (bench.status().verdict, bench.on_trial().state) == ("EQUIVALENT", "waiting")
     assert (bench.on_trial().reason, bench.on_trial().contrast) == (MIDWAY, None)
+
+
+def begun_at_now(live: str, trial: str) -> TrialStatus:
+    """One side puts out 1, then 2, the other 2, then 1, and between them the comparison began anew."""
+    proves = "overdue: {after: 5s, proves: true}\n"
+    bench = Bench(spec=live + proves, trial=trial + proves)
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1), at_ms=1_000)
+    bench.write(Side.RIGHT, ("a", 2), at_ms=1_000)
+    bench.settled(worker)
+    request = ResetRequest(id="r-1", by="me", reason="a trial", address="here", start="now")
+    assert worker.begin_anew(request)
+    worker = bench.restarted()
+    bench.write(Side.LEFT, ("a", 2), at_ms=2_000)
+    bench.write(Side.RIGHT, ("a", 1), at_ms=2_000)
+    for at_ms in (3_000, 60_000, 120_000):
+        bench.write_both(("b", at_ms), at_ms=at_ms)
+        bench.clock.advance(60)
+        assert bench.settled(worker).verdict == "EQUIVALENT"
+    return bench.on_trial()
+
+
+def test_rules_that_compare_more_do_not_begin_where_the_comparison_has_paired_all_by_its_own() -> None:
+    blind = UNORDERED + "equality: {ignore: [n]}\n"
+    trial = begun_at_now(blind, UNORDERED)
+    assert (trial.state, trial.verdict) == ("waiting", None)
+    assert trial.reason == RESTED.format(keys="`equality`")
+
+
+@pytest.mark.parametrize(
+    ("live", "trial"),
+    [
+        (UNORDERED + "equality: {ignore: [n]}\n", SPEC + "equality: {ignore: [n]}\n"),
+        (UNORDERED + "equality: {ignore: [n]}\n", SPEC + "equality: {ignore: [n, m]}\n"),
+    ],
+)
+def test_rules_that_compare_no_more_begin_there_under_any_order(live: str, trial: str) -> None:
+    found = begun_at_now(live, trial)
+    assert (found.state, found.verdict, found.matched) == ("running", "EQUIVALENT", 4)
 
 
 def test_a_comparison_goes_on_without_the_trial_that_it_had() -> None:

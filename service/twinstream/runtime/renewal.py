@@ -89,7 +89,8 @@ class Renewal:
         # What a shard knows is not how the comparison stood: who asked has seen all of them.
         before = course.ended() if self._part.shard.whole else request.before or course.ended()
         reset = reset_of(request, self._spec.name, begun.spec.start, before, self._clock.now())
-        return resets.plus(reset, None if begun.spec is self._spec else begun.spec.start)
+        start = None if begun.spec is self._spec else begun.spec.start
+        return resets.plus(reset, start, rested=request.start == "now")
 
     def _put_into_effect(self, made: Resets, begun: Beginning, keeper: Keeper) -> None:
         if self._part.shard.whole:

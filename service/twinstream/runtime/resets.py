@@ -54,16 +54,18 @@ class Wish(NamedTuple):
 class Resets(NamedTuple):
     """The latest resets of a comparison, the newest last, how many were `made`, and the start of the last.
 
-    `start` is None where the start is that of the comparison file.
+    `start` is None where the start is that of the comparison file. `rested` tells that it is where nothing
+    waited by the comparison's own rules (`now`), or may be.
     """
 
     records: tuple[Reset, ...] = ()
     made: int = 0
     start: Start | None = None
+    rested: bool = False
 
-    def plus(self, reset: Reset, start: Start | None) -> Resets:
+    def plus(self, reset: Reset, start: Start | None, *, rested: bool = False) -> Resets:
         """One more."""
-        return Resets((*self.records, reset)[-KEPT:], self.made + 1, start)
+        return Resets((*self.records, reset)[-KEPT:], self.made + 1, start, rested)
 
     def applied_to(self, file: Spec) -> Spec:
         """The comparison as it begins: where the last reset says, else where its file does."""
@@ -75,6 +77,7 @@ class Resets(NamedTuple):
             "resets": [reset.model_dump(mode="json") for reset in self.records],
             "reset_count": self.made,
             "begins": None if self.start is None else self.start.as_written(),
+            "rested": self.rested,
         }
 
     def beginning(
@@ -106,6 +109,7 @@ class Resets(NamedTuple):
             tuple(map(Reset.model_validate, head.get("resets", ()))),
             head.get("reset_count", 0),
             None if begins is None else Start.model_validate(begins),
+            head.get("rested", begins is not None),
         )
 
 

@@ -13,6 +13,14 @@ Where it begins. Its counts are exact only from a start that is one for its rule
 comparison is. The place where that happens to be now is not: under other rules, events before it may be the
 partners of events behind it, and would be missed. So a trial begins when the comparison begins, goes on over
 restarts by a state of its own in the same checkpoint, and else waits for the next beginning.
+
+A moment at which nothing waits by the live rules (`now` of a reset) is a start for rules of any order, if
+they take for equal whatever the live ones do, and leave out the same. Then all that came before is as a bag
+the same on both sides, so for each two dependent letters their words up to there are of one length; if the
+words of the whole streams agree, so do their beginnings and their ends: what differs behind the moment
+differs in the whole. Where they tell apart what was paired, it is none: with `id` compared on trial alone,
+1 | 2 against 2 | 1 would be two false differences. Nor is it after a difference, for the same reason; and
+the comparisons beside which a trial is worth most have some.
 """
 
 from __future__ import annotations
@@ -37,7 +45,7 @@ from twinstream.runtime.relay import TRIAL_TOLD
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
-from twinstream.spec.trial import changes
+from twinstream.spec.trial import changes, finer
 
 PATIENCE_SECONDS = 5.0
 """The longest that a trial may take at once: an older status counts as stale, and a lease ends after 10 s."""
@@ -50,6 +58,11 @@ MIDWAY = (
     "the comparison was under way before this trial, and under other rules the place where it is now is no "
     "sound beginning: a trial begins with the comparison, so begin it anew (`twinstream reset`), or try "
     "the rules on what is kept with `twinstream replay`"
+)
+RESTED = (
+    "the comparison began at a moment at which nothing waited for a partner by its own rules, and these "
+    "may compare more ({keys}), so that what they would pair may lie on both sides of it: begin it anew at "
+    "another start (`twinstream reset`), or try the rules on what is kept with `twinstream replay`"
 )
 
 T = TypeVar("T")
@@ -111,14 +124,18 @@ class Trial:
         self._saved_end: str | None = None
         self._last: trials.TrialStatus | None = None
         self._found: dict[str, status.DivergenceReport] = {}
+        self._finer = finer(live, spec)
         self._burden = Burden()
         self._spent_seconds, self._began_at = 0.0, clock.monotonic()
 
     # -- where it begins -----------------------------------------------------------------------------------
 
-    def begin(self, live: Course) -> None:
-        """The live comparison begins, and so does this."""
-        self._start(live, Rehearsal.begin)
+    def begin(self, live: Course, *, rested: bool = False) -> None:
+        """The live comparison begins, and so does this; `rested` where nothing waited by the live rules."""
+        if rested and self._finer:
+            self._waits = RESTED.format(keys=" and ".join(f"`{key}`" for key in self._finer))
+        else:
+            self._start(live, Rehearsal.begin)
 
     def resume(self, live: Course, head: dict[str, Any] | None, bodies: Sequence[dict[str, Any]]) -> None:
         """The live comparison goes on with what was saved; so does this, if that has a state of it."""

@@ -56,7 +56,7 @@ class Past(NamedTuple):
         if named is None:
             return Resets(made=self.account.resets)
         offsets = {NAMES[side]: self.starts[side] for side in Side} if named["at"] == "offsets" else {}
-        return Resets((), self.account.resets, Start.model_validate({**named, **offsets}))
+        return Resets((), self.account.resets, Start.model_validate({**named, **offsets}), rested=True)
 
 
 def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Account) -> Marks:

@@ -443,7 +443,7 @@ class Worker:
             course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
             if self._trial is not None:
-                self._trial.begin(course)
+                self._trial.begin(course, rested=self._resets.rested)
             return
         base, *deltas = bodies = [*map(checkpoint.decode, stored.bodies)]
         course.restore(head, snapshot.merged(base, deltas))

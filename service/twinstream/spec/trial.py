@@ -32,6 +32,25 @@ def changes(live: Spec, trial: Spec) -> tuple[str, ...]:
     return tuple(key for key in one if _said(one, key) != _said(other, key))
 
 
+def finer(live: Spec, trial: Spec) -> tuple[str, ...]:
+    """The keys by which `trial` may tell apart, or compare, what `live` pairs or leaves out, if any.
+
+    It may ignore more fields, in the equality of all kinds. What is equal within a tolerance need not be so
+    in another order, where it may have another partner.
+    """
+    one, other = live.model_dump(mode="json"), trial.model_dump(mode="json")
+    ignored, also = set(one["equality"].pop("ignore")), set(other["equality"].pop("ignore"))
+    equalities = (live.equality, *live.equality.per_kind.values())
+    tolerant = any(equality.tolerance for equality in equalities)
+    no_finer = {
+        "kinds": _said(one, "kinds") == _said(other, "kinds"),
+        "equality": one["equality"] == other["equality"] and ignored <= also,
+        "order": not tolerant or one["order"] == other["order"],
+        "identity": not tolerant or one["identity"] == other["identity"],
+    }
+    return tuple(key for key, holds in no_finer.items() if not holds)
+
+
 def _said(file: dict[str, Any], key: str) -> Any:
     """What a file says of a key; of kinds the first that fits wins, so that their order counts."""
     return list(file[key].items()) if key == "kinds" else file[key]

@@ -9,7 +9,7 @@ import pytest
 from twinstream.cli.serve import serve, tried_beside
 from twinstream.errors import SettingsError
 from twinstream.spec.load import loads
-from twinstream.spec.trial import changes, refusal
+from twinstream.spec.trial import changes, finer, refusal
 
 LIVE = """
 version: 1
@@ -125,3 +125,30 @@ def test_a_trial_goes_with_the_comparison_of_its_name() -> None:
     live, trial = loads(LIVE), loads(LIVE + "evidence: {matched: 1}")
     other = loads(LIVE.replace("rides", "other"))
     assert tried_beside([other, live], {"t.yaml": trial}, 1) == {"rides": trial}
+
+
+@pytest.mark.parametrize(
+    ("live", "trial", "keys"),
+    [
+        ("", "equality: {ignore: [at]}", ()),
+        ("equality: {ignore: [at]}", "equality: {ignore: [at, by]}", ()),
+        ("equality: {ignore: [at, by]}", "equality: {ignore: [by]}", ("equality",)),
+        ("equality: {quantum: {fare: 0.1}}", "equality: {quantum: {fare: 1}}", ("equality",)),
+        ("", "equality: {unordered: [stops]}", ("equality",)),
+        ("", KNOWN, ()),
+        ("", "identity: [id]", ()),
+        ("", "kinds: {hb: {where: {t: hb}, ignore: true}, ride: {}}", ("kinds",)),
+        ("equality: {tolerance: {fare: {abs: 1}}}", "equality: {tolerance: {fare: {abs: 1}}}\nidentity: [id]",
+         ("identity",)),
+    ],
+)  # fmt: skip
+def test_rules_are_finer_where_they_may_tell_apart_what_was_paired(
+    live: str, trial: str, keys: tuple[str, ...]
+) -> None:
+    assert finer(loads(LIVE + live), loads(LIVE + trial)) == keys
+
+
+def test_another_order_is_finer_only_where_a_tolerance_decides_who_is_equal() -> None:
+    tolerant = LIVE + "equality: {tolerance: {fare: {abs: 1}}}"
+    for file, keys in ((LIVE, ()), (tolerant, ("order",))):
+        assert finer(loads(file), loads(file.replace("{per_key: [taxi]}", "total"))) == keys
