@@ -8,6 +8,7 @@ import pytest
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.runtime import reports
+from twinstream.runtime.resets import Ground, unrest
 from twinstream.runtime.worker import Worker
 from twinstream.status import DivergenceReport, Resumed
 
@@ -325,3 +326,22 @@ def test_what_was_given_up_is_counted_and_shown_the_same_after_a_restart_and_a_m
     assert (met.verdict, met.divergences, met.matched) == ("DIVERGED", lost.divergences, 3)
     assert (met.accounts.reference.divergent, met.unmatched.reference) == (1, 38)
     assert _shown(bench) == [False]
+
+
+def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
+    order = "{barrier: day, inner: {per_key: [k]}}\nkinds: {day: {where: {k: day}}, ride: {}}"
+    bench = Bench(
+        SPEC.replace("{per_key: [k]}", order) + "limits: {scope_events: 32, unmatched_events: 100}\n"
+    )
+    worker = bench.started()
+    bench.write(Side.LEFT, *(("a", number) for number in range(40)))
+    bench.write(Side.RIGHT, ("a", 1))
+    bench.run(worker)
+    bench.write(Side.LEFT, *(("a", number) for number in range(40, 300)))
+    bench.run(worker)
+    bench.write_both(("day", 1), *(("b", number) for number in range(50)))
+    met = bench.run(worker)
+    assert (met.matched, met.hole_count) == (52, 1)
+    assert met.accounts.reference.unmatched == 298
+    assert worker._course.turns.next() == [Side.RIGHT, Side.LEFT]
+    assert unrest(Ground(worker._spec, worker.comparison, worker.intake.positions, ()), 0.0) is None

@@ -47,7 +47,7 @@ class Aside:
 
     def hooks(self) -> Hooks:
         """What the index asks of this."""
-        rules, came_back = self._rules, self._ledger.held.came_back
+        rules, came_back = self._rules, self._ledger.take_back
         return Hooks(
             rules.canonical, rules.equal, self._open, self._finish, self._absorb, came_back, rules.scope_limit
         )

@@ -203,7 +203,7 @@ class Comparison:
         self.aside.close_finished()
         if self.ended[side.other] and self._unanswered(side):
             self._face_an_end(side)
-        if self.ledger.waiting > self.rules.unmatched_limit:
+        if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return pairs.partners
 
@@ -287,6 +287,10 @@ class Comparison:
             pairs.partners.extend(found.partners)
             pairs.events.extend(found.events)
         return pairs
+
+    def _is_full(self) -> bool:
+        self.settle()  # What lost scopes have dropped is not kept.
+        return self.ledger.waiting > self.rules.unmatched_limit
 
     def overflow(self, limit: str) -> None:
         """Memory is full, since a limit was reached: from here on events are only counted."""

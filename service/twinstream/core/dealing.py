@@ -26,6 +26,7 @@ COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
 SUMMED = (
     "accounts",
+    "given_up",
     "matched",
     "matched_by_kind",
     "stretches",
@@ -183,6 +184,7 @@ def _common(states: Sequence[State]) -> State:
         PASSING: _passing([state.get(PASSING, {}) for state in states]),
         **{name: first[name] for name in ("ended", *UNDIVIDED) if name in first},
         "accounts": [dict.fromkeys(account, 0) for account in first["accounts"]],
+        "given_up": [0, 0],
         "matched": 0,
         "matched_by_kind": {},
         "stretches": united([]).state(),
@@ -257,6 +259,7 @@ def _count(states: Sequence[State], shares: Sequence[State], settled: Sequence[i
     """
     first = shares[0]
     for side in Side:
+        first["given_up"][side] = sum(state.get("given_up", (0, 0))[side] for state in states)
         account = first["accounts"][side]
         for name in account:
             account[name] = sum(state["accounts"][side][name] for state in states)

@@ -51,11 +51,12 @@ class Ledger:
     """The accounts of both sides, the pairs and the differences.
 
     `stretches` are the pairs by time. `strays` are leftovers that may have changed places, `lone` those that
-    depend on nothing and may be late. `found_by_kind` counts differences as they were found and never falls,
-    `closed_by_kind` as they are known by now. `moment` is the driver's count of what was fed, `diverged_at`
-    the earliest of a difference that no hole lies before. `asking` holds differences back where other shards
-    have to be asked first. `halted` tells that there was a difference, and that by the rules nothing after it
-    counts. `beginning` is what may be gone behind the start: while it is given, a difference is this hole.
+    depend on nothing and may be late. `given_up` counts by side what is not kept, and unmatched for good.
+    `found_by_kind` counts differences as they were found and never falls, `closed_by_kind` as they are known
+    by now. `moment` is the driver's count of what was fed, `diverged_at` the earliest of a difference that no
+    hole lies before. `asking` holds differences back where other shards have to be asked first. `halted` is
+    whether there was a difference, and by the rules nothing after it counts. `beginning` is what may be gone
+    behind the start: while it is given, a difference is this hole.
 
     A difference that was found may decide nothing after all, and is then tainted: one that is held for open
     batches (`settle_held`), and one in what nobody has vouched for (`vouch`, `disown`). Of those that may be,
@@ -79,6 +80,7 @@ class Ledger:
         self.lone: Strays[Divergence] = Strays(_weight)
         self.closed_by_kind: Counter[Kind] = Counter()
         self.found_by_kind: Counter[Kind] = Counter()
+        self.given_up = [0, 0]
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.diverged_at: int | None = None
         self.retries = None if rules.replay_horizon is None else Retries(rules.replay_horizon)
@@ -94,11 +96,15 @@ class Ledger:
         """How many events of a side are not settled."""
         return self.accounts[side].unmatched(self.matched)
 
+    def waits(self, side: Side) -> int:
+        """How many of them are kept, and wait for a partner: all but those that were given up."""
+        return self.accounts[side].unmatched(self.matched) - self.given_up[side]
+
     @property
     def waiting(self) -> int:
-        """How many events of both sides are not settled."""
+        """How many events of both sides wait."""
         left, right = self.accounts
-        return left.unmatched(self.matched) + right.unmatched(self.matched)
+        return left.unmatched(self.matched) + right.unmatched(self.matched) - sum(self.given_up)
 
     @property
     def tainted(self) -> bool:
@@ -323,7 +329,13 @@ class Ledger:
         """These are not kept any more, and will never be verified."""
         for event in events:
             self.give_up(side, event)
+        self.given_up[side] += len(events)
         self.held.left(events)
+
+    def take_back(self, side: Side, events: Sequence[Event]) -> None:
+        """These are kept again, and wait; never verified they are all the same."""
+        self.given_up[side] -= len(events)
+        self.held.came_back(side, events)
 
     def take_closed(self) -> list[Divergence]:
         """The divergences booked since the last call; one found again has its number."""

@@ -150,6 +150,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "lone": _strays(comparison.ledger.lone, whole=whole),
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
+        "given_up": list(comparison.ledger.given_up),
         "clock": comparison.clock.snapshot(),
         "passing": comparison.passing.snapshot() if comparison.passing is not None else {},
         "progress": comparison.progress.snapshot() if comparison.progress is not None else [],
@@ -186,6 +187,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         dict(state["first_unverifiable"][1]),
     )
     comparison.ledger.newest_matched_ms = list(state["newest_matched_ms"])
+    comparison.ledger.given_up = list(state.get("given_up", (0, 0)))
     comparison.ledger.restore_doubts(state.get("doubts", {}))
     for homes, known in zip(comparison.watch.homes, state.get("homes", ()), strict=False):
         homes.restore(known)

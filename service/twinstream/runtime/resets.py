@@ -161,7 +161,7 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
 def unrest(ground: Ground, now: float) -> str | None:
     """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
-    waiting = {NAMES[side]: comparison.unmatched(side) for side in Side}
+    waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
     undecided = comparison.is_held or comparison.is_asked or comparison.in_dispute
     if any(waiting.values()) or comparison.scopes or undecided:
         return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())

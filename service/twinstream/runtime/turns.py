@@ -33,7 +33,7 @@ class Turns:
     def next(self) -> list[Side]:
         """The sides to read in this round: the one behind first, one far ahead not at all."""
         ahead, behind = Side.LEFT, Side.RIGHT
-        if self._comparison.unmatched(behind) > self._comparison.unmatched(ahead):
+        if self._waits(behind) > self._waits(ahead):
             ahead, behind = behind, ahead
         self._hold_back(ahead)
         if self._held_back is not None:
@@ -50,8 +50,8 @@ class Turns:
 
     def _leads(self, side: Side) -> bool:
         """Whether a side is too far ahead, in unmatched events or in Kafka time."""
-        comparison, newest = self._comparison, self._intake.newest_ms
-        if comparison.unmatched(side) - comparison.unmatched(side.other) > LEAD_EVENTS:
+        newest = self._intake.newest_ms
+        if self._waits(side) - self._waits(side.other) > LEAD_EVENTS:
             return True
         own, other = max(newest[side].values(), default=0), max(newest[side.other].values(), default=0)
         return own - other > self._limits.lead // timedelta(milliseconds=1)
@@ -66,4 +66,8 @@ class Turns:
     def _filled(self, side: Side) -> float:
         """The share of the limits that the unmatched events of a side take; bytes as of the last survey."""
         limits, held = self._limits, self._comparison.surveyed.held_bytes[side]
-        return max(self._comparison.unmatched(side) / limits.unmatched_events, held / limits.unmatched_bytes)
+        return max(self._waits(side) / limits.unmatched_events, held / limits.unmatched_bytes)
+
+    def _waits(self, side: Side) -> int:
+        """What was given up holds nobody up: no memory is taken by it, and no partner awaited."""
+        return self._comparison.ledger.waits(side)

@@ -143,3 +143,19 @@ def test_another_number_of_shards_counts_the_same() -> None:
     assert sum(part["accounts"][LEFT]["divergent"] for part in parts) == 3
     assert sum(part["accounts"][LEFT]["consumed"] for part in parts) == 120
     assert sum(part["closed_by_kind"].get("missing", 0) for part in parts) == 3
+
+
+def test_what_is_given_up_fills_no_memory() -> None:
+    driver = lost("limits: {scope_events: 32, unmatched_events: 100}\n".replace("limits", "# limits"))
+    driver = Driver(spec(LANES, KINDS + "limits: {scope_events: 32, unmatched_events: 100}\n"))
+    driver.feed(LEFT, [ride(number) for number in range(40)])
+    driver.feed(RIGHT, [ride(1)])
+    driver.comparison.review()
+    driver.feed(LEFT, [ride(number) for number in range(40, 1000)])
+    driver.feed(LEFT, [ride(number, key=1) for number in range(50)])
+    driver.feed(RIGHT, [ride(number, key=1) for number in range(50)])
+    assert not driver.comparison.overflowing
+    assert driver.comparison.matched == 51
+    assert driver.comparison.ledger.waiting == 0
+    driver.restart()
+    assert (driver.comparison.ledger.waiting, driver.comparison.unmatched(LEFT)) == (0, 998)
