@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import platform
 import sys
 import time
@@ -35,6 +36,12 @@ def peak_mib() -> float:
     """The most memory that this program ever had; what `getrusage` says has that of its parent in it."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
+def spent_by(process_id: int) -> float:
+    """The processor time in seconds that a process has taken, with all of its threads."""
+    fields = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def environment() -> dict[str, Any]:

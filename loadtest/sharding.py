@@ -3,18 +3,24 @@
     python -m loadtest.sharding [--events 500000] [--shards 2] [--shard-by partition] [--json FILE]
 
 Each round runs the service's own worker loop alone, and then as many of them as asked for side by side, each
-in a process of its own, until all is read. All wait for each other before they begin. Two ratios tell:
+in a process of its own, until all is read. All wait for each other before they begin. Three ratios tell:
 
 - *time*: how much sooner the last one is done. The broker, Redis and all that the machine does besides take
   part in it, so it needs a core for each matcher beside theirs;
 - *work*: how much less processor time the busiest one takes than the one alone. It depends on little else,
-  and is what the time comes to with cores enough.
+  and is what the time comes to with cores enough;
+- *on_these_cores*: what the time could come to here if nothing else ran and no core was ever idle. For either
+  run that is the processor time of matchers and broker, divided over the cores, or that of the busiest
+  matcher where this is more.
+
+The processor times stand beside them, in microseconds an event.
 """
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -25,7 +31,7 @@ import click
 
 from deploy.embedded.stack import Stack
 from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
-from loadtest.measuring import environment, write_report
+from loadtest.measuring import environment, spent_by, write_report
 from twinstream.adapters.kafka import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
@@ -64,21 +70,31 @@ def _has_read(positions: Positions, ends: Positions) -> bool:
     return all(at >= ends[side][partition] for side in Side for partition, at in positions[side].items())
 
 
-def run(settings: dict[str, Any], text: str, events: int) -> dict[str, float]:
-    """All shards of a comparison at once: when the last one was done, and what the busiest one spent."""
+def run(settings: dict[str, Any], text: str, events: int, broker: int) -> dict[str, float]:
+    """All shards of a comparison at once: when the last one was done, and what they and the broker spent."""
     count = settings["shards"]
-    start, results = _spawn.Barrier(count), _spawn.Queue()
+    start, results = _spawn.Barrier(count + 1), _spawn.Queue()
     processes = [
         _spawn.Process(target=shard_loop, args=(settings, text, number, start, results))
         for number in range(count)
     ]
     for process in processes:
         process.start()
+    start.wait()
+    began = spent_by(broker)
     found = [results.get(timeout=600) for _ in processes]
+    by_broker = spent_by(broker) - began
     for process in processes:
         process.join()
     assert sum(matched for _, _, matched in found) == events, "the two topics are equal"
-    return {"seconds": max(one[0] for one in found), "busiest": max(one[1] for one in found)}
+    busiest, matchers = max(one[1] for one in found), sum(one[1] for one in found)
+    return {
+        "seconds": max(one[0] for one in found),
+        "busiest": busiest,
+        "matchers": matchers,
+        "broker": by_broker,
+        "on_these_cores": max(busiest, (matchers + by_broker) / (os.cpu_count() or 1)),
+    }
 
 
 def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, rounds: int) -> dict[str, Any]:
@@ -88,12 +104,14 @@ def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, r
         stack.kafka.create_topic(topic, partitions=PARTITIONS)
     produce(stack.kafka.brokers, topics, events, "all")
     common = {"brokers": stack.kafka.brokers, "redis": stack.redis.url, "shard_by": shard_by}
+    assert stack.kafka.process is not None, "the stack runs"
+    broker = stack.kafka.process.process_id
     found: dict[int, list[dict[str, float]]] = {1: [], shards: []}
     for number in range(rounds):
         for count, runs in found.items():
             name = f"sharding-{order.replace('_', '-')}-{count}-{number}"
             text = spec_text(name, topics, order, "all")
-            runs.append(run({**common, "shards": count}, text, events))
+            runs.append(run({**common, "shards": count}, text, events, broker))
 
     def ratio(member: str) -> float:
         pairs = zip(found[1], found[shards], strict=True)
@@ -107,8 +125,16 @@ def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, r
         "events_per_second": {
             count: round(2 * events / median(one["seconds"] for one in runs)) for count, runs in found.items()
         },
+        "processor_us_an_event": {
+            count: {
+                name: round(1e6 * median(one[name] for one in runs) / (2 * events), 2)
+                for name in ("busiest", "matchers", "broker")
+            }
+            for count, runs in found.items()
+        },
         "time": ratio("seconds"),
         "work": ratio("busiest"),
+        "on_these_cores": ratio("on_these_cores"),
     }
 
 

@@ -569,7 +569,7 @@ order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
         ("on_divergence: halt", "ends with the first difference of all"),
         (COPIES + "start: {at: barrier}\n", "found by what all partitions"),
         (START + "\noverdue: {proves: true}", "has the partner, and `start: event_time` has to see"),
-        (KNOWN, "counted over all events"),
+        (KNOWN, "no shard knows what the others have explained by then"),
         (COPIES + "overdue: {proves: true}", "and each partition has its copy of a barrier"),
     ],
 )

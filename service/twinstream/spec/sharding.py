@@ -119,7 +119,7 @@ def _indivisible(spec: Spec) -> str | None:
     if shard_key(inner if by_copies else order) is None:
         return NOT_AT_ALL
     if spec.known_differences:
-        return "the ceilings of `known_differences` are counted over all events"
+        return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
     if spec.duplicates.policy == "replays":
         return "a batch that is written again (`duplicates`) is told by all that it holds"
     if spec.start.at in ("barrier", "input"):
