@@ -188,9 +188,6 @@ class Oracle:
         if self._world.given.shards != (1,):
             # What several matchers have taken before it was dealt anew may lie behind where this one begins.
             most = truth.written(side, self._world.broker.ends(side))
-            # One that was killed over the same record twice leaves it out, and another one may have its key.
-            left_out = sum(_POISON in hole.reason for hole in status.holes)
-            least, most = least - left_out, most + left_out
         if not least <= consumed <= most:
             self.violated(f"{side.name}: {consumed} consumed of {least} to {most} below {positions[side]}")
 
@@ -278,7 +275,7 @@ class Oracle:
         view, calm = views[0], self.eras.calm(given)
         found = outcome(view.status, service.board.divergences(view.name).page(1000).items)
         if view.status.hole_count:
-            return self._unjustified(view.status, given, calm)
+            return self._unjustified(view.status, given, calm) or self._miscounted(view.status, given, calm)
         if self._cannot_join(view.status):
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
@@ -394,6 +391,18 @@ class Oracle:
                 return f"a hole where nothing is gone: {hole.reason}"
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
+
+    def _miscounted(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
+        """What is counted otherwise than records that are left out explain: each is no event, and once."""
+        others = [hole.reason for hole in status.holes if _POISON not in hole.reason]
+        if others or self.losses or self._is_gone() or "accounts" not in self._told(given, calm):
+            return None
+        told = status.accounts.model_dump()
+        found, right = (
+            {side: (of["consumed"], of["undecodable"]) for side, of in accounts.items()}
+            for accounts in (told, calm.accounts)
+        )
+        return None if found == right else f"consumed and undecodable: {found}, undisturbed {right}"
 
     def _is_poison(self, hole: Hole) -> bool:
         if self._is_another():

@@ -15,9 +15,12 @@ from twinstream.adapters.redis import RedisStore
 from twinstream.core import dealing
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
+from twinstream.core.sharding import WHOLE
 from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint, Layout, Stored
 from twinstream.runtime.checkpoint import decode
+from twinstream.runtime.intake import Intake
+from twinstream.runtime.poison import Poison
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.worker import Worker
 from twinstream.status import ResetRequest
@@ -313,6 +316,18 @@ def deals_halves_together(seed: int) -> Failure | None:
         return simulate(seed)
 
 
+def counts_poison_everywhere(seed: int) -> Failure | None:
+    """What a matcher falls over is counted by each of several that read it."""
+    leave_out = Intake._leave_out
+
+    def counting(intake: Intake, poison: Poison) -> None:
+        with patch.object(intake, "_shard", WHOLE):
+            leave_out(intake, poison)
+
+    with patch.object(Intake, "_leave_out", counting):
+        return simulate(seed)
+
+
 def counts_on(seed: int) -> Failure | None:
     return simulate(seed, make=partial(CountsOn, []))
 
@@ -349,6 +364,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (trusts_its_clock, "a pass though a clock is"),
     (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
     (deals_halves_together, "says DIVERGED|undisturbed"),
+    (counts_poison_everywhere, "consumed"),
     (counts_on, "consumed of|undisturbed"),
     (keeps_reports, "places: .*undisturbed"),
     (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),
