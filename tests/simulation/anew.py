@@ -72,7 +72,7 @@ def _told(scheduler: Scheduler, given: Input) -> Iterator[Asked]:
     """Starts that are told by what the records say."""
     if given.spec.overdue.clock != "event_time":
         yield {"at": "event_time", "field": "n", "from": scheduler.number(0, len(given.rows[0]))}
-    if _first_barrier(given) is not None:
+    if _first_barrier(given) is not None and not given.limited:
         yield {"at": "barrier"}
     if all(given.said) and all(map(_tells_all, given.rows, given.said)):
         yield {"at": "input"}

@@ -66,12 +66,17 @@ BY_CLOCK = (PROVES, EVENT_TIME_PROVES, *SPEAKING)
 """Where a clock alone proves a difference."""
 
 
-def comparison(order: Order, more: dict[str, Any]) -> Spec:
+LIMIT = 15
+"""Of unmatched events, where there is one: more come with one reading."""
+
+
+def comparison(order: Order, more: dict[str, Any], *, limited: bool = False) -> Spec:
+    limit = {"unmatched_events": LIMIT} if limited else {}
     return spec_of(
         order,
         identity=["n"],
         show=["type", "k", "n", "v"],
-        limits={"lead": "1d"},
+        limits={"lead": "1d", **limit},
         evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},
         undecodable={"budget": 5},
         **more,

@@ -65,7 +65,7 @@ def undisturbed(given: Input) -> Outcome:
     for side in Side:
         broker.produce(side, len(given.rows[side]))
     source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
-    worker = Worker(given.spec, source, store, publisher, clock, mask_secret=mask_secret)
+    worker = Worker(given.unlimited, source, store, publisher, clock, mask_secret=mask_secret)
     assert worker.start()
     for _ in range(4):
         worker.step()

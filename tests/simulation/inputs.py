@@ -20,6 +20,7 @@ from tests.simulation.comparisons import (
     EVENT_TIME_PROVES,
     KEYED,
     KNOWN,
+    LIMIT,
     ORDERS,
     PROVES,
     SPEAKING,
@@ -34,7 +35,7 @@ from tests.simulation.topics import Row, Shape, Speaking, lay, lay_speaking
 from tests.simulation.truth import Truth
 from tests.support.orders import Order
 from twinstream.core.events import Side
-from twinstream.spec.model import Spec
+from twinstream.spec.model import Limits, Spec
 from twinstream.spec.sharding import ShardBy
 
 
@@ -70,6 +71,20 @@ class Input:
         """Whether a retry has written something else than the attempt before it."""
         return any(b'"v":%d' % OTHER in row.record for row in self.truth.rows[1] if row.letter is not None)
 
+    @property
+    def limited(self) -> bool:
+        """Whether a limit may be reached.
+
+        Never with a fault, so that no side waits for what never comes; nor with a start at a barrier: of the
+        events before it a share of the limit is held, so which barrier it is depends on the reading.
+        """
+        return self.spec.limits.unmatched_events == LIMIT
+
+    @property
+    def unlimited(self) -> Spec:
+        """The comparison file without that limit: whether it is reached depends on how both are read."""
+        return self.spec.model_copy(update={"limits": Limits(lead=self.spec.limits.lead)})
+
 
 class Outputs(NamedTuple):
     """What both versions put out of one input. `unique`: no event comes twice."""
@@ -95,7 +110,8 @@ def draw_input(scheduler: Scheduler) -> Input:
     if more in ({}, KNOWN, *SPEAKING) and order not in COPIED:
         begins = draw_beginning(scheduler, order, outputs.streams, says=more in SPEAKING)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
-    spec = comparison(order, {**more, **begins.file})
+    limited = begins.at != "barrier" and not faults and scheduler.aside("limited", (True, *[False] * 7))
+    spec = comparison(order, {**more, **begins.file}, limited=limited)
     shards, shard_by = division(scheduler, spec, partitions, divided=bool(crossing))
     keyed = order in KEYED or order == COPIED[0] or shards != (1,)
     letters: dict[bytes, int] = {}
@@ -113,7 +129,8 @@ def draw_input(scheduler: Scheduler) -> Input:
         sides = left, right
     compared = sides
     if begins.at == "offsets":
-        spec = comparison(order, {**more, **offsets_of(sides, begins.earlier, partitions)})
+        file = {**more, **offsets_of(sides, begins.earlier, partitions)}
+        spec = comparison(order, file, limited=limited)
         compared = sides[0][begins.earlier[0] :], sides[1][begins.earlier[1] :]
     elif begins.at == "input":
         compared = behind_the_input(sides, said)
@@ -121,6 +138,7 @@ def draw_input(scheduler: Scheduler) -> Input:
         f"order {order}, {len(outputs.streams[0])} events, faults {list(faults)}, partitions {partitions}, "
         f"{step_ms} ms each, {more or 'nothing more'}, start {begins.at}, shards {shards} by {shard_by}"
         + (f", keys {sorted(crossing)} cross" if crossing else "")
+        + (f", at most {LIMIT} unmatched" if limited else "")
     )
     exact = order not in COPIED
     return Input(

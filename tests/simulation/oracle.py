@@ -9,7 +9,7 @@ import re
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.comparisons import COPIED
+from tests.simulation.comparisons import COPIED, LIMIT
 from tests.simulation.ends import Outcome, look, outcome
 from tests.simulation.eras import Eras
 from tests.simulation.inputs import Input
@@ -43,6 +43,7 @@ _LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more
 _HALF_A_BATCH = "several times, and not the same each time"
 """What follows where a part of what a retry has written is lost."""
 _POISON = "the matcher fell over this record again and again"
+_LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
 _ANOTHER = "created anew"
 _TOGETHER = "all together"
 _INDIVISIBLE = "so the work cannot be divided by partition"
@@ -180,6 +181,8 @@ class Oracle:
         if sum(account.values()) != consumed or min(account.values()) < 0:
             self.violated(f"the accounts of {side.name} do not add up: {consumed} of {account}")
         given = self.eras.of(status)
+        if whole and any(_LIMIT_REACHED in hole.reason for hole in status.holes):
+            self._check_full(status)
         if not whole or self._is_another() or given is None:
             return
         truth = given.truth
@@ -190,6 +193,12 @@ class Oracle:
             most = truth.written(side, self._world.broker.ends(side))
         if not least <= consumed <= most:
             self.violated(f"{side.name}: {consumed} consumed of {least} to {most} below {positions[side]}")
+
+    def _check_full(self, status: ComparisonStatus) -> None:
+        """No more can have waited than was read since the comparison has begun."""
+        read = sum(status.events.model_dump().values())
+        if read <= LIMIT:
+            self.violated(f"a limit of {LIMIT} unmatched events was reached with {read}")
 
     def _deleted(self, given: Input, side: Side, positions: Positions, status: ComparisonStatus) -> int:
         """At most so many records may be unread below the positions, because they are gone.
@@ -336,7 +345,7 @@ class Oracle:
         """
         moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
         left_out = {"verified_up_to", "reports", "places"} if moved or self._is_another() else set()
-        if given is not self._world.given:
+        if given is not self._world.given or given.limited:
             left_out.add("reports")
         if (given.order in COPIED and given.shards != (1,)) or given.spec.start.at == "input":
             left_out.add("accounts")
@@ -370,15 +379,7 @@ class Oracle:
     def _unjustified(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
         for place, hole in enumerate(status.holes):
-            if _POISON in hole.reason and self._is_poison(hole):
-                continue
-            if _ANOTHER in hole.reason and self._is_another():
-                continue
-            if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven):
-                continue
-            if given.crosses and (_INDIVISIBLE in hole.reason or self._were_noted(hole.reason)):
-                continue
-            if hole.reason.startswith(_RESET_LOST) and self.losses and self.eras.asked:
+            if self._is_explained(hole, given):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
             follows = place or self._is_gone() or self._is_another()
@@ -391,6 +392,20 @@ class Oracle:
                 return f"a hole where nothing is gone: {hole.reason}"
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
+
+    def _is_explained(self, hole: Hole, given: Input) -> bool:
+        """Whether the input, or what happened, is a reason for a hole wherever it stands."""
+        if _POISON in hole.reason and self._is_poison(hole):
+            return True
+        if _ANOTHER in hole.reason and self._is_another():
+            return True
+        if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven):
+            return True
+        if given.crosses and (_INDIVISIBLE in hole.reason or self._were_noted(hole.reason)):
+            return True
+        if given.limited and _LIMIT_REACHED in hole.reason:
+            return True
+        return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
 
     def _miscounted(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
         """What is counted otherwise than records that are left out explain: each is no event, and once."""

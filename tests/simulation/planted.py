@@ -203,6 +203,29 @@ def _begins(head: bytes) -> bool:
     return bool(decode(head).get("anew"))
 
 
+class StaysFull(Worker):
+    """A reset ends a comparison, but not that it has reached its limit."""
+
+    def __init__(self, full: list[str], *ports: Any, **more: Any) -> None:
+        super().__init__(*ports, **more)
+        self._full = full
+
+    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+        reached = [hole.reason for hole in self.comparison.holes if "was reached" in hole.reason]
+        if not super().begin_anew(request):
+            return False
+        self._full.extend(reached)
+        return True
+
+    def start(self) -> bool:
+        if not super().start():
+            return False
+        for reason in self._full:
+            self.comparison.overflow(reason.partition(" was reached")[0])
+        self._full.clear()
+        return True
+
+
 class KeepsDivergences(Worker):
     """A reset ends a comparison, but not the divergences that it found."""
 
@@ -332,6 +355,10 @@ def counts_on(seed: int) -> Failure | None:
     return simulate(seed, make=partial(CountsOn, []))
 
 
+def stays_full(seed: int) -> Failure | None:
+    return simulate(seed, make=partial(StaysFull, []))
+
+
 def keeps_reports(seed: int) -> Failure | None:
     return simulate(seed, make=KeepsDivergences, shelf=KeepingShelf)
 
@@ -366,6 +393,7 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (deals_halves_together, "says DIVERGED|undisturbed"),
     (counts_poison_everywhere, "consumed"),
     (counts_on, "consumed of|undisturbed"),
+    (stays_full, "was reached with"),
     (keeps_reports, "places: .*undisturbed"),
     (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),
     (takes_it_twice, "more often than was asked for|though that was refused"),
