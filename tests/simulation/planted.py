@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.run import Failure, simulate
@@ -18,6 +18,7 @@ from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE
 from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint, Layout, Stored
+from twinstream.runtime.agreement import Agreement
 from twinstream.runtime.checkpoint import decode
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.poison import Poison
@@ -334,8 +335,11 @@ def trusts_its_clock(seed: int) -> Failure | None:
 
 
 def deals_halves_together(seed: int) -> Failure | None:
-    """Two halves of a pair that wait in different shards come into one, which nobody looks at."""
-    with patch.object(dealing, "check_apart", lambda *_: None):
+    """Two halves of a pair that wait in different shards come into one, which nobody looks at.
+
+    Few seeds show it, and those where shards look at each other's resets are others: that is left out.
+    """
+    with patch.object(dealing, "check_apart", lambda *_: None), patch.object(Agreement, "keep", Mock()):
         return simulate(seed)
 
 
