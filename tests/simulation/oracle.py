@@ -374,6 +374,7 @@ class Oracle:
         """Whether something was known before the store lost it, and may not be found by reading again."""
         given = self._world.given
         may_be_missed = self._is_gone() or self._is_another() or given.poisoned or not given.only_by_order
+        may_be_missed = may_be_missed or given.limited  # Another reading need not reach the limit.
         return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and may_be_missed
 
     def _unjustified(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
