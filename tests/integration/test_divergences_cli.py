@@ -59,6 +59,17 @@ def test_they_are_told_as_a_person_reads_them_and_picked_by_kind(service: Served
     assert listing["next"] is not None
 
 
+def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(service: Served) -> None:
+    service.publish(divergence("known", explained="PRICE-17"))
+    code, out, _ = run("divergences", NAME, "--service", service.url, "--limit", "1", "--json")
+    assert (code, [each["id"] for each in json.loads(out)["items"]]) == (0, ["m-1"])
+    code, out, err = run("divergences", NAME, "--service", service.url, "--explained")
+    assert (code, err, out.count(" id ")) == (0, "", 1)
+    assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
+    code, out, _ = run("explain", "known", "--service", service.url)
+    assert (code, out.splitlines()[0].endswith("explained by PRICE-17")) == (0, True)
+
+
 def test_what_rules_on_trial_find_is_listed_and_explained_when_asked_for(service: Served) -> None:
     given = ("--service", service.url, "--json")
     code, _, err = run("divergences", NAME, "--trial", *given)

@@ -58,7 +58,7 @@ def asked(http: httpx.Client, query: str) -> str:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", "gfedcba"),
+        ("", "gfedba"),
         ("kind=missing", "da"),
         ("scope=ad_id=3", "a"),
         ("scope=country=FR", "b"),
@@ -67,9 +67,10 @@ def asked(http: httpx.Client, query: str) -> str:
         ("field=price", "g"),
         ("field=price&field=campaign_id", ""),
         ("from=2026-03-01T12:00:30Z", "b"),
-        ("to=2026-03-01T12:00:30Z", "gfedca"),
-        ("from=2026-03-01T13:00:00%2B01:00&to=2026-03-01T12:01:00Z", "gfedca"),
+        ("to=2026-03-01T12:00:30Z", "gfeda"),
+        ("from=2026-03-01T13:00:00%2B01:00&to=2026-03-01T12:01:00Z", "gfeda"),
         ("explained=true", "c"),
+        ("explained=false", "gfedba"),
         ("late=true", "d"),
         ("late=false&kind=missing", "a"),
         ("tainted=true", "e"),

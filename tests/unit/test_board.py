@@ -332,6 +332,27 @@ def test_of_a_flood_what_names_each_divergence_stays() -> None:
     assert "1" not in {one.id for one in log.identities()}
 
 
+def test_examples_of_known_differences_push_nothing_out_that_counts() -> None:
+    log = DivergenceLog(kept=2)
+    log.upsert(divergence("counts"))
+    for number in range(5):
+        log.upsert(divergence(str(number), explained="PRICE-17"))
+    assert [one.id for one in log.page(10).items] == ["4", "3", "counts"]
+    assert log.get("4") is not None
+    assert log.withdraw("4")
+    assert [one.id for one in log.identities()] == ["3", "2", "1", "0", "counts"]
+
+
+def test_what_turns_out_to_be_explained_stands_among_the_examples_alone() -> None:
+    log = DivergenceLog()
+    log.upsert(divergence("a", provisional=True))
+    log.upsert(divergence("a", explained="PRICE-17"))
+    [one] = log.page(10).items
+    assert (one.explained, len([*log.identities()])) == ("PRICE-17", 1)
+    assert log.withdraw("a")
+    assert log.get("a") is None
+
+
 def test_what_a_lost_matcher_said_provisionally_is_gone(board: Board) -> None:
     board.accept(status())
     board.accept(divergence("open", provisional=True))

@@ -62,6 +62,36 @@ def test_what_known_differences_have_explained_is_counted_by_rule_over_a_restart
         assert (found.accounts.reference.explained, found.divergences.total) == (1, 0)
 
 
+def test_examples_of_what_known_differences_explain_are_told_with_their_records_over_a_restart() -> None:
+    rule = "when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 999}"
+    bench = Bench(f"{SPEC}known_differences: [{{id: LOST, {rule}}}]\n")
+    worker = bench.started()
+    for number in range(150):
+        bench.write(Side.LEFT, (f"b{number}", 0))
+        bench.write_both(*((f"b{number}", 1 + same) for same in range(20)))
+    assert bench.run(worker).explained_by_rule == {"LOST": 150}
+    told = bench.reports()
+    # The first hundred of them, and each tenth of the next ones.
+    assert (len(told), {report.explained for report in told.values()}) == (105, {"LOST"})
+    assert not any(report.provisional for report in told.values())
+    assert set(told) == _in_store(bench)
+    found = bench.run(bench.restarted())
+    assert (bench.reports(), found.divergences.total, _counted(bench)) == (told, 0, 0)
+
+
+def test_what_known_differences_explain_takes_no_room_of_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "EXPLAINED_BYTES", 1)
+    rule = "when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 999}"
+    bench = Bench(f"{SPEC}limits: {{kept_divergences: 3}}\nknown_differences: [{{id: LOST, {rule}}}]\n")
+    worker = bench.started()
+    for number in range(6):
+        bench.write(Side.LEFT if number % 2 else Side.RIGHT, (f"b{number}", 0))
+        bench.write_both(*((f"b{number}", 1 + same) for same in range(20)))
+    bench.run(worker)
+    kinds = [(report.kind, report.explained) for report in bench.reports().values()]
+    assert sorted(kinds, key=str) == [("extra", None)] * 3 + [("missing", "LOST")]
+
+
 def test_a_known_difference_that_explains_far_more_than_before_is_told_over_a_restart() -> None:
     rule = "when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 99}"
     bench = Bench(f"{SPEC}known_differences: [{{id: LOST, {rule}}}]\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import merge
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -60,33 +61,32 @@ class DivergenceLog:
     """Divergences in the order in which they were first heard of.
 
     A report with a known id replaces the older report and keeps its place, so a page does not jump while a
-    scope is still being explained. Of those that have gone the identity stays.
+    scope is still being explained. Of those that have gone the identity stays. Those that a known difference
+    covers are bounded by themselves, so that they push none out that counts.
     """
 
     def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
-        self._reports: _Bounded[tuple[int, DivergenceReport]] = _Bounded(kept, kept_bytes)
-        self._identities: _Bounded[Identity] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
+        self._counted, self._explained = _Part(kept, kept_bytes), _Part(kept, kept_bytes)
         self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
         """Take in a new divergence, or what is now known of an old one; beyond the bound the oldest goes."""
-        known = self._reports.get(report.id)
+        part, other = self._counted, self._explained
+        if report.explained is not None:
+            part, other = other, part
+        known = part.number(report.id)
         if known is None:
+            other.withdraw(report.id)
             self._last += 1
-        number = self._last if known is None else known[0]
-        self._reports.put(report.id, (number, report), len(report.model_dump_json()))
-        identity = _identity(report)
-        self._identities.put(report.id, identity, len(identity.model_dump_json()))
+        part.put(self._last if known is None else known, report)
 
     def withdraw(self, identifier: str) -> bool:
         """Forget a provisional divergence that something else replaced; False if it was not known."""
-        self._reports.pop(identifier)
-        return self._identities.pop(identifier)
+        return self._counted.withdraw(identifier) or self._explained.withdraw(identifier)
 
     def get(self, identifier: str) -> DivergenceReport | None:
         """One divergence; None if it is not known, or no longer."""
-        known = self._reports.get(identifier)
-        return known[1] if known else None
+        return self._counted.get(identifier) or self._explained.get(identifier)
 
     def page(self, limit: int, before: int | None = None, wanted: Wanted = every) -> Page:
         """At most `limit` divergences that are `wanted`, of those older than the cursor `before`.
@@ -95,7 +95,7 @@ class DivergenceLog:
         """
         found = (
             (number, report)
-            for number, report in self._reports.newest_first()
+            for number, report in _newest_first(self._counted.reports, self._explained.reports)
             if (before is None or number < before) and wanted(report)
         )
         items = list(islice(found, limit + 1))
@@ -104,7 +104,7 @@ class DivergenceLog:
 
     def identities(self) -> Iterator[Identity]:
         """All that are known, newest first."""
-        return self._identities.newest_first()
+        return (one for _, one in _newest_first(self._counted.identities, self._explained.identities))
 
 
 class TrialLog:
@@ -179,3 +179,36 @@ class _Bounded(Generic[T]):
     def newest_first(self) -> Iterator[T]:
         """All of them."""
         return (thing for thing, _ in reversed(self._things.values()))
+
+
+class _Part:
+    """Reports and their identities, each with the number by which they are in order."""
+
+    def __init__(self, kept: int, kept_bytes: int) -> None:
+        self.reports: _Bounded[tuple[int, DivergenceReport]] = _Bounded(kept, kept_bytes)
+        self.identities: _Bounded[tuple[int, Identity]] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
+
+    def number(self, identifier: str) -> int | None:
+        """That of a report which is kept."""
+        known = self.reports.get(identifier)
+        return known[0] if known else None
+
+    def get(self, identifier: str) -> DivergenceReport | None:
+        """A report which is kept."""
+        known = self.reports.get(identifier)
+        return known[1] if known else None
+
+    def put(self, number: int, report: DivergenceReport) -> None:
+        """Take one in, in the place of the one of its id."""
+        self.reports.put(report.id, (number, report), len(report.model_dump_json()))
+        identity = _identity(report)
+        self.identities.put(report.id, (number, identity), len(identity.model_dump_json()))
+
+    def withdraw(self, identifier: str) -> bool:
+        """Forget one; False if it was not known."""
+        self.reports.pop(identifier)
+        return self.identities.pop(identifier)
+
+
+def _newest_first(*parts: _Bounded[tuple[int, T]]) -> Iterator[tuple[int, T]]:
+    return merge(*(part.newest_first() for part in parts), key=lambda one: -one[0])

@@ -40,8 +40,8 @@ class DivergenceFilter(Frozen):
     field: list[str] = Field([], description="Only where this field differs; may be repeated.")
     from_: AwareDatetime | None = Field(None, alias="from", description="First seen then or later.")
     to: AwareDatetime | None = Field(None, description="First seen before then.")
-    explained: bool | None = Field(
-        None, description="Only those that a known difference covers, or does not."
+    explained: bool = Field(
+        False, description="Instead of those that count, examples of what known differences explain."
     )
     late: bool | None = Field(None, description="Only those whose partner came after all, or did not.")
     tainted: bool | None = Field(None, description="Only those behind a hole, or not.")

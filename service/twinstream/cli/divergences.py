@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ PAGE = 500
 \b
   twinstream divergences ads-views
   twinstream divergences ads-views --kind missing --limit 10
+  twinstream divergences ads-views --explained
   twinstream divergences ads-views --trial
   twinstream divergences ads-views --json | jq -r '.items[].id'
 
@@ -32,15 +34,17 @@ Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 
 )
 @click.argument("name")
 @click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
+@click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
 @click.option("--trial", "on_trial", is_flag=True, help="What the rules on trial beside it find, instead.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
 def divergences(
-    name: str, kind: str | None, on_trial: bool, limit: int, service: Service, as_json: bool
+    name: str, kind: str | None, explained: bool, on_trial: bool, limit: int, service: Service, as_json: bool
 ) -> int:
     """Print the divergences of one comparison."""
-    found = listing(service, f"{name}/trial" if on_trial else name, kind, limit)
+    picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
+    found = listing(service, f"{name}/trial" if on_trial else name, picked, limit)
     if as_json:
         print_json(found)
         return 0
@@ -51,9 +55,9 @@ def divergences(
     return 0
 
 
-def listing(service: Service, name: str, kind: str | None, limit: int) -> dict[str, Any]:
-    """At most `limit` of them, asked for page by page; `next` is the cursor of what is left."""
-    query: dict[str, Any] = {} if kind is None else {"kind": kind}
+def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) -> dict[str, Any]:
+    """At most `limit` of those `picked`, asked for page by page; `next` is the cursor of what is left."""
+    query: dict[str, Any] = dict(picked)
     items: list[dict[str, Any]] = []
     while True:
         asked = urlencode({**query, "limit": min(limit - len(items), PAGE)})

@@ -90,7 +90,7 @@ def replay(
 
 def _of_service(service: Service, name: str) -> list[Case]:
     ask(service, f"/comparisons/{name}")
-    return cases_of(str(service), listing(service, name, None, MOST)["items"])
+    return cases_of(str(service), listing(service, name, {}, MOST)["items"])
 
 
 def _of_file(file: str) -> list[Case]:

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from twinstream.core.findings import Finding
 from twinstream.core.stretches import Stretches
@@ -36,16 +37,26 @@ class KnownDifference:
         return hits < (self.count if self.share is None else max(1.0, self.share * matched))
 
 
+class Covered(NamedTuple):
+    """A finding, and the id of the rule that covers it."""
+
+    finding: Finding
+    rule: str
+
+
 @dataclass
 class Known:
     """The rules of one comparison, and how often each has covered a finding.
 
-    `stretches` has the hits of each by time, beside all that was compared, for `surges`.
+    `stretches` has the hits of each by time, beside all that was compared, for `surges`. Some of what a rule
+    covers are examples, to be looked at: the first hundred, each tenth up to the thousandth, each hundredth
+    up to the ten thousandth, and so on. So they are few, and there are always some of late.
     """
 
     rules: Sequence[KnownDifference]
     hits: dict[str, int] = field(default_factory=dict)
     stretches: Stretches = field(default_factory=Stretches)
+    _examples: list[Covered] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -70,8 +81,15 @@ class Known:
                 self.hits[rule.id] = hits + 1
                 oldest_ms = min(event[3] for _, event in finding.events if event is not None)
                 self.stretches.note_late(oldest_ms, {rule.id: 1, COMPARED: 1})
+                if _is_example(hits):
+                    self._examples.append(Covered(finding, rule.id))
                 return rule.id
         return None
+
+    def take_examples(self) -> list[Covered]:
+        """The examples since the last call."""
+        examples, self._examples = self._examples, []
+        return examples
 
     def compared(self, came_ms: Sequence[int], waited_ms: Sequence[int]) -> None:
         """Count pairs by the times of the older of their events, where there are rules.
@@ -82,3 +100,13 @@ class Known:
             seconds = Counter(ms // 1000 for ms in map(min, came_ms, waited_ms))
             for second, pairs in seconds.items():
                 self.stretches.note(second * 1000, {COMPARED: pairs})
+
+
+def _is_example(before: int) -> bool:
+    """Whether what a rule covers after so many others is one of its examples.
+
+    >>> [sum(map(_is_example, range(hits))) for hits in (99, 100, 1_000, 1_000_000)]
+    [99, 100, 190, 460]
+    """
+    step: int = 10 ** max(0, len(str(before)) - 2)
+    return before % step == 0

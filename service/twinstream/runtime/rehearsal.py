@@ -105,6 +105,7 @@ class Rehearsal:
         """Look at everything that waits."""
         self._surveys.take()
         self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+        self._reports.add_explained(self._explained.take_examples())
 
     def show(self) -> None:
         """Tell of the differences of open scopes."""

@@ -10,6 +10,9 @@ A report that was final stays so: what is known of it later is shown when that i
 
 Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
 which tell best how the differences came to be; beyond the bound they are only counted.
+
+What known differences explain is told by examples (`core/known.py`). They stand apart, take no room of those
+that count, and are final with the checkpoint that has them.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Any
 import structlog
 
 from twinstream import status
+from twinstream.core.known import Covered
 from twinstream.core.ledger import Divergence
 from twinstream.ports import Clock, Publisher
 from twinstream.runtime.shortening import shortened
@@ -34,6 +38,8 @@ PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20
 """All reports of a matcher together, as they are saved. One is of a few KB: this is room for as many as
 `limits.kept_divergences` allows, and bounds what a start has to read where records are large."""
+EXPLAINED_BYTES = 8 * 2**20
+"""Those of what known differences explain, likewise."""
 
 log = structlog.get_logger()
 
@@ -48,6 +54,7 @@ class Reports:
         self._name, self._kept = spec.name, spec.limits.kept_divergences
         self._explainer, self._publisher, self._clock = explainer, publisher, clock
         self._closed: dict[str, bytes] = {}
+        self._explained: dict[str, bytes] = {}
         self._bytes, self._full = 0, False
         self._number: dict[str, int] = {}
         self._final: set[str] = set()
@@ -72,6 +79,18 @@ class Reports:
             for divergence in some:
                 self._close(divergence)
         self._taint(set(tainted))
+
+    def add_explained(self, covered: Iterable[Covered]) -> None:
+        """Take examples of what known differences have explained, as long as there is room."""
+        rules = {id(one.finding): one.rule for one in covered}
+        found = [Divergence(one.finding, tainted=False, first=one.finding) for one in covered]
+        for some in self._in_parts(found):
+            for divergence in some:
+                report = self._report(divergence)
+                self._first_seen.pop(report.id, None)
+                if sum(map(len, self._explained.values())) < EXPLAINED_BYTES:
+                    self._number[report.id] = divergence.number
+                    self._await(report.model_copy(update={"explained": rules[id(divergence.finding)]}))
 
     def _in_parts(self, divergences: Sequence[Divergence]) -> Iterator[Sequence[Divergence]]:
         """Some after another, each time with all at hand that can be known of them now."""
@@ -138,10 +157,15 @@ class Reports:
     def _await(self, report: status.DivergenceReport) -> None:
         """Let a report become final with the save that makes it so."""
         data = report.model_dump_json().encode()
-        self._bytes += len(data) - len(self._closed.get(report.id, b""))
-        self.unsaved[report.id] = self._closed[report.id] = data
+        if report.explained is None:
+            self._bytes += len(data) - len(self._closed.get(report.id, b""))
+        self._of(report)[report.id] = self.unsaved[report.id] = data
         self._awaiting[report.id] = report.model_copy(update={"provisional": True})
         self._first_seen.pop(report.id, None)
+
+    def _of(self, report: status.DivergenceReport) -> dict[str, bytes]:
+        """Where a report is kept."""
+        return self._closed if report.explained is None else self._explained
 
     def show(self, explanations: Sequence[Divergence]) -> None:
         """Report provisionally what is not final, and the explanations of the scopes that are open now.
@@ -173,7 +197,7 @@ class Reports:
 
     def lost(self) -> None:
         """The store has lost some of what was saved, nobody knows how much."""
-        self.unsaved = dict(self._closed)
+        self.unsaved = {**self._closed, **self._explained}
 
     def awaits(self, doubted: Set[int]) -> bool:
         """Whether another save makes something final."""
@@ -187,22 +211,23 @@ class Reports:
         }
 
     def resume(
-        self, closed: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
+        self, saved: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
     ) -> None:
         """Take over what was saved, and report it: it is all that stands."""
-        self._closed = dict(closed)
-        self._bytes, self._full = sum(map(len, closed.values())), False
+        self._closed, self._explained = {}, {}
         self._lacking = {}
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
-        self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(closed)))
-        for key, data in closed.items():
+        self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(saved)))
+        for key, data in saved.items():
             report = status.DivergenceReport.model_validate_json(data)
+            self._of(report)[key] = data
             if key in doubted:
                 self._number[key] = doubted[key]
                 self._awaiting[key] = report.model_copy(update={"provisional": True})
             else:
                 self._final.add(key)
                 self._publisher.publish(report)
+        self._bytes, self._full = sum(map(len, self._closed.values())), False
 
     def _report(self, divergence: Divergence, *, provisional: bool = False) -> status.DivergenceReport:
         plain = shortened(self._explainer.report(divergence))
@@ -212,6 +237,7 @@ class Reports:
 
     def _first_seen_of(self, key: str) -> datetime:
         """When a divergence was seen first; one that is told anew was seen before."""
-        if key in self._closed:
-            return status.DivergenceReport.model_validate_json(self._closed[key]).first_seen
+        for kept in (self._closed, self._explained):
+            if key in kept:
+                return status.DivergenceReport.model_validate_json(kept[key]).first_seen
         return self._first_seen.setdefault(key, self._clock.now())

@@ -365,6 +365,7 @@ class Worker:
             self._surveys.take()
             self._waiting.show(self.comparison, self._surveys.at_end)
             self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+            self._reports.add_explained(self.comparison.ledger.known.take_examples())
             self._dirty = self._course.read_again() or self._dirty
         self._keeper.waited_seconds = 0.0
         if self._keeper.may_try():

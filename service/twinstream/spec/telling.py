@@ -38,13 +38,17 @@ def heading(report: Mapping[str, Any], width: int, marks: Marks = UNICODE) -> st
 
     >>> heading({"kind": "missing", "scope": {"taxi": 7}, "id": "5f0c"}, 80)
     'missing · taxi 7 · id 5f0c'
+
+    One that a known difference covers says so.
     """
     dot = " · " if marks is UNICODE else " - "
     scope = ", ".join(
         f"{printable(field)} {value_text(value, width // 3, (), marks.more)}"
         for field, value in report["scope"].items()
     )
-    return dot.join(part for part in (report["kind"], scope, f"id {report['id']}") if part)
+    known = report.get("explained")  # A recorded answer has only those that count.
+    parts = (report["kind"], scope, f"id {report['id']}", known and f"explained by {printable(known)}")
+    return dot.join(part for part in parts if part)
 
 
 def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) -> Iterator[str]:

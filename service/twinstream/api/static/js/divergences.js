@@ -12,7 +12,6 @@ const MARKS = [
   ["late", "true", "late"],
   ["tainted", "true", "tainted"],
   ["explained", "true", "explained"],
-  ["explained", "false", "not explained"],
 ];
 const SAYING = {
   kind: (value) => `kind ${value}`,
@@ -22,7 +21,7 @@ const SAYING = {
   to: (value) => `before ${value}`,
   late: (value) => (value === "true" ? "late" : "not late"),
   tainted: (value) => (value === "true" ? "tainted" : "not tainted"),
-  explained: (value) => (value === "true" ? "explained" : "not explained"),
+  explained: (value) => (value === "true" ? "explained, by examples" : "not explained"),
 };
 
 /** `on.newer(listing)`, `on.older(listing)`: somebody asks for more. */

@@ -13,7 +13,7 @@ export function wanted(report, filters, provisional = null) {
     (filters.field ?? []).every((field) => field in report.fields) &&
     (!filters.from || seen >= Date.parse(filters.from)) &&
     (!filters.to || seen < Date.parse(filters.to)) &&
-    is(filters.explained, report.explained !== null) &&
+    is(filters.explained ?? "false", report.explained !== null) && // examples only where they are asked for
     is(filters.late, report.late !== null) &&
     is(filters.tainted, report.tainted)
   );
