@@ -58,6 +58,25 @@ def test_equal_topics_pass_and_a_lost_event_fails_with_its_record(shared: Case) 
     assert (receipt["coverage"]["keys"], receipt["coverage"]["kinds"]["event"]["varied"]) == (10, ["k", "n"])
 
 
+def test_what_a_known_difference_explains_passes_and_its_record_is_shown_when_asked_for(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    rule = "{id: GONE, when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 9}}"
+    topics = topic(partitions=3), topic(partitions=3)
+    more = f"known_differences: [{rule}]\n"
+    with serving(tmp_path, kafka.brokers, redis_url, topics, more=more) as (service, write, _):
+        write.both(range(1000))
+        write.reference(3, -1)
+        write.both(range(1000, 2000))
+        passes_with(service, 2000)
+        eventually(lambda: service.get("/divergences?explained=true")["items"], what="its example is shown")
+        [example] = service.get("/divergences?explained=true")["items"]
+        assert (example["explained"], example["reference"]) == ("GONE", {"k": 3, "n": -1})
+        status = service.get("")
+        assert (status["explained_by_rule"], status["divergences"]["total"]) == ({"GONE": 1}, 0)
+        assert service.get("/divergences")["items"] == []
+
+
 @pytest.fixture
 def days(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
     """A running service that compares between markers of which each partition has a copy."""
