@@ -337,6 +337,17 @@ def test_a_side_that_holds_half_of_the_limit_is_not_read_on() -> None:
     assert (status.verdict, status.matched, status.holes) == ("EQUIVALENT", 2000, [])
 
 
+def test_once_a_limit_was_reached_both_sides_are_counted_to_their_ends() -> None:
+    bench = Bench(spec=SPEC + "limits: {unmatched_events: 1000}\n", source=MemorySource(batch=2000))
+    worker = bench.started()
+    bench.write(Side.LEFT, *(("a", number) for number in range(5000)))
+    bench.write(Side.RIGHT, ("b", 0))
+    status = bench.run(worker, steps=50)
+    assert (status.verdict, len(status.holes)) == ("INCONCLUSIVE", 1)
+    assert "limits.unmatched_events (1000)" in status.reason
+    assert (status.accounts.reference.consumed, status.accounts.candidate.consumed) == (5000, 1)
+
+
 class _AnswersLost(MemoryStore):
     """A store whose next save takes effect, but whose answer does not arrive."""
 

@@ -2,7 +2,8 @@
 
 Reading both alike would fill the memory with what waits for a side that is slower. The side behind is always
 read; the one ahead waits while the other has something, once it leads in events or in Kafka time. Above half
-of a limit it waits whatever the other has, until it holds less than a quarter.
+of a limit it waits whatever the other has, until it holds less than a quarter. Once a limit was reached
+nothing more is kept, and so nobody waits: both are counted to their ends.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Turns:
 
     def _hold_back(self, ahead: Side) -> None:
         """Stop reading a side that holds half of the limit, until it holds less than a quarter."""
-        if self._held_back is None and self._filled(ahead) > HOLD_ABOVE:
+        if self._comparison.overflowing:
+            self._held_back = None
+        elif self._held_back is None and self._filled(ahead) > HOLD_ABOVE:
             self._held_back = ahead
         elif self._held_back is not None and self._filled(self._held_back) < READ_ON_BELOW:
             self._held_back = None
