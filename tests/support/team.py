@@ -14,6 +14,7 @@ from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.runtime.poison import NO_SUSPICION, Caution, Suspicion, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
@@ -37,6 +38,7 @@ class Team:
     shelf: MemoryShelf = field(default_factory=MemoryShelf)
     clock: ManualClock = field(default_factory=ManualClock)
     publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
+    suspicion: Suspicion = NO_SUSPICION
     starts: int = 0
     host: str = "one"
 
@@ -58,6 +60,7 @@ class Team:
             store,
             self.publishers[number],
             self.clock,
+            Caution(Trail(), self.suspicion),
             part=part,
             exchange=store.exchange,
             bulletins=store,

@@ -15,6 +15,7 @@ from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
 from twinstream.ports import Layout, Stored
 from twinstream.runtime.neighbourhood import ASKED, LOST
+from twinstream.runtime.poison import Stretch, Suspicion
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
@@ -419,6 +420,21 @@ def test_what_a_shard_that_saved_nothing_has_not_taken_is_taken_with_another_num
     team.shards = 2
     status = team.view(team.started()).status
     assert (status.matched, status.accounts.reference.consumed) == (24, 24)
+
+
+def test_what_matchers_fall_over_counts_once_with_another_number() -> None:
+    team = Team(shards=3, by="key")
+    team.write(Side.RIGHT, 1, ("poison", 0))
+    write_all(team, 24)
+    team.suspicion = Suspicion(None, (Stretch(Side.RIGHT, 1, 0, 0),))
+    workers = team.started()
+    for _ in range(3):
+        workers[1].step()  # Of three it is the one that counts what is no event in partition 1.
+    stopped(workers)
+    team.shards = 2
+    status = team.view(team.started()).status
+    assert (status.accounts.candidate.consumed, status.accounts.candidate.undecodable) == (25, 1)
+    assert (len(status.undecodable), status.matched) == (1, 24)
 
 
 @pytest.mark.parametrize("by", ["partition", "key"])

@@ -291,11 +291,13 @@ class Intake:
 
     def _leave_out(self, poison: Poison) -> None:
         """Count a record that a matcher falls over as no event, and say so."""
-        reason = "the matcher fell over this record again and again, so it is left out"
-        if self._shard.has(poison.partition):
+        hole = Hole("the matcher fell over this record again and again, so it is left out", *poison)
+        counted = self.taken is not None and self.taken.has_no_event(*poison)
+        if self._shard.has(poison.partition) and not counted:
             self._comparison.undecodable(poison.side)
-            self.undecodable.append(Undecodable(*poison, reason))
-        self._comparison.hole(Hole(reason, *poison))
+            self.undecodable.append(Undecodable(*poison, hole.reason))
+        if hole not in self._comparison.holes:
+            self._comparison.hole(hole)
         self.positions[poison.side][poison.partition] = poison.offset + 1
 
     def _note_gap(self, gap: Gap) -> None:
