@@ -111,8 +111,9 @@ def test_a_prometheus_that_scrapes_both_roles_has_one_answer_and_not_two(
     eventually(lambda: scraped.query(waits), seconds=60, what="both processes of the API tell of all of it")
     fires = 'ALERTS{comparison="canary", alertname="TwinstreamDiverged", alertstate="firing"}'
     eventually(lambda: scraped.query(fires), seconds=60, what="the alert fires")
-    assert len(scraped.query("up == 1")) == 4
-    assert len(scraped.query('twinstream_gate{comparison="canary", state="fail"} == 1')) == 2, "both APIs"
+    eventually(lambda: len(scraped.query("up == 1")) == 4, seconds=60, what="all four are scraped")
+    fails = 'twinstream_gate{comparison="canary", state="fail"} == 1'
+    eventually(lambda: len(scraped.query(fails)) == 2, seconds=60, what="both APIs say so")
 
     for query in queries():
         if 'comparison="$comparison"' in query.expression:

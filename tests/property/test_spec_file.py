@@ -54,7 +54,7 @@ def orders(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS, depth: int = 4) -> A
         case "per_key":
             return {"per_key": draw(fields())}
         case "callable":
-            return {"callable": "ads.order:same_taxi"}
+            return {"callable": "operator:eq"}
         case "dependent":
             return {"dependent": draw(st.lists(rules(kinds), min_size=1, max_size=3))}
         case "by_key":
