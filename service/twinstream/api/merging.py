@@ -19,12 +19,13 @@ from operator import add, attrgetter
 
 from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
+from twinstream.core import verdicts
 from twinstream.core.stretches import united
-from twinstream.core.verdicts import verdict_of
 from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.spec import surging
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
+from twinstream.spec.reasons import undiverged
 from twinstream.status import (
     CheckpointInfo,
     ComparisonStatus,
@@ -41,7 +42,6 @@ from twinstream.status import (
 BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
 SHOWN = 20
 """The most holes, and records that were kept out, that are listed; all are counted."""
-REASONS_SHOWN = 3
 Said = Mapping[int, ShardStatus]
 """What shards said last, by their numbers; those that have said nothing are missing."""
 
@@ -106,10 +106,9 @@ def _judged(
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
     lacks = waiting or coverage.missing
-    worst = verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
-    verdict: Verdict = worst.value
+    worst = verdicts.verdict_of(diverged=diverged, doubts=bool(doubts or holes), lacking=bool(lacks))
     statuses = [shard.status for shard in said.values()]
-    return verdict, _reason(verdict, statuses, doubts or [hole.reason for hole in holes], lacks)
+    return worst.value, _reason(worst, statuses, doubts or [hole.reason for hole in holes], lacks)
 
 
 def of_the_latest_beginning(said: Said) -> Said:
@@ -163,25 +162,18 @@ def _names(numbers: Sequence[int], count: int) -> str:
 
 
 def _reason(
-    verdict: Verdict, statuses: Sequence[ComparisonStatus], doubts: Sequence[str], lacks: Sequence[str]
+    verdict: verdicts.Verdict,
+    statuses: Sequence[ComparisonStatus],
+    doubts: Sequence[str],
+    lacks: Sequence[str],
 ) -> str:
     order = statuses[0].order
-    if verdict == "DIVERGED":
+    if verdict is verdicts.Verdict.DIVERGED:
         counts = _counts(status.divergences for status in statuses).by_kind
         found = [f"{counts[kind]:,} {kind}" for kind in DIVERGENCE_KINDS if counts[kind]]
         return f"The outputs differ: {', '.join(found)}; they are compared {order}."
-    if verdict == "INCONCLUSIVE":
-        more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
-        return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
-    if verdict == "PENDING":
-        return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacks)}")
     pairs = sum(status.matched for status in statuses)
-    matched = "1 pair matches" if pairs == 1 else f"{pairs:,} pairs match"
-    return f"{matched}, and nothing differs; the outputs are compared {order}."
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+    return undiverged(verdict, doubts, lacks, pairs, order)
 
 
 def _since(

@@ -28,10 +28,10 @@ from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
+from twinstream.spec.reasons import undiverged
 from twinstream.status import Dependency
 
 HOLES_SHOWN = 20
-REASONS_SHOWN = 3
 _UNCHANGED = "a look has found both topics unchanged"
 T = TypeVar("T")
 
@@ -229,14 +229,7 @@ class Reporter:
     def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
         if verdict is Verdict.DIVERGED:
             return self._diverged_reason()
-        if verdict is Verdict.INCONCLUSIVE:
-            more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
-            return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
-        if verdict is Verdict.PENDING:
-            return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
-        matched = self._comparison.matched
-        pairs = "1 pair matches" if matched == 1 else f"{matched:,} pairs match"
-        return f"{pairs}, and nothing differs; the outputs are compared {self._spec.order_text}."
+        return undiverged(verdict, doubts, lacking, self._comparison.matched, self._spec.order_text)
 
     def _diverged_reason(self) -> str:
         closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())
@@ -342,10 +335,6 @@ class Reporter:
 
 def _sides(value_of: Callable[[Side], T]) -> parts.Sides[T]:
     return parts.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _counts(by_kind: Mapping[Kind, int]) -> parts.DivergenceCounts:
