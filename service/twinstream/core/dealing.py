@@ -12,6 +12,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from twinstream.core.columns import COLUMNS, Row, columns_of, rows_of
 from twinstream.core.dealing_copies import LetterOf, dealt_copies
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
@@ -22,7 +23,6 @@ from twinstream.core.stretches import united
 ShardOf = Callable[[bytes, int], int]
 """The shard of an event, from its record and its partition."""
 State = dict[str, Any]
-COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
 SUMMED = (
     "accounts",
@@ -71,9 +71,7 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: Let
             _dealt_rows([state["held"][side] for state in states], COLUMNS, count, shard_of) for side in Side
         ]
         for rows in chain.from_iterable(held):
-            rows.sort(
-                key=itemgetter(1, 2)
-            )  # of several shards, events of one partition come in its order again
+            rows.sort(key=itemgetter(1, 2))  # Events of one partition come in its order again.
     where = [
         {(row[1], row[2]): number for number, rows in enumerate(held[side]) for row in rows} for side in Side
     ]
@@ -89,7 +87,7 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: Let
         scopes[_shard_of_scope(scope, where, shard_of)].append(scope)
     shares = [_common(states) for _ in range(count)]
     for number, share in enumerate(shares):
-        share["held"] = [_columns(held[side][number], COLUMNS) for side in Side]
+        share["held"] = [columns_of(held[side][number]) for side in Side]
         share["scopes"] = scopes[number]
         share["chains"] = [
             [
@@ -101,7 +99,7 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: Let
             for side in Side
         ]
         for name, both in strays.items():
-            share[name] = [_columns(both[side][number], STRAYS) for side in Side]
+            share[name] = [columns_of(both[side][number], STRAYS) for side in Side]
         share["copies"] = [] if by_copies is None else by_copies.copies[number]
     _count(states, shares, [0, 0] if by_copies is None else by_copies.settled)
     return shares
@@ -147,18 +145,13 @@ def _check(state: State) -> None:
 
 def _dealt_rows(
     parts: Iterable[State], names: Sequence[str], count: int, shard_of: ShardOf
-) -> list[list[tuple[Any, ...]]]:
+) -> list[list[Row]]:
     """The rows of some columns, by the shards that their events belong to, each in the order given."""
-    found: list[list[tuple[Any, ...]]] = [[] for _ in range(count)]
+    found: list[list[Row]] = [[] for _ in range(count)]
     for columns in parts:
-        for row in zip(*(columns[name] for name in names), strict=True):
+        for row in rows_of(columns, names):
             found[shard_of(row[0], row[1])].append(row)
     return found
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> State:
-    columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in names]
-    return dict(zip(names, columns, strict=True))
 
 
 def _shard_of_scope(scope: State, where: Sequence[dict[tuple[int, int], int]], shard_of: ShardOf) -> int:

@@ -19,21 +19,19 @@ and the accounts add up.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from twinstream.core.columns import Row, columns_of, rows_of
 from twinstream.core.copies import LATEST, SETTLED
 from twinstream.core.events import Side
 from twinstream.core.sharding import Undealt
 
 State = dict[str, Any]
-Row = tuple[Any, ...]
-"""What is kept of an event: its record, partition, offset, timestamp and mark."""
 LetterOf = Callable[[bytes], bytes | None]
 """The canonical form of a barrier, from its record; None for other events."""
-COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 _PLACE = itemgetter(1, 2)
 
 
@@ -79,7 +77,7 @@ class _Stream:
 
     def __init__(self, state: State, side: Side, letter_of: LetterOf) -> None:
         copies = state["copies"][side]
-        rows = {_PLACE(row): row for row in _rows(state["held"][side])}
+        rows = {_PLACE(row): row for row in rows_of(state["held"][side])}
         self.partitions: list[int] = copies["expected"]
         self._united: int = copies["united"]
         self.barriers: list[Row] = []
@@ -97,7 +95,9 @@ class _Stream:
         self.settled: int = self._united - len(self.barriers)
         self._waiting = [(self.settled + epoch, row) for epoch, row in epochs]
         self._settled_of: dict[int, int] = dict(copies.get("settled", ()))
-        latest, given = (list(_rows(copies.get(name))) for name in ("latest", "given"))
+        latest, given = (
+            list(rows_of(copies[name])) if copies.get(name) else [] for name in ("latest", "given")
+        )
         self.known = dict(enumerate(latest, self._united - len(latest)))
         self.known.update(enumerate([*self.barriers, *given], self.settled))
 
@@ -173,8 +173,8 @@ class _Part:
             "expected": self._partitions,
             "united": self.settled,
             "settled": self._settled_of,
-            "given": _columns(self._given),
-            "latest": _columns(reversed(latest)),
+            "given": columns_of(self._given),
+            "latest": columns_of(reversed(latest)),
         }
 
 
@@ -192,12 +192,3 @@ def _place(partition: int, row: Row | None) -> list[int | None]:
     if row is SETTLED:
         return [partition, None]
     return [partition, row[2]] if row[1] == partition else [partition, row[2], row[1]]
-
-
-def _rows(columns: State | None) -> Iterator[Row]:
-    return zip(*(columns[name] for name in COLUMNS), strict=True) if columns else iter(())
-
-
-def _columns(rows: Iterable[Row]) -> State:
-    columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in COLUMNS]
-    return dict(zip(COLUMNS, columns, strict=True))

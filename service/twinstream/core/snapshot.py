@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from twinstream.core import replays_state
 from twinstream.core.accounts import Hole
+from twinstream.core.columns import COLUMNS, Row, columns_of, rows_of
 from twinstream.core.comparison import Comparison
 from twinstream.core.copies import SETTLED, Copies
 from twinstream.core.events import Event, Form, Side
@@ -46,7 +47,6 @@ class Sweep(NamedTuple):
 
 
 FormOf = Callable[[bytes], Form]
-COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 
 
 def snapshot(comparison: Comparison) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]
         if state["again"]:  # what has only moved behind the others is among those added, too
             again = _rows(state["again"][side])
             swept.update({place: row for place, row in again.items() if place not in rows})
-    return _columns_of([*swept.values(), *rows.values()])
+    return columns_of([*swept.values(), *rows.values()])
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
@@ -363,18 +363,12 @@ def _places(events: Iterable[Event]) -> list[list[int]]:
 
 
 def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
-    return _columns_of((event[0][3], event[1], event[2], event[3], event[5]) for event in events)
+    return columns_of((event[0][3], event[1], event[2], event[3], event[5]) for event in events)
 
 
-def _columns_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    columns = list(map(list, zip(*rows, strict=True))) or [[] for _ in COLUMNS]
-    return dict(zip(COLUMNS, columns, strict=True))
-
-
-def _rows(columns: dict[str, list[Any]]) -> dict[Place, tuple[Any, ...]]:
+def _rows(columns: dict[str, list[Any]]) -> dict[Place, Row]:
     """The events of some columns by their place, each a row."""
-    rows = zip(*(columns[name] for name in COLUMNS), strict=True)
-    return {(row[1], row[2]): row for row in rows}
+    return {(row[1], row[2]): row for row in rows_of(columns)}
 
 
 def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> Iterable[Event]:
