@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS, RETRY_STORE_SECONDS
+from twinstream.runtime.saves import RETRY_STORE_SECONDS
+from twinstream.runtime.worker import BEAT_SECONDS
 from twinstream.status import ComparisonStatus, DivergenceReport, ResetRequest
 from twinstream.trials import TrialStatus
 

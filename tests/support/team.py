@@ -16,8 +16,9 @@ from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.runtime.poison import NO_SUSPICION, Caution, Suspicion, Trail
 from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.runtime.worker import Worker
 from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest, loads
 from twinstream.spec.sharding import Part

@@ -10,8 +10,9 @@ from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySourc
 from twinstream.core.events import Side
 from twinstream.runtime.fuse import Fuse, endless
 from twinstream.runtime.poison import Trail
+from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.trial import Terms, Trial
-from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec

@@ -17,8 +17,9 @@ from twinstream.parts import Sides
 from twinstream.ports import Checkpoint, Layout
 from twinstream.runtime.others import ASK_SECONDS
 from twinstream.runtime.resets import PATIENCE_SECONDS
+from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.runtime.worker import Worker
 from twinstream.spec.explain import NAMES
 from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 

@@ -17,8 +17,9 @@ from twinstream.ports import Layout, Stored
 from twinstream.runtime.neighbourhood import ASKED, LOST
 from twinstream.runtime.poison import Stretch, Suspicion
 from twinstream.runtime.redealing import Redealing
+from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import RETRY_STORE_SECONDS, Worker
+from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 from twinstream.spec.sharding import Part, refusal, way_of
 from twinstream.status import ComparisonStatus, ResetRequest, ShardStatus

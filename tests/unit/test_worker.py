@@ -14,7 +14,8 @@ from twinstream.core.events import Side
 from twinstream.errors import CheckpointError, Fenced, StoreError
 from twinstream.ports import Checkpoint, Stored
 from twinstream.runtime.poison import Caution, Trail
-from twinstream.runtime.worker import PUT_OFF_SECONDS, Worker
+from twinstream.runtime.saves import PUT_OFF_SECONDS
+from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 
 EVENTS = [(key, number) for number in range(20) for key in "abc"]

@@ -62,6 +62,12 @@ class Keeper:
         except StoreError:
             return False
 
+    def awaits_save(self, comparison: Comparison) -> bool:
+        """Whether a save makes a report final, or has one that is not saved yet."""
+        if self._reports.unsaved or self._reports.awaits(comparison.ledger.doubted):
+            return True
+        return self._trial is not None and self._trial.is_unsaved
+
     def renewed(self) -> bool:
         """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
         self._asked_at = self._clock.monotonic()
@@ -148,9 +154,8 @@ class Keeper:
 
     def _write_base(self, head: bytes, comparison: Comparison) -> int:
         lost = self.sequence > 0 and not self._store.renew(self.sequence)
-        if (
-            lost
-        ):  # An older state of the store lacks the newest of them, and may have those from before a reset.
+        if lost:
+            # An older state of the store lacks the newest of them, and may have those from before a reset.
             self._reports.lost()
         state = snapshot.snapshot(comparison)
         if self._trial is not None:

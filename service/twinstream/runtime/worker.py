@@ -16,15 +16,14 @@ from typing import Any
 import structlog
 
 from twinstream.core import snapshot
-from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.verdicts import Verdict
 from twinstream.errors import CheckpointError, Replaced, SourceError, StoreError, Unready
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.agreement import Agreement
 from twinstream.runtime.course import Course
+from twinstream.runtime.hearing import Hearing
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import watch_memory
@@ -38,6 +37,7 @@ from twinstream.runtime.relay import Bulletins, Relay
 from twinstream.runtime.renewal import Renewal
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import Resets
+from twinstream.runtime.saves import Saves
 from twinstream.runtime.secrecy import Secrecy
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
@@ -54,12 +54,6 @@ from twinstream.spec.sharding import ALL, Part
 from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
 
 BEAT_SECONDS = 1.0
-RETRY_STORE_SECONDS = 2.0
-"""A store that is away is asked so often whether it is back, which takes a moment (`Keeper.may_try`)."""
-BEAT_SHARE = 0.05
-"""At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
-PUT_OFF_SECONDS = 60.0
-"""No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
 RETRY_SECONDS = 1.0
 
 STANDBY = "another process owns this comparison; this one stands by"
@@ -102,19 +96,15 @@ class Worker:
         self._secrecy = Secrecy(spec, self._codec, trial, mask_secret)
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
         self._timepieces = Timepieces(clock)
-        self._course = self._new_course()
         self._renewal = Renewal(spec, source, publisher, clock, part, stores)
         self._agreement = Agreement(spec, source, part, stores, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
         self._keeper = Keeper(spec.name, store, self._reports, clock, trial)
-        self._dirty = True
+        self._course = self._new_course()
         self._owns = False
-        self._saved_diverged = False
-        self._saved_verdict: Verdict | None = None
         self._next_beat = 0.0
-        self._next_save = 0.0
 
     def _new_course(self) -> Course:
         course = Course(
@@ -130,6 +120,10 @@ class Worker:
         )
         self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
         self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
+        self._saves = Saves(course, self._source, self._keeper, self._clock, self._head)
+        self._hearing = Hearing(
+            self._spec.name, course, self._source, self._surveys, self._keeper, self._trial
+        )
         return course
 
     def _new_opening(self) -> Opening | None:
@@ -212,26 +206,26 @@ class Worker:
         """One round: read, match, and beat when it is time. Raises Fenced."""
         if self._course.refusal is None:
             self._read()
-        self._dirty = self.comparison.review() or self._dirty
+        self._saves.dirty |= self.comparison.review()
         self._course.note_rest()
         if self._trial is not None:
             self._trial.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
             self._course.looks.ask()
-            self._look_at_topics()
+            self._saves.dirty |= self._hearing.look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (
-            self._newly_diverged() and not self._keeper.trouble
+            self._saves.newly_diverged() and not self._keeper.trouble
         ):
             self.beat()
 
     def _read(self) -> None:
-        self._dirty = self._reader.read() or self._dirty
+        self._saves.dirty |= self._reader.read()
         if reason := self._course.unsafe():
             self._wait_for(reason)
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
-        self._next_save = 0.0
+        self._saves.hasten()
         try:
             self.beat()
             self._store.release()
@@ -287,18 +281,16 @@ class Worker:
     def beat(self) -> None:
         """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
-        self._look_at_topics()
         self._hear()
         if not self._keeper.trouble:
             self._timepieces.ask(self._store)
-        due = self._clock.monotonic() >= self._next_save
-        if due or (not self._keeper.trouble and (self._newly_diverged() or not self._keeper.renewed())):
-            self._save()
+        if self._saves.due():
+            self._saves.save(self._survey)
         if not self._keeper.trouble:
             self._agreement.keep(self._course, self._resets, self._keeper)
         self._course.looks.ask()
-        self._look_at_topics()
-        self._confer()
+        self._saves.dirty |= self._hearing.look_at_topics()
+        self._saves.dirty |= self._hearing.confer()
         self._reports.show(self.comparison.provisional())
         self._tell()
 
@@ -311,103 +303,23 @@ class Worker:
             found = () if self._trial is None else self._trial.found
             relay.tell(asked, said, self._reports.provisional, self._waiting.shown, found)
 
-    def _look_at_topics(self) -> None:
-        """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
-        changes = self._course.looks.take(self.intake.positions)
-        for change in changes:
-            self._note_change(change)
-            self._read_added(change)
-        self._surveys.vouch()
-        if self._trial is not None:
-            self._trial.note_topics(changes)
-
     def _hear(self) -> None:
-        """Hear what the versions say of themselves."""
-        while said := self._source.said() if self._spec.followed is not None else ():
-            self._course.control.take(said)
-            if self._trial is not None:
-                self._trial.hear(said)
-            self._dirty = True
+        self._saves.dirty |= self._hearing.look_at_topics()
+        if self._spec.followed is not None:
+            self._saves.dirty |= self._hearing.hear_versions()
 
-    def _confer(self) -> None:
-        """Hear what the other shards say, where each reads partitions of its own."""
-        if self._course.neighbourhood is None or self._keeper.trouble or not self._course.begun():
+    def _survey(self) -> None:
+        """Look at everything that waits, and report what was found since the last time."""
+        if self._course.refusal is not None:  # Some of what was read was left out, and proves nothing.
             return
-        try:
-            self._dirty = self._course.neighbourhood.confer(self._source.ends()) or self._dirty
-        except StoreError as error:
-            self._keeper.note_trouble(str(error))
-
-    def _note_change(self, change: Hole) -> None:
-        self._dirty = True
-        log.warning("a topic has changed", comparison=self._spec.name, reason=change.reason)
-
-    def _read_added(self, change: Hole) -> None:
-        """Read a partition that was added, too: the other side may have the partners of what it holds."""
-        side, partition, offset = change.side, change.partition, change.offset
-        if side is None or partition is None or offset is None or partition in self.intake.positions[side]:
-            return
-        if not self._course.reads(partition):
-            return
-        self._source.extend(side, partition, offset)
-        self.intake.positions[side][partition] = offset
-
-    def _newly_diverged(self) -> bool:
-        return self.comparison.diverged_for_sure and not self._saved_diverged
-
-    def _save(self) -> None:
-        """Look at everything and save it, if anything changed; large states less often than small ones."""
-        started = self._clock.monotonic()
-        if self._course.refusal is None:  # Else some of what was read was left out, and proves nothing.
-            if self._trial is not None:  # Before the memory is looked at: what it holds goes first.
-                self._trial.survey(self.intake.positions)
-            watch_memory(self.comparison, self._caution.memory_limit_bytes)
-            self._surveys.take()
-            self._waiting.show(self.comparison, self._surveys.at_end)
-            self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
-            self._reports.add_explained(self.comparison.ledger.known.take_examples())
-            self._dirty = self._course.read_again() or self._dirty
-        self._keeper.waited_seconds = 0.0
-        if self._keeper.may_try():
-            self._keep()
-        ended = self._clock.monotonic()
-        # How long a store hangs says nothing of how large the state is.
-        spent = ended - started - self._keeper.waited_seconds
-        pause = RETRY_STORE_SECONDS if self._keeper.trouble else BEAT_SECONDS
-        began = ended if self._keeper.trouble else started
-        self._next_save = began + max(pause, min(spent / BEAT_SHARE, PUT_OFF_SECONDS))
-
-    def _keep(self) -> None:
-        """Save what changed, or prolong the lease."""
-        told = self._course.reporter.verdict is not self._saved_verdict  # Since when it holds is saved, too.
-        due = (
-            self._dirty
-            or told
-            or self._reports.unsaved
-            or self._reports.awaits(self.comparison.ledger.doubted)
-        )
-        due = due or (self._trial is not None and self._trial.is_unsaved)
-        if not self._course.begun():
-            self._keeper.renewed()
-        elif due or self._newly_diverged() or not self._keeper.renewed():
-            self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        verdict = self._course.reporter.verdict
-        written = self._keeper.save(self._head(), self.comparison)
-        if written is not None:
-            self._dirty, self._saved_verdict = False, verdict
-            self._saved_diverged = self.comparison.diverged_for_sure
-            self._course.situation.saved = self.comparison.ledger.found_by_kind.copy()
-            self._remember()
-            self._course.situation.checkpoint = written
-
-    def _remember(self) -> None:
-        """Have Kafka remember what was saved."""
-        verdict = Verdict.DIVERGED if self._saved_diverged else self._course.reporter.verdict
-        marks = self._course.marks(self._keeper.sequence, verdict)
-        if marks is not None:
-            self._source.remember(marks)
+        if self._trial is not None:  # Before the memory is looked at: what it holds goes first.
+            self._trial.survey(self.intake.positions)
+        watch_memory(self.comparison, self._caution.memory_limit_bytes)
+        self._surveys.take()
+        self._waiting.show(self.comparison, self._surveys.at_end)
+        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+        self._reports.add_explained(self.comparison.ledger.known.take_examples())
+        self._saves.dirty |= self._course.read_again()
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._course.situation
@@ -422,7 +334,7 @@ class Worker:
             stalled = self._surveys.stalled()
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]
-        situation.unsaved_divergence = self.comparison.diverged and not self._saved_diverged
+        situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
         made_at = self._clock.monotonic()
         said = self._course.told(made_at)
         if self._trial is not None and isinstance(said, ComparisonStatus):
@@ -448,13 +360,11 @@ class Worker:
             return
         base, *deltas = bodies = [*map(checkpoint.decode, stored.bodies)]
         course.restore(head, snapshot.merged(base, deltas))
-        self._saved_diverged = self.comparison.diverged_for_sure
-        self._saved_verdict = course.reporter.verdict
+        self._saves.resume()
         course.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
         changes = course.looks.begin(topics, self.intake.positions)
-        for change in changes:
-            self._note_change(change)
+        self._hearing.log(changes)
         if self._trial is not None:
             self._trial.resume(course, head.get("trial"), bodies)
             self._trial.note_topics(changes)

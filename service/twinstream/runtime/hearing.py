@@ -1,0 +1,77 @@
+"""What a course hears besides the records of its topics: what Kafka, the versions and other shards say.
+
+Each is asked for at every beat. Rules on trial hear the same, but for other shards, of which they know none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from twinstream.core.accounts import Hole
+from twinstream.errors import StoreError
+from twinstream.ports import Source
+from twinstream.runtime.course import Course
+from twinstream.runtime.keeper import Keeper
+from twinstream.runtime.surveys import Surveys
+from twinstream.runtime.trial import Trial
+
+log = structlog.get_logger()
+
+
+class Hearing:
+    """What one course hears. Each question says whether the answer changed anything that is to be saved."""
+
+    def __init__(
+        self, name: str, course: Course, source: Source, surveys: Surveys, keeper: Keeper, trial: Trial | None
+    ) -> None:
+        self._name, self._course, self._source = name, course, source
+        self._surveys, self._keeper, self._trial = surveys, keeper, trial
+
+    def look_at_topics(self) -> bool:
+        """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
+        changes = self._course.looks.take(self._course.intake.positions)
+        self.log(changes)
+        for change in changes:
+            self._read_added(change)
+        self._surveys.vouch()
+        if self._trial is not None:
+            self._trial.note_topics(changes)
+        return bool(changes)
+
+    def log(self, changes: Iterable[Hole]) -> None:
+        """Log what happened to the topics."""
+        for change in changes:
+            log.warning("a topic has changed", comparison=self._name, reason=change.reason)
+
+    def _read_added(self, change: Hole) -> None:
+        """Read a partition that was added, too: the other side may have the partners of what it holds."""
+        side, partition, offset = change.side, change.partition, change.offset
+        positions = self._course.intake.positions
+        if side is None or partition is None or offset is None or partition in positions[side]:
+            return
+        if not self._course.reads(partition):
+            return
+        self._source.extend(side, partition, offset)
+        positions[side][partition] = offset
+
+    def hear_versions(self) -> bool:
+        """Hear what the versions say of themselves."""
+        heard = False
+        while said := self._source.said():
+            self._course.control.take(said)
+            if self._trial is not None:
+                self._trial.hear(said)
+            heard = True
+        return heard
+
+    def confer(self) -> bool:
+        """Hear what the other shards say, where each reads partitions of its own."""
+        if self._course.neighbourhood is None or self._keeper.trouble or not self._course.begun():
+            return False
+        try:
+            return self._course.neighbourhood.confer(self._source.ends())
+        except StoreError as error:
+            self._keeper.note_trouble(str(error))
+            return False
