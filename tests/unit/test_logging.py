@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import io
 import logging
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
 import structlog
 
 from twinstream.logs import configure_logging
+
+TOP = Path(__file__).parents[2]
+SERVICE, OPERATING = TOP / "service" / "twinstream", TOP / "docs" / "operating.md"
+LEVELS = ("info", "warning", "error", "exception")
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +99,21 @@ def test_a_library_that_repeats_an_exception_tells_none_of_its_text(monkeypatch:
     assert (line["event"], line["level"]) == ("Task exception was never retrieved", "error")
     assert line["exception"].endswith("ValueError")
     assert "ann@" not in lines.getvalue()
+
+
+def _logged() -> set[str]:
+    """What the service logs by itself, as it stands in the code."""
+    found = set()
+    for file in SERVICE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=level, value=by), args=[ast.Constant(value=str(said))]):
+                    if level in LEVELS and ("log" in ast.unparse(by)):
+                        found.add(said)
+    return found
+
+
+def test_every_line_that_is_logged_is_explained_and_no_other() -> None:
+    _, _, table = OPERATING.read_text(encoding="utf-8").partition("## Log lines\n")
+    rows = [line.split(" | ")[0] for line in table.partition("\n## ")[0].splitlines() if line[:3] == "| `"]
+    assert {event for row in rows for event in re.findall(r"`([^`]+)`", row)} - {"event"} == _logged()
