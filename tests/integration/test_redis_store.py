@@ -17,7 +17,7 @@ from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
 from twinstream.adapters import redis as adapter
-from twinstream.adapters import redis_bulletin
+from twinstream.adapters import redis_bulletin, redis_connection
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis_errors import sentence
@@ -396,7 +396,7 @@ def test_an_owner_tells_nothing_to_a_redis_that_hangs_and_leaves_it_be_for_a_whi
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = _HandClock()
-    monkeypatch.setattr(redis_bulletin, "time", clock)
+    monkeypatch.setattr(redis_connection, "time", clock)
     owner, standby = RedisStore(own_redis.url, NAME), RedisStore(own_redis.url, NAME)
     assert owner.acquire()
     standby.ask("0" * 16)

@@ -86,6 +86,6 @@ class SimulatedShelf(RedisShelf):
         """The store of one matcher."""
         store = super().store(layout, number)
         store.__class__ = self.kind
-        store._bulletins._monotonic = self._monotonic
+        store._bulletins._line._monotonic = self._monotonic
         plugged(store._connection, self._carry)
         return store

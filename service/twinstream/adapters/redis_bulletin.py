@@ -12,13 +12,7 @@ A bulletin is accepted, and handed out, only while the lease of its writer runs 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Any
-
-import redis
-
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis_connection import HastyLine, RedisConnection
 
 LASTING_MS = 30_000
 """Three leases."""
@@ -59,18 +53,17 @@ class RedisBulletins:
     def __init__(self, connection: RedisConnection, prefix: str, token: str) -> None:
         self._connection, self._token = connection, token
         self._keys = [f"{prefix}:{part}" for part in ("owner", "lease", "bulletin", "asked")]
-        self._quick: Any = None
-        self._monotonic = time.monotonic
-        self._next_try = 0.0
+        self._line = HastyLine(connection, PAUSE_SECONDS)
 
     def asked(self) -> bytes:
         """What was asked last; nothing while Redis does not answer at once."""
-        return self._at_once(lambda client: client.get(self._keys[3])) or b""
+        asked: bytes | None = self._line.call(lambda client: client.get(self._keys[3]))
+        return asked or b""
 
     def tell(self, bulletin: bytes) -> None:
         """Leave a bulletin, if this is the owner and Redis answers at once."""
         arguments = [self._token, bulletin, LASTING_MS]
-        self._at_once(lambda client: client.register_script(TELL)(self._keys, arguments))
+        self._line.call(lambda client: client.register_script(TELL)(self._keys, arguments))
 
     def ask(self, question: str) -> bytes | None:
         """Leave a question, and get the bulletin of the owner of now. Raises StoreError."""
@@ -81,18 +74,4 @@ class RedisBulletins:
 
     def close(self) -> None:
         """Close the line of the owner."""
-        if self._quick is not None:
-            self._quick.close()
-            self._quick = None
-
-    def _at_once(self, call: Callable[[Any], Any]) -> Any:
-        if self._monotonic() < self._next_try:
-            return None
-        if self._quick is None:
-            self._quick = self._connection.hasty()
-        try:
-            return call(self._quick)
-        except redis.RedisError:
-            self.close()  # The next one asks the node that the store asks by then.
-            self._next_try = self._monotonic() + PAUSE_SECONDS
-            return None
+        self._line.close()

@@ -8,6 +8,7 @@ does not answer, the next call goes to another one, which knows who has taken it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -126,6 +127,49 @@ class RedisConnection:
         settings = {**before.connection_kwargs, "host": host, "port": port}
         self.client.connection_pool = redis.ConnectionPool(before.connection_class, **settings)
         before.disconnect()
+
+
+class HastyLine:
+    """A line of its own to where a connection is, that is waited for `AT_ONCE_SECONDS` at most.
+
+    Who asks can do without an answer: a Redis that hangs must not stop matching for its sake. After a failure
+    it is left be for `pause_seconds`. That the keys have moved is none where there is `find`, which has the
+    connection find them, and may take longer.
+    """
+
+    def __init__(
+        self,
+        connection: RedisConnection,
+        pause_seconds: float,
+        find: Callable[[], object] | None = None,
+    ) -> None:
+        self._connection, self._pause_seconds, self._find = connection, pause_seconds, find
+        self._client: redis.Redis | None = None
+        self._next_try = 0.0
+        self._monotonic = time.monotonic
+
+    def call(self, ask: Callable[[Any], Any]) -> Any:
+        """What it answers; None where it does not answer at once, or has not a moment ago."""
+        if self._monotonic() < self._next_try:
+            return None
+        if self._client is None:
+            self._client = self._connection.hasty()
+        try:
+            return ask(self._client)
+        except redis.RedisError as error:
+            self.close()  # The next one asks the node that the connection asks by then.
+            if self._find is not None and isinstance(error, MovedError):
+                with suppress(StoreError):
+                    self._find()
+            else:
+                self._next_try = self._monotonic() + self._pause_seconds
+            return None
+
+    def close(self) -> None:
+        """Close it; the next call opens it again."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
 
 def node_of(client: redis.Redis) -> tuple[str, int]:

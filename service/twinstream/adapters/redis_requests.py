@@ -12,17 +12,10 @@ service. Who has asked and waited in vain takes the request back: if it is still
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-import redis
-from redis.exceptions import MovedError
-
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis_connection import HastyLine, RedisConnection
 from twinstream.adapters.redis_shelf import tag_of
-from twinstream.errors import StoreError
 from twinstream.ports import Layout
 
 LASTING_MS = 60_000
@@ -79,8 +72,7 @@ class RedisRequests:
         self._prefix = f"twinstream:{{{tag}}}"
         self._request = f"{self._prefix}:request"
         self._connection = RedisConnection(url)
-        self._quick: Any = None
-        self._next_try = 0.0
+        self._line = HastyLine(self._connection, PAUSE_SECONDS, find=self._find)
 
     # -- who asks ------------------------------------------------------------------------------------------
 
@@ -104,39 +96,20 @@ class RedisRequests:
     def take(self, token: str) -> bytes | None:
         """The request, if there is one and the lease of this owner runs; Redis is waited for a moment."""
         keys = [f"{self._prefix}:lease", self._request]
-        taken: bytes | None = self._at_once(lambda client: client.register_script(TAKE)(keys, [token]))
+        taken: bytes | None = self._line.call(lambda client: client.register_script(TAKE)(keys, [token]))
         return taken
 
     def answer(self, identifier: str, text: bytes) -> None:
         """Say what came of a request that was taken, if Redis answers at once."""
-        self._at_once(lambda client: client.set(self._answer(identifier), text, px=LASTING_MS))
+        self._line.call(lambda client: client.set(self._answer(identifier), text, px=LASTING_MS))
 
     def close(self) -> None:
         """Close the connections."""
-        self._close_quick()
+        self._line.close()
         self._connection.client.close()
+
+    def _find(self) -> None:
+        self._connection.run(self._connection.client.exists, self._request)
 
     def _answer(self, identifier: str) -> str:
         return f"{self._prefix}:answer:{identifier}"
-
-    def _close_quick(self) -> None:
-        if self._quick is not None:
-            self._quick.close()
-            self._quick = None
-
-    def _at_once(self, call: Callable[[Any], Any]) -> Any:
-        if time.monotonic() < self._next_try:
-            return None
-        if self._quick is None:
-            self._quick = self._connection.hasty()
-        try:
-            return call(self._quick)
-        except MovedError:
-            self._close_quick()
-            with suppress(StoreError):
-                self._connection.run(self._connection.client.exists, self._request)  # The next call finds it.
-            return None
-        except redis.RedisError:
-            self._close_quick()
-            self._next_try = time.monotonic() + PAUSE_SECONDS
-            return None
