@@ -185,6 +185,7 @@ class Comparison:
         return partners
 
     def _feed(self, side: Side, run: Run) -> list[Event]:
+        faced = self._unanswered(side) if self.ended[side.other] else 0
         self.ledger.accounts[side].consumed += len(run.forms)
         if self.overflowing:
             self.ledger.give_up(side, next(run.events()))
@@ -201,7 +202,7 @@ class Comparison:
             self.aside.drop()
             self.ledger.held.thin()
         self.aside.close_finished()
-        if self.ended[side.other] and self._unanswered(side):
+        if self.ended[side.other] and self._unanswered(side) > faced:
             self._face_an_end(side)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")

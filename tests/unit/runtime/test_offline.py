@@ -79,6 +79,12 @@ def test_what_only_the_end_decided_has_no_line(text: str) -> None:
     assert found["decided_at"] is None or text.startswith("L:.")
 
 
+def test_an_event_that_matches_behind_the_other_end_decides_nothing() -> None:
+    found = answer("unordered", "L:a1 R:b1 R:. L:b1")
+    assert (found["verdict"], found["decided_at"], found["matched"]) == ("DIVERGED", None, 1)
+    assert answer("unordered", "R:. L:a1")["decided_at"] == 2
+
+
 def test_a_line_is_counted_where_it_stands() -> None:
     apart = [line._replace(position=10 * line.position) for line in lines("L:a1 R:b1")]
     assert check(spec(), apart)["decided_at"] == 20
