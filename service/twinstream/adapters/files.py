@@ -31,6 +31,8 @@ PACKED_BYTES = 1 << 14
 LINE_BYTES = 64 << 20
 """Kafka refuses records of more than 1 MiB by default; a longer line is no line."""
 STANDARD_INPUT = "-"
+_SPACE = b" \t\r\n"
+"""What JSON takes for space; Python strips more."""
 _MARKS = {b"\xef\xbb\xbf": "a byte order mark", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -88,7 +90,7 @@ class InputFile:
             for mark, what in _MARKS.items():
                 if line.startswith(mark):
                     raise InputError(self.name, 1, f"begins with {what}; save the file as plain UTF-8")
-        return line.strip()
+        return line.strip(_SPACE)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:

@@ -32,7 +32,7 @@ from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.spec.codec import decode
-from twinstream.spec.formats.envelope import envelope
+from twinstream.spec.formats.envelope import NO_TIMESTAMP, envelope
 from twinstream.spec.marks import Headers
 from twinstream.spec.model import Spec
 
@@ -188,7 +188,8 @@ def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at
     else:
         record = _bytes(entry["value_base64"], at)
     if shape.whole:
-        record = envelope(record, key, headers, timestamp_ms, partition)
+        stamp = timestamp_ms if "timestamp_ms" in entry else NO_TIMESTAMP
+        record = envelope(record, key, headers, stamp, partition)
     place = (at.file, at.number, at.number)
     return Line(
         side, record, partition, offset, timestamp_ms, *place, tombstone=record is None, headers=headers

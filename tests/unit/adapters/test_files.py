@@ -76,6 +76,12 @@ def test_lines_are_numbered_as_an_editor_does_and_blank_ones_are_left_out(tmp_pa
     assert list(InputFile(path).lines()) == [(2, b"1"), (5, b"2")]
 
 
+def test_what_json_does_not_take_for_space_is_left_to_be_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"1\x0b\n\x0c\n")
+    assert list(InputFile(path).lines()) == [(1, b"1\x0b"), (2, b"\x0c")]
+
+
 def test_lines_longer_than_a_block_are_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "x"
     lines = [b"a" * (2 * BLOCK_BYTES + 1), b"b", b"c" * BLOCK_BYTES]

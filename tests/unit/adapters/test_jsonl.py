@@ -224,10 +224,10 @@ def test_a_whole_record_has_key_headers_time_and_partition(trace: Path) -> None:
         (3, 9, False),
         (0, 0, False),
     ]
-    assert opened(plain.record or b"") == (0, 0, None, [], b"1")
+    assert opened(plain.record or b"") == (0, -1, None, [], b"1")
     assert opened(number.record or b"").key == b"7"
     assert opened(named.record or b"") == (3, 9, "ü".encode(), [["a", b"1"], ["b", b""]], b"1")
-    assert opened(gone.record or b"") == (0, 0, b"k", [], None)
+    assert opened(gone.record or b"") == (0, -1, b"k", [], None)
 
 
 def test_values_alone_are_refused_where_the_comparison_asks_for_more(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ is handed around as the record is this envelope. It can be opened without knowin
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
 from twinstream.errors import DecodeError
 from twinstream.spec.marks import Headers
 from twinstream.spec.paths import Path
+
+NO_TIMESTAMP: Final = -1
+"""What Kafka has in the place of a timestamp where a record has none."""
 
 
 class Whole(NamedTuple):
@@ -58,7 +61,7 @@ def outside(named: Collection[Path]) -> Callable[[Whole], dict[str, Any]]:
         last = dict(headers) if names else {}
         return {
             "$key": _text("key", key, must=key_is_named),
-            "$timestamp": timestamp_ms,
+            **({} if timestamp_ms == NO_TIMESTAMP else {"$timestamp": timestamp_ms}),
             "$partition": partition,
             "$headers": {n: _text(f"header `{n}`", last[n], must=True) for n in names if n in last},
         }

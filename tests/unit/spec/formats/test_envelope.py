@@ -37,6 +37,10 @@ def test_the_last_header_of_a_name_counts() -> None:
     }
 
 
+def test_a_record_without_a_timestamp_lacks_one() -> None:
+    assert "$timestamp" not in outside([])(opened(envelope(b"{}", None, [], -1, 0)))
+
+
 def test_a_key_or_a_named_header_that_is_no_text_is_refused() -> None:
     with pytest.raises(DecodeError, match="the key of the record is not UTF-8 at byte 1"):
         outside([("$key",)])(opened(envelope(b"{}", b"a\xff", [], 0, 0)))
