@@ -114,7 +114,10 @@ class _Compiler:
             case Barrier(barrier=barriers, inner=inner):
                 rest = [kind for kind in kinds if kind not in barriers]
                 each = order.copies == "per_partition"
-                return _with_barriers(frozenset(barriers), self.compile(inner, rest), copies=each)
+                below = self.compile(inner, rest)
+                if isinstance(below.order, Epochs) and (each or self._spec.start.at == "barrier"):
+                    below = _side_by_side([(rest, below)])  # so that a barrier further in is none of these
+                return _with_barriers(frozenset(barriers), below, copies=each)
             case Parallel(parallel=branches):
                 parts = [
                     (branch.kinds, self.compile(branch.order, branch.kinds)) for branch in branches.values()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import spec
-from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order, Ruled
+from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Order, Ruled
 from twinstream.errors import DecodeError
 from twinstream.spec.routes import exact_time, routing_of
 
@@ -40,6 +40,14 @@ KINDS = "kinds: {a: {where: {t: a}}, b: {where: {t: b}}, c: {}}"
 )
 def test_an_order_is_brought_into_the_form_with_the_quickest_index(order: str, compiled: Order) -> None:
     assert routing_of(spec(order, KINDS)).order == compiled
+
+
+@pytest.mark.parametrize("inner", ["{barrier: b, inner: total}", "{dependent: [[b, '*']]}"])
+@pytest.mark.parametrize("more", [", copies: per_partition}", "}\nstart: barrier"])
+def test_what_is_no_copy_and_no_start_is_told_from_what_is(inner: str, more: str) -> None:
+    routing = routing_of(spec(f"{{barrier: a, inner: {inner}{more}", KINDS))
+    assert isinstance(routing.order, Epochs)
+    assert [routing.route(kind, {}, b"") is BARRIER for kind in "abc"] == [True, False, False]
 
 
 @pytest.mark.parametrize(
