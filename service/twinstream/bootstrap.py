@@ -39,11 +39,12 @@ from twinstream.listening import Access, bound
 from twinstream.logs import configure_logging
 from twinstream.observing import Observers
 from twinstream.runtime.fuse import alarm
+from twinstream.runtime.pipe import Failure, PipePublisher
 from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.supervisor import Brief, Failure, MatcherProcess, PipePublisher, ignore_terminal
+from twinstream.runtime.supervisor import Brief, MatcherProcess, ignore_terminal
 from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of

@@ -13,7 +13,6 @@ import asyncio
 import multiprocessing
 import signal
 import time
-from collections import deque
 from collections.abc import Callable, MutableSequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple, Protocol
@@ -22,23 +21,10 @@ from uuid import uuid4
 import structlog
 
 from twinstream.core.sharding import WHOLE, Shard
-from twinstream.parts import Frozen
+from twinstream.runtime.pipe import STOP_WORD, Failure, Inbox, Message
 from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
 from twinstream.spec.explain import NAMES
-from twinstream.status import (
-    ComparisonStatus,
-    DivergenceReport,
-    OnTrial,
-    Publication,
-    Relayed,
-    Reset,
-    ResetRefused,
-    ResetRequest,
-    Resumed,
-    ShardStatus,
-    UnmatchedSample,
-    Withdrawn,
-)
+from twinstream.status import Publication, Reset, ResetRefused, ResetRequest
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
@@ -47,28 +33,11 @@ STEADY_SECONDS = 60.0
 FALLS_OF_A_TRIAL = 2
 """A matcher that fell so often in a row is started without what is tried in it, whatever it fell over."""
 STOP_SECONDS = 15.0
-STOP_WORD = b"stop"
 ANSWER_SECONDS = 30.0
 """For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
 
 log = structlog.get_logger()
 _spawn = multiprocessing.get_context("spawn")
-
-
-class Failure(Frozen):
-    """Why a matcher gives up, as a sentence."""
-
-    reason: str
-
-
-Message = Publication | Failure
-_MESSAGES: dict[str, type[Message]] = {
-    message.__name__: message
-    for message in (
-        *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
-        *(UnmatchedSample, OnTrial, Failure),
-    )
-}
 
 
 class Brief(NamedTuple):
@@ -148,8 +117,8 @@ class MatcherProcess:
         """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
         self._token = uuid4().hex
         self._failure = None
-        self._over.clear()
         self._pipe, theirs = _spawn.Pipe()
+        self._inbox = Inbox(self._pipe)
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
         brief = Brief(self._token, memory, self._suspicion, self._shard, self._trial_over)
@@ -157,15 +126,20 @@ class MatcherProcess:
         self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()
         theirs.close()
+        self._over.clear()
         self._started = time.monotonic()
         asyncio.get_running_loop().add_reader(self._pipe.fileno(), self._readable)
 
     def _readable(self) -> None:
         try:
-            message, made_at = _read(self._pipe.recv_bytes())
+            self._inbox.receive()
         except (EOFError, OSError):
             self._fallen()
             return
+        for message, made_at in self._inbox.whole():
+            self._hear(message, made_at)
+
+    def _hear(self, message: Message, made_at: float) -> None:
         if isinstance(message, Failure):
             self._failure = message.reason
             return
@@ -219,9 +193,27 @@ class MatcherProcess:
 
     async def _start_again(self) -> None:
         await self._reap()
-        await asyncio.sleep(self._backoff)
-        self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
-        self.start()
+        started = False
+        while not started:
+            await asyncio.sleep(self._backoff)
+            self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
+            started = self._may_start()
+
+    def _may_start(self) -> bool:
+        """Start the process, where the system has what that takes; whether it did."""
+        try:
+            self.start()
+        except OSError as error:
+            reason = f"its matcher process cannot be started: {error.strerror or error}"
+            self._log.error(
+                "matcher not started",
+                comparison=self._name,
+                reason=reason,
+                restart_in_seconds=self._backoff,
+            )
+            self._listener.lost(self._name, f"{reason}; it is tried again", self._shard.number)
+            return False
+        return True
 
     async def _reap(self) -> None:
         """Wait for the process and give its lease back."""
@@ -244,53 +236,6 @@ class MatcherProcess:
             self._log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
             self._process.kill()
         await self._reap()
-
-
-class PipePublisher:
-    """The matcher's side of the pipe."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-        self._asked: deque[ResetRequest] = deque()
-        self._told_to_stop = False
-
-    def publish(self, publication: Message, made_at: float | None = None) -> None:
-        """Send one message; the supervisor reads all the time."""
-        self._pipe.send_bytes(_written(publication, time.monotonic() if made_at is None else made_at))
-
-    def stopping(self, seconds: float) -> bool:
-        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it, or for a request."""
-        if not self._told_to_stop and self._pipe.poll(seconds):
-            self._hear()
-        return self._told_to_stop
-
-    def asked(self) -> ResetRequest | None:
-        """The next reset that was asked for until `stopping` was called last."""
-        return self._asked.popleft() if self._asked else None
-
-    def _hear(self) -> None:
-        try:
-            word = self._pipe.recv_bytes()
-        except (EOFError, OSError):
-            word = STOP_WORD
-        if word == STOP_WORD:
-            self._told_to_stop = True
-        else:
-            self._asked.append(ResetRequest.model_validate_json(word))
-
-
-def _written(message: Message, made_at: float) -> bytes:
-    """A message on the pipe: the name of its class, when what it tells was so, a line end, its JSON.
-
-    All processes of a machine share its monotonic clock, so the time on the way is told without any other.
-    """
-    return f"{type(message).__name__} {made_at!r}\n{message.model_dump_json()}".encode()
-
-
-def _read(data: bytes) -> tuple[Message, float]:
-    head, _, body = data.partition(b"\n")
-    name, made_at = head.decode().split()
-    return _MESSAGES[name].model_validate_json(body), float(made_at)
 
 
 def ignore_terminal() -> None:

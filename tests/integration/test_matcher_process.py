@@ -1,0 +1,149 @@
+"""Matcher processes under their supervisor: real processes, with bodies that the tests give them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from tests.support.waiting import eventually
+from twinstream.runtime.pipe import PipePublisher
+from twinstream.runtime.supervisor import Brief, Matcher, MatcherProcess
+from twinstream.status import Publication, Withdrawn
+
+WAIT_SECONDS = 10.0
+
+
+class Heard:
+    """Who is told what matchers publish."""
+
+    def __init__(self) -> None:
+        self.published: list[Publication] = []
+        self.losses: list[str] = []
+
+    def accept(self, publication: Publication, *_: float) -> None:
+        self.published.append(publication)
+
+    def lost(self, _name: str, reason: str, _shard: int) -> None:
+        self.losses.append(reason)
+
+
+class Supervised:
+    """A matcher process under its supervisor, on an event loop in a thread of its own."""
+
+    def __init__(self, body: Matcher) -> None:
+        self.heard = Heard()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._body = body
+
+    async def _start(self) -> None:
+        self._matcher = MatcherProcess("test", self._body, self.heard, lambda _: None)
+        self._matcher.start()
+
+    async def _stop(self) -> None:
+        await self._matcher.stop()
+
+    async def _nothing(self) -> None:
+        return None
+
+    def start(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(WAIT_SECONDS)
+
+    def loop_goes_on(self) -> None:
+        """The event loop does what it is asked for."""
+        asyncio.run_coroutine_threadsafe(self._nothing(), self._loop).result(WAIT_SECONDS)
+
+    def stop(self) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(2 * WAIT_SECONDS)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(WAIT_SECONDS)
+            if not self._thread.is_alive():
+                self._loop.close()
+
+
+@contextmanager
+def supervised(body: Matcher) -> Iterator[Supervised]:
+    running = Supervised(body)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def withdrawn(number: int) -> Withdrawn:
+    return Withdrawn(id=str(number), comparison="test")
+
+
+def _stops_within_a_message(pipe: Connection, _: Brief) -> None:
+    """Send one message and a part of another, and the rest of it when a word comes."""
+    read, written = os.pipe()
+    with Connection(written, readable=False) as end:
+        publisher = PipePublisher(end)
+        for number in range(2):
+            publisher.publish(withdrawn(number))
+    both = os.read(read, 100_000)
+    os.write(pipe.fileno(), both[:-5])
+    pipe.recv_bytes()
+    os.write(pipe.fileno(), both[-5:])
+
+
+def test_a_matcher_that_is_frozen_within_a_message_does_not_hold_up_its_supervisor() -> None:
+    with supervised(_stops_within_a_message) as running:
+        eventually(lambda: running.heard.published, what="the first message is heard")
+        running.loop_goes_on()
+        assert running.heard.published == [withdrawn(0)]
+    assert running.heard.published == [withdrawn(0), withdrawn(1)]
+
+
+def _sends_long_and_short_ones(pipe: Connection, _: Brief) -> None:
+    publisher = PipePublisher(pipe)
+    for number in range(20):
+        publisher.publish(Withdrawn(id="x" * (number % 4 * 300_000 + number), comparison="test"))
+    while not publisher.stopping(1.0):
+        pass
+
+
+def test_messages_of_any_length_are_heard_whole_and_in_their_order() -> None:
+    with supervised(_sends_long_and_short_ones) as running:
+        eventually(lambda: len(running.heard.published) == 20, what="all are heard")
+    lengths = [len(each.id) for each in running.heard.published if isinstance(each, Withdrawn)]
+    assert lengths == [number % 4 * 300_000 + number for number in range(20)]
+
+
+def _falls(pipe: Connection, _: Brief) -> None:
+    PipePublisher(pipe).publish(withdrawn(0))
+
+
+@contextmanager
+def no_file_left() -> Iterator[None]:
+    """This process may open no file more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_matcher_that_cannot_be_started_again_is_tried_until_it_can() -> None:
+    with supervised(_falls) as running:
+        eventually(lambda: running.heard.losses, what="it falls")
+        with no_file_left():
+            eventually(
+                lambda: (
+                    "its matcher process cannot be started: Too many open files; it is tried again"
+                    in running.heard.losses
+                ),
+                what="it cannot be started",
+            )
+        before = len(running.heard.published)
+        eventually(lambda: len(running.heard.published) > before, what="it is started again")
