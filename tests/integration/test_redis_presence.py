@@ -41,6 +41,20 @@ def listens(client: redis.Redis, token: str = "owner") -> bool:
     return bool(listeners)
 
 
+def test_an_owner_that_could_not_listen_at_first_listens_with_a_later_beat(
+    own_redis: RedisServer, client: redis.Redis
+) -> None:
+    client.ping()
+    with redis.Redis.from_url(own_redis.url) as connection:
+        presence = Presence(connection, PREFIX, "owner")
+        client.config_set("maxclients", 1)
+        presence.keep()
+        client.config_set("maxclients", 10_000)
+        presence.keep()
+        eventually(lambda: listens(client), what="it listens")
+        presence.end()
+
+
 def stores(url: str) -> tuple[RedisStore, RedisStore, str]:
     """An owner whose lease runs for an hour, one that stands by, and the name of their lease."""
     name = f"presence-{uuid.uuid4().hex[:8]}"

@@ -39,8 +39,9 @@ class Presence:
             if self._listening is not None and self._listening.connection_pool is not self._pool:
                 self.end()  # The keys are on another node now.
             if self._listening is None:
-                self._listening = self._client.pubsub()
-                self._listening.subscribe(self._channel)
+                listening = self._client.pubsub()
+                listening.subscribe(self._channel)  # One that failed here would never listen.
+                self._listening = listening
             self._listening.get_message(timeout=0.0)  # it opens a line anew that was cut
 
     @property
