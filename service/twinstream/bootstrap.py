@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import os
 import signal
@@ -44,7 +43,7 @@ from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.supervisor import Brief, MatcherProcess, ignore_terminal
+from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
 from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
@@ -57,7 +56,6 @@ from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
-_PR_SET_PDEATHSIG = 1
 
 
 # -- the matcher process -----------------------------------------------------------------------------------
@@ -65,7 +63,7 @@ _PR_SET_PDEATHSIG = 1
 
 def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connection, brief: Brief) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
-    _die_with_parent()
+    die_with_parent()
     ignore_terminal()
     configure_logging()
     gc.set_threshold(GC_THRESHOLD, 50, 100)
@@ -145,11 +143,6 @@ def _read_from(settings: Settings) -> int | None:
         return LATEST
     moment = time_of(settings.read_from)
     return None if moment is None else int(moment.timestamp() * 1000)
-
-
-def _die_with_parent() -> None:
-    """Have the kernel kill this process when the service is gone, however it went."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import resource
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from tests.support.waiting import eventually
 from twinstream.runtime.pipe import PipePublisher
-from twinstream.runtime.supervisor import Brief, Matcher, MatcherProcess
+from twinstream.runtime.supervisor import Brief, Matcher, MatcherProcess, die_with_parent
 from twinstream.status import Publication, Withdrawn
 
 WAIT_SECONDS = 10.0
@@ -147,3 +150,36 @@ def test_a_matcher_that_cannot_be_started_again_is_tried_until_it_can() -> None:
             )
         before = len(running.heard.published)
         eventually(lambda: len(running.heard.published) > before, what="it is started again")
+
+
+def _goes_without_notice(folder: Path) -> None:
+    """A service that is killed while the process that it started comes up."""
+    multiprocessing.get_context("spawn").Process(target=_comes_up_late, args=(folder, os.getpid())).start()
+    time.sleep(60)
+
+
+def _comes_up_late(folder: Path, parent: int) -> None:
+    (folder / "born").write_text(str(os.getpid()))
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    die_with_parent()
+    (folder / "works").touch()
+
+
+def _lives(process: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_a_matcher_whose_service_was_killed_while_it_came_up_does_nothing(tmp_path: Path) -> None:
+    service = multiprocessing.get_context("spawn").Process(target=_goes_without_notice, args=(tmp_path,))
+    service.start()
+    born = tmp_path / "born"
+    matcher = int(eventually(lambda: born.exists() and born.read_text(), seconds=60, what="it comes up"))
+    assert _lives(matcher)
+    service.kill()
+    service.join()
+    eventually(lambda: not _lives(matcher), what="it ends")
+    assert not (tmp_path / "works").exists()

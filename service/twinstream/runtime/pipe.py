@@ -33,7 +33,7 @@ from twinstream.status import (
 
 STOP_WORD = b"stop"
 LENGTH_BYTES = 4
-RECEIVED_BYTES = 1 << 18
+RECEIVED_BYTES = 1 << 16
 """The most that is taken from a pipe at a time, so that one matcher does not keep the event loop for long."""
 
 

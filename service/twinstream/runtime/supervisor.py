@@ -10,7 +10,9 @@ falls over the same records is started again at once, until the one record is fo
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, MutableSequence
@@ -35,6 +37,8 @@ FALLS_OF_A_TRIAL = 2
 STOP_SECONDS = 15.0
 ANSWER_SECONDS = 30.0
 """For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
+
+_PR_SET_PDEATHSIG = 1
 
 log = structlog.get_logger()
 _spawn = multiprocessing.get_context("spawn")
@@ -236,6 +240,17 @@ class MatcherProcess:
             self._log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
             self._process.kill()
         await self._reap()
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the service is gone, however it went.
+
+    It may have gone before this is asked for: a process takes its time to start.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ignore_terminal() -> None:
