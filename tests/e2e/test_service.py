@@ -77,6 +77,36 @@ def test_what_a_known_difference_explains_passes_and_its_record_is_shown_when_as
         assert service.get("/divergences")["items"] == []
 
 
+def test_a_known_difference_in_a_key_that_comes_once_passes_when_both_sides_have_gone_on(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    when = "{divergences: [changed], fields: [n]}"
+    rule = f"{{id: N-1, when: {when}, owner: ann, expires: 2999-01-01, ceiling: {{count: 9}}}}"
+    more = f"identity: [k]\noverdue: {{clock: arrival, after: 2s}}\nknown_differences: [{rule}]\n"
+    with serving(tmp_path, kafka.brokers, redis_url, (topic(), topic()), more=more) as case:
+        service, write, _ = case
+        case.write.both(range(100))
+        case.passes_with(100)
+        write.reference(777, 1)
+        write.candidate(777, 2)
+        write.flush()
+        eventually(
+            lambda: service.get("")["difference_awaits"] == ["classification"], what="it is in dispute"
+        )
+        assert (service.get("")["verdict"], service.gate()) == ("INCONCLUSIVE", "undecided")
+        numbers = iter(range(100, 10_000))
+
+        def passes() -> bool:
+            number = next(numbers)
+            write.both(range(number, number + 1))
+            return service.gate() == "pass"
+
+        eventually(passes, seconds=60, what="the gate passes", every_seconds=0.2)
+        status = service.get("")
+        assert (status["explained_by_rule"], status["divergences"]["total"]) == ({"N-1": 1}, 0)
+        assert status["unmatched"] == {"reference": 0, "candidate": 0}
+
+
 @pytest.fixture
 def days(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> Iterator[Case]:
     """A running service that compares between markers of which each partition has a copy."""

@@ -120,7 +120,7 @@ def test_overdue_events_are_told_with_their_sides_and_the_oldest() -> None:
     ("awaited", "told"),
     [
         ("checkpoint", "as soon as a checkpoint has it"),
-        ("classification", "once its scope meets again"),
+        ("classification", "by 16 equal events or for"),
         ("batches", "both versions have to write their control records"),
         ("shards", "when the other shards have said"),
     ],

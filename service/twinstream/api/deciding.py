@@ -36,7 +36,8 @@ _SERVICES: dict[Dependency, str] = {
 }
 _AWAITED: dict[Awaited, str] = {
     "checkpoint": "A difference was found. It counts as soon as a checkpoint has it.",
-    "classification": "A difference was found that may be a known one. It counts once its scope meets again.",
+    "classification": "A difference was found that may be a known one. It is told once both sides have gone "
+    "on behind it, by 16 equal events or for `overdue.after`.",
     "batches": "A difference was found. It counts when the batches that were open then are finished: both "
     "versions have to write their control records.",
     "shards": "A difference was found. It counts when the other shards have said that they know nothing of "

@@ -5,8 +5,9 @@ reviewed. One whose sides have met again closes: what it found is booked, what i
 matching. See `scopes` for what a scope is.
 
 Where everything differs, explaining all that grew after each batch would take a hundred times as long as
-matching. So only what is pressing is explained at once; the rest, the one not explained for longest first, as
-far as a credit goes that each review and each event adds to, and that an explanation takes its cost from.
+matching. So only what is pressing is explained at once. The rest (what both sides have passed, then the one
+not explained for longest) goes as far as a credit does, to which each review and each event adds, and from
+which an explanation takes its cost.
 
 A hole taints: what is found behind it decides nothing. A scope that may hold known differences only is *in
 dispute*; its difference is not proven yet, so a hole taints that, too.
@@ -14,11 +15,13 @@ dispute*; its difference is not proven yet, so a hole taints that, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Event, Side
+from twinstream.core.findings import Finding
 from twinstream.core.homes import Watch
 from twinstream.core.index import Hooks, Index, Pairs
 from twinstream.core.ledger import Ledger
@@ -30,6 +33,8 @@ CREDIT_OF_A_REVIEW = 10_000
 CREDIT_OF_AN_EVENT = 4
 """In steps of an alignment, of which one takes about half a microsecond."""
 MOST_CREDIT = 200_000
+PASSED_AT_ONCE = 2_000
+"""So many scopes that both sides have passed are noted at each look, one a second."""
 GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
 
 
@@ -42,6 +47,7 @@ class Aside:
         limit = f"limits.scope_events ({rules.scope_limit})"
         self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
         self._finished: list[Scope] = []
+        self._passed: list[tuple[Scope, int]] = []
         self._credit, self._size = 0, 0
         self._explanations, self._closed = 0, 0
 
@@ -126,6 +132,7 @@ class Aside:
         for scope in self._grown():
             if whole or scope.pressing() or len(scope) > self._rules.scope_limit:
                 self._explain_again(scope, index, whole=whole)
+        self._close_passed(index)
         self._spend(index)
         return self._closed > before
 
@@ -160,6 +167,39 @@ class Aside:
             scope.disputed = False
             self._count(scope)
         self.close_finished()
+
+    def note_passed(self, passed: Iterable[Scope]) -> None:
+        """Note to which scopes nothing more is to come, since both sides have gone on beyond them.
+
+        The next reviews close them. They are told again as long as they are open, so few need to be noted.
+        """
+        lately = (scope for scope in passed if scope.kept_at != len(scope))
+        self._passed = [(scope, len(scope)) for scope in islice(lately, PASSED_AT_ONCE)]
+
+    def _close_passed(self, index: Index) -> None:
+        """Close scopes that both sides have passed, if nothing has come to them since.
+
+        Where the clock does not prove, what has no other half yet may still get one. And what may be a known
+        difference stays in dispute, unless it is one as it stands.
+        """
+        while self._passed and self._credit > 0:
+            scope, size = self._passed.pop()
+            if scope not in self.scopes or len(scope) != size:
+                continue
+            explanation = self.explain(scope, whole=True)
+            self._credit -= scope.cost
+            if self._rules.proves or self._is_settled(scope, explanation.findings):
+                self.close(scope, explanation, index)
+                self.close_finished()
+            else:
+                scope.kept_at = size
+                self.explain(scope, whole=False)
+
+    def _is_settled(self, scope: Scope, findings: Sequence[Finding]) -> bool:
+        """Whether nothing that comes late could be a part of what a scope found."""
+        if not all(finding.left and finding.right for finding in findings):
+            return False
+        return not scope.disputed or self._ledger.known.covers(findings, self._ledger.matched)
 
     def explain(self, scope: Scope, *, whole: bool) -> Explanation:
         """What the pieces of a scope have in common, and where they differ."""
@@ -223,7 +263,9 @@ class Aside:
     def drop(self) -> None:
         """Take in what lost scopes have dropped."""
         for scope in self.scopes:
-            self._drop(scope)
+            left, right = scope.dropped
+            if left or right:
+                self._drop(scope)
 
     def _drop(self, scope: Scope) -> None:
         """Nothing of what a scope dropped will ever be verified."""

@@ -35,9 +35,6 @@ from twinstream.core.scopes import Scope
 from twinstream.core.surveys import Survey
 from twinstream.errors import RelationError
 
-NEVER = 1 << 62
-"""The moment of what only an end decided, later than any other."""
-
 
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
@@ -423,6 +420,9 @@ class Comparison:
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
         self.settle()
+        gapless = not self.overflowing
+        passed = self._judge.passed_scopes(at_end, gapless=gapless and not self.halted, now_s=now_s)
+        self.aside.note_passed(passed)
         self.ledger.recent.trim()
         held = [self.ledger.held.of(side) for side in Side]
         self.surveyed = survey = Survey(
@@ -431,9 +431,7 @@ class Comparison:
             held_bytes=[one.size_bytes for one in held],
         )
         if not self.halted:
-            judged = [
-                self._judge.judge(side, at_end, gapless=not self.overflowing, now_s=now_s) for side in Side
-            ]
+            judged = [self._judge.judge(side, at_end, gapless=gapless, now_s=now_s) for side in Side]
             survey.suspicions = sum(one.suspected for one in judged)
             proven = judged[0].proven, judged[1].proven
             if any(proven):

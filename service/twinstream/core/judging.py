@@ -80,6 +80,34 @@ class Judge:
         apart = set(map(id, self._apart(side)))
         return lambda event: event[3] <= until and id(event) not in apart
 
+    def passed_scopes(self, at_end: tuple[bool, bool], *, gapless: bool, now_s: float) -> Iterator[Scope]:
+        """The open scopes that hold overdue events only; where the clock proves, such as it proves of.
+
+        Copies of barriers belong to whole epochs: a scope among them closes with its epoch.
+
+        Complexity: O(1) an open scope, O(n) in those that are passed.
+        """
+        if not self.scopes or not gapless or self.copies:
+            return
+        left, right = (self._tells_passed(side, at_end, now_s) for side in Side)
+        for scope in self.scopes:
+            pieces = map(reversed, scope.pieces)  # What came last is passed last.
+            if not scope.lost and all(map(left, next(pieces))) and all(map(right, next(pieces))):
+                yield scope
+
+    def _tells_passed(self, side: Side, at_end: tuple[bool, bool], now_s: float) -> Callable[[Event], bool]:
+        """Tells of unmatched events of a side whether the other side has passed them."""
+        if self.passing is not None:
+            may_tell = all(at_end) or not self.passing.needs_ends
+            passed = self.passing.passed(side) if may_tell else {}
+            return lambda event: id(event) in passed
+        until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms) if all(at_end) else None
+        if until is None:
+            return lambda _: False
+        if not self.rules.proves:
+            return lambda event: event[3] <= until
+        return self._tells_proven(side, until, now_s)
+
     def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The events in matching that the other side has passed, on a clock of how far each has come.
 
@@ -110,21 +138,24 @@ class Judge:
         return self.ledger.held.of(side).until(overdue_until) - apart
 
     def _proven(self, side: Side, overdue_until: int, now_s: float) -> list[Event]:
-        """The overdue events of which Kafka's clock proves that no partner comes, if it may.
+        """The overdue events of which Kafka's clock proves that no partner comes, if it may."""
+        if not self.rules.proves:
+            return []
+        is_proven = self._tells_proven(side, overdue_until, now_s)
+        return [event for event, _ in self.index.unmatched(side) if is_proven(event)]
+
+    def _tells_proven(self, side: Side, overdue_until: int, now_s: float) -> Callable[[Event], bool]:
+        """Tells of overdue events on Kafka's clock whether it proves that no partner comes.
 
         They must have waited as long for the reader, too: one record with a time in the future, which Kafka
         takes, would else prove everything that is on its way.
         """
         newest = self.ledger.newest_matched_ms[side]
-        if newest is None or not self.rules.proves:
-            return []
+        if newest is None:
+            return lambda _: False
         after_ms = self.rules.overdue_after_ms
         proven_until, read_until = min(overdue_until, newest - after_ms), now_s - after_ms / 1000
-        return [
-            event
-            for event, _ in self.index.unmatched(side)
-            if event[3] <= proven_until and event[4] <= read_until
-        ]
+        return lambda event: event[3] <= proven_until and event[4] <= read_until
 
     def _apart(self, side: Side) -> Iterator[Event]:
         """The unmatched events that take no part in matching: set aside, or waiting for another partition."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -74,17 +74,39 @@ class Known:
 
     def explain(self, finding: Finding, matched: int) -> str | None:
         """The first rule that covers a finding, which is then counted; None where none does."""
-        for rule in self.rules:
-            hits = self.hits.get(rule.id, 0)
-            within = max(event[3] for _, event in finding.events if event is not None) < rule.until_ms
-            if within and rule.allows(hits, matched) and rule.covers(finding):
-                self.hits[rule.id] = hits + 1
-                oldest_ms = min(event[3] for _, event in finding.events if event is not None)
-                self.stretches.note_late(oldest_ms, {rule.id: 1, COMPARED: 1})
-                if _is_example(hits):
-                    self._examples.append(Covered(finding, rule.id))
-                return rule.id
-        return None
+        rule = self._rule_of(finding, self.hits, matched)
+        if rule is None:
+            return None
+        hits = self.hits.get(rule.id, 0)
+        self.hits[rule.id] = hits + 1
+        oldest_ms = min(event[3] for _, event in finding.events if event is not None)
+        self.stretches.note_late(oldest_ms, {rule.id: 1, COMPARED: 1})
+        if _is_example(hits):
+            self._examples.append(Covered(finding, rule.id))
+        return rule.id
+
+    def covers(self, findings: Iterable[Finding], matched: int) -> bool:
+        """Whether rules cover all these findings together; nothing is counted."""
+        hits = Counter(self.hits)
+        for finding in findings:
+            rule = self._rule_of(finding, hits, matched)
+            if rule is None:
+                return False
+            hits[rule.id] += 1
+        return True
+
+    def _rule_of(self, finding: Finding, hits: Mapping[str, int], matched: int) -> KnownDifference | None:
+        newest_ms = max(event[3] for _, event in finding.events if event is not None)
+        return next(
+            (
+                rule
+                for rule in self.rules
+                if newest_ms < rule.until_ms
+                and rule.allows(hits.get(rule.id, 0), matched)
+                and rule.covers(finding)
+            ),
+            None,
+        )
 
     def take_examples(self) -> list[Covered]:
         """The examples since the last call."""

@@ -186,7 +186,8 @@ class LanesIndex(Index):
         self._place(scope, scope.example[0][0])
 
     def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        lane = next(lane for lane, other in self._scopes.items() if other is scope)
+        assert scope.example is not None, "a scope has an event"
+        lane = scope.example[0][0]
         del self._scopes[lane]
         for side in Side:
             del self.held[side][lane]

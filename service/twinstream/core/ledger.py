@@ -28,7 +28,9 @@ from twinstream.core.stretches import Stretches
 HOLES_LIMIT = 100
 DOUBTED_LIMIT = 10_000
 """So many differences are shown as tainted where they turn out to decide nothing."""
-EVERYTHING = 1 << 62
+NEVER = 1 << 62
+"""The moment of what only an end decided, later than any other."""
+EVERYTHING = NEVER
 """The moment up to which all is vouched for where nobody doubts what is fed."""
 
 

@@ -68,7 +68,8 @@ class Scope:
     `tainted` tells that it was opened behind a hole, `disputed` that it may hold known differences only;
     `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
     got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
-    alignment, and `explained_as` its number among all.
+    alignment, and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed
+    open.
     """
 
     def __init__(self, owner: Index, order: Order, depth: int, canonical: Canonical) -> None:
@@ -87,6 +88,7 @@ class Scope:
         self._meeting: Meeting | None = Meeting(MEETING_RUN) if isinstance(order, Lanes) else None
         self._explained_at = 0
         self._looked_met = False
+        self.kept_at = 0
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])

@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any
 
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import NEVER
 from twinstream.core.events import Side
+from twinstream.core.ledger import NEVER
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.runtime.edges import Edges
 from twinstream.runtime.offline import Check

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from twinstream.core.accounts import Hole
-from twinstream.core.comparison import NEVER, Comparison
+from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS
 from twinstream.core.known import Known
+from twinstream.core.ledger import NEVER
 from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
@@ -116,13 +118,17 @@ def test_a_lost_copy_behind_fresh_ones_is_a_suspicion_on_every_clock() -> None:
     assert driver.look().suspicions == 1
 
 
-def test_what_is_set_aside_is_not_judged() -> None:
-    driver = timed(order="{by_key: [k], inner: total}", clock=", proves: true")
+@pytest.mark.parametrize(("clock", "found"), [("", []), (", proves: true", ["extra", "missing"])])
+def test_what_is_set_aside_is_no_suspicion_and_is_settled_where_it_proves(
+    clock: str, found: list[str]
+) -> None:
+    driver = timed(order="{by_key: [k], inner: total}", clock=clock)
     at(driver, LEFT, 1, 2, name="a")
     at(driver, RIGHT, 3, 2, name="a")
     both(driver, 0, 60)
     assert driver.look().suspicions == 0
-    assert driver.kinds() == []
+    driver.comparison.review()
+    assert driver.kinds() == found
 
 
 def test_a_restart_changes_nothing() -> None:
