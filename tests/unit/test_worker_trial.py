@@ -11,7 +11,9 @@ from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.runtime.fuse import Blown, alarm
-from twinstream.runtime.trial import MIDWAY, RESTED, Burden
+from twinstream.runtime.midway import NEVER, REST
+from twinstream.runtime.trial import RESTED, Burden
+from twinstream.runtime.worker import Worker
 from twinstream.status import ResetRequest
 from twinstream.trials import TrialStatus
 
@@ -99,15 +101,97 @@ def test_a_trial_goes_on_after_a_crash_with_its_divergences_and_what_they_compar
 
 
 @pytest.mark.parametrize("earlier", [None, STRICTER], ids=["none", "another"])
-def test_a_trial_that_was_not_there_from_the_beginning_waits_for_the_next_one(earlier: str | None) -> None:
+def test_a_trial_of_a_comparison_that_is_under_way_begins_where_that_is(earlier: str | None) -> None:
     bench = Bench(spec=SPEC, trial=earlier)
-    bench.write_both(("a", 1))
+    bench.write(Side.LEFT, ("e", 1), ("f", 1))
+    matched = after(bench).status().matched
+    bench.trial = LOOSER
+    bench.clock.advance(60)
+    began = bench.clock.now()
+    worker = bench.restarted()
+    bench.write(Side.RIGHT, ("e", 2), ("f", 1))
+    status, trial = bench.run(worker), bench.on_trial()
+    assert (status.matched, trial.state, trial.verdict) == (matched + 1, "running", "EQUIVALENT")
+    assert (trial.matched, trial.accounts.reference.consumed, trial.accounts.candidate.consumed) == (2, 2, 2)
+    assert trial.since == began
+    assert trial.contrast is not None
+    worker = bench.restarted()
+    bench.write_both(("a", 7))
+    bench.run(worker)
+    assert (bench.on_trial().state, bench.on_trial().matched) == ("running", 3)
+    assert bench.on_trial().since == trial.since
+
+
+def given_later(live: str, trial: str, left: int = 0) -> tuple[Bench, Worker]:
+    """A trial that is given to a comparison under way, in which so many events wait."""
+    bench = Bench(spec=live)
+    bench.write(Side.LEFT, *(("w", number) for number in range(left)))
     after(bench)
+    bench.trial = trial
+    return bench, bench.restarted()
+
+
+def test_a_trial_that_can_begin_at_rest_only_waits_for_that_and_says_so() -> None:
+    bench, worker = given_later(UNORDERED, LOOSER, left=2)
+    bench.run(worker)
+    assert bench.on_trial().state == "waiting"
+    assert bench.on_trial().reason == REST.format(
+        needed="no events", waiting="2 of the reference, 0 of the candidate"
+    )
+    bench.write(Side.RIGHT, ("w", 0), ("w", 1))
+    bench.run(worker)
+    bench.write(Side.LEFT, ("a", 1))
+    bench.write(Side.RIGHT, ("a", 2))
+    bench.run(worker)
+    assert (bench.on_trial().state, bench.on_trial().matched) == ("running", 1)
+
+
+def test_a_trial_of_a_comparison_that_has_found_a_difference_does_not_begin_midway() -> None:
+    bench = Bench()
+    bench.write(Side.LEFT, ("a", -1))
+    worker = after(bench).worker()
     bench.trial = LOOSER
     worker = bench.restarted()
     bench.run(worker)
-    assert (bench.status().verdict, bench.on_trial().state) == ("EQUIVALENT", "waiting")
-    assert (bench.on_trial().reason, bench.on_trial().contrast) == (MIDWAY, None)
+    reason = "it has found differences, of which other rules may pair some with what comes"
+    assert (bench.on_trial().state, bench.on_trial().reason) == ("waiting", NEVER.format(reason=reason))
+    assert worker.begin_anew(ResetRequest(id="r", by="me", reason="new rules", address="here"))
+    bench.run(bench.restarted())
+    assert (bench.on_trial().state, bench.on_trial().matched) == ("running", 80)
+
+
+def test_a_trial_does_not_begin_midway_behind_what_was_not_compared() -> None:
+    bench, worker = given_later(SPEC, LOOSER)
+    bench.run(worker)
+    bench.trial = None
+    bench.source.append(Side.LEFT, 0, b"garbage")
+    bench.run(bench.restarted())
+    bench.trial = LOOSER
+    bench.run(bench.restarted())
+    reason = "something was not compared, of which the partners may still come"
+    assert bench.on_trial().reason == NEVER.format(reason=reason)
+
+
+def test_a_trial_of_which_a_record_was_undecodable_begins_midway_where_it_is_so_for_both() -> None:
+    budget = "undecodable: {budget: 3}\n"
+    for trial, state in ((LOOSER, "running"), (UNORDERED, "waiting")):
+        bench = Bench(spec=SPEC + budget)
+        bench.source.append(Side.LEFT, 0, b"garbage")
+        after(bench)
+        bench.trial = trial + budget
+        bench.run(bench.restarted())
+        assert bench.on_trial().state == state
+    assert "some records were no events to it" in bench.on_trial().reason
+
+
+def test_a_trial_that_begins_midway_and_cannot_read_what_waits_counts_it() -> None:
+    finer = SPEC.replace("{per_key: [k]}", "{per_key: [k, j]}") + "undecodable: {budget: 3}\n"
+    bench, worker = given_later(SPEC, finer, left=2)
+    bench.run(worker)
+    found = bench.on_trial()
+    assert (found.state, found.accounts.reference.undecodable, found.accounts.reference.consumed) == (
+        "running", 2, 2,
+    )  # fmt: skip
 
 
 def begun_at_now(live: str, trial: str) -> TrialStatus:

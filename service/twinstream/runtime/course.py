@@ -249,13 +249,32 @@ class Course:
 
         It asks nobody: it is told what this one is told.
         """
-        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets, self._mask)
-        other.intake.begin(self._starts)
+        other = self._other(spec, codec, self._starts)
         other.situation.started_at = self.situation.started_at
         if self._opening is not None:
             other._hand_over(self._opening)
         for hole in self.comparison.holes:
             other.comparison.hole(hole)
+        return other
+
+    def beside_from_here(self, spec: Spec, codec: Codec) -> Course:
+        """As `beside`, from where this one is, with what waits here for a partner. It knows of no difference.
+
+        Complexity: O(n) in what waits.
+        """
+        other = self._other(spec, codec, self.intake.positions)
+        other.intake.newest_ms = {side: dict(self.intake.newest_ms[side]) for side in Side}
+        other.intake.resume()
+        other.comparison.clock.follow(self.comparison.clock)
+        self.comparison.settle()
+        for side in Side:
+            other.intake.take_over(side, self.comparison.ledger.held.of(side))
+        return other
+
+    def _other(self, spec: Spec, codec: Codec, starts: Positions) -> Course:
+        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets, self._mask)
+        other._starts = {side: dict(starts[side]) for side in Side}
+        other.intake.begin(starts)
         other.comparison.moment = self.comparison.moment
         other.comparison.vouch(self.comparison.ledger.vouched_at)
         return other

@@ -6,14 +6,15 @@ Everything here is done once a batch, the work for one event is in `Codec.forms`
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut, EventTimeCut
-from twinstream.core.events import Form, Side
+from twinstream.core.events import Event, Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
 from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
@@ -171,6 +172,17 @@ class Intake:
             }
             self.cut.begin(unread)
             self.cut.found = True
+
+    def take_over(self, side: Side, events: Iterable[Event]) -> None:
+        """Take what a comparison of the same records holds unmatched; all else was taken by it alone."""
+        for partition, stretch in groupby(events, itemgetter(1)):
+            forms, _, offsets, times, *_ = map(list, zip(*stretch, strict=True))
+            found, refused = self._codec.forms_again([form[3] for form in forms])
+            run = Run(found, partition, offsets, times, self._clock.monotonic())
+            if refused:
+                self._feed_without(refused, run, side)
+            else:
+                self._feed(side, run)
 
     def _feed(self, side: Side, run: Run) -> None:
         if self.cut is None:

@@ -50,12 +50,14 @@ class Told:
 
 
 class Rehearsal:
-    """One course of a changed file beside a `live` one, from where that one has begun."""
+    """One course of a changed file beside a `live` one, from where that has begun, or `here`, where it is."""
 
-    def __init__(self, spec: Spec, live: Course, source: Source, clock: Clock, mask: Mask) -> None:
+    def __init__(
+        self, spec: Spec, live: Course, source: Source, clock: Clock, mask: Mask, *, here: bool = False
+    ) -> None:
         codec = Codec(spec)
         self._live, self._clock = live, clock
-        self._course = live.beside(spec, codec)
+        self._course = live.beside_from_here(spec, codec) if here else live.beside(spec, codec)
         self._surveys = Surveys(self._course, source, clock, Timepieces(clock))
         self._contrast = Contrast()
         self._saved_diverged = False
@@ -73,7 +75,7 @@ class Rehearsal:
     # -- in step with the live one -------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """It begins with the live course, and nothing is saved of it."""
+        """It begins, and nothing is saved of it."""
         self._reports.resume({}, {}, {})
 
     def take(self, item: Batch | Gap | Poison) -> None:

@@ -10,17 +10,10 @@ comparison wrong, late or fall, so it is the one that ends, with a reason:
 - the matcher does not keep up with its topics, and the trial takes a good part of its time (`Burden`).
 
 Where it begins. Its counts are exact only from a start that is one for its rules, too. The start of the live
-comparison is. The place where that happens to be now is not: under other rules, events before it may be the
-partners of events behind it, and would be missed. So a trial begins when the comparison begins, goes on over
-restarts by a state of its own in the same checkpoint, and else waits for the next beginning.
-
-A moment at which nothing waits by the live rules (`now` of a reset) is a start for rules of any order, if
-they take for equal whatever the live ones do, and leave out the same. Then all that came before is as a bag
-the same on both sides, so for each two dependent letters their words up to there are of one length; if the
-words of the whole streams agree, so do their beginnings and their ends: what differs behind the moment
-differs in the whole. Where they tell apart what was paired, it is none: with `id` compared on trial alone,
-1 | 2 against 2 | 1 would be two false differences. Nor is it after a difference, for the same reason; and
-the comparisons beside which a trial is worth most have some.
+comparison is, so a trial begins with it, and goes on over restarts by a state of its own in the same
+checkpoint. Beside a comparison that is under way it begins where that is, at a moment that is sound for its
+rules (see `midway`), and waits for such a moment, or for the next beginning. A moment at which nothing waits
+by the live rules (`now` of a reset) is one for many rules, and the beginning of a trial in the same way.
 """
 
 from __future__ import annotations
@@ -39,13 +32,14 @@ from twinstream.ports import Batch, Clock, Gap, Publisher, Said, Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.fuse import Blown, Fuse, endless
 from twinstream.runtime.memory import resident_bytes
+from twinstream.runtime.midway import hindrance
 from twinstream.runtime.poison import Poison, Trail
 from twinstream.runtime.rehearsal import Rehearsal
 from twinstream.runtime.relay import TRIAL_TOLD
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
-from twinstream.spec.trial import changes, finer
+from twinstream.spec.trial import beyond_rest, changes, midway
 
 PATIENCE_SECONDS = 5.0
 """The longest that a trial may take at once: an older status counts as stale, and a lease ends after 10 s."""
@@ -54,11 +48,6 @@ MEMORY_SHARE = 0.8
 BURDEN_SECONDS, BURDEN_SHARE = 30.0, 0.1
 """A trial ends where the matcher has fallen back for so long, and it took this share of the time."""
 
-MIDWAY = (
-    "the comparison was under way before this trial, and under other rules the place where it is now is no "
-    "sound beginning: a trial begins with the comparison, so begin it anew (`twinstream reset`), or try "
-    "the rules on what is kept with `twinstream replay`"
-)
 RESTED = (
     "the comparison began at a moment at which nothing waited for a partner by its own rules, and these "
     "may compare more ({keys}), so that what they would pair may lie on both sides of it: begin it anew at "
@@ -124,7 +113,9 @@ class Trial:
         self._saved_end: str | None = None
         self._last: trials.TrialStatus | None = None
         self._found: dict[str, status.DivergenceReport] = {}
-        self._finer = finer(live, spec)
+        self._beyond_rest, self._midway = beyond_rest(live, spec), midway(live, spec)
+        self._under_way: Course | None = None
+        self._is_new = False
         self._burden = Burden()
         self._spent_seconds, self._began_at = 0.0, clock.monotonic()
 
@@ -132,8 +123,8 @@ class Trial:
 
     def begin(self, live: Course, *, rested: bool = False) -> None:
         """The live comparison begins, and so does this; `rested` where nothing waited by the live rules."""
-        if rested and self._finer:
-            self._waits = RESTED.format(keys=" and ".join(f"`{key}`" for key in self._finer))
+        if rested and self._beyond_rest:
+            self._waits = RESTED.format(keys=" and ".join(f"`{key}`" for key in self._beyond_rest))
         else:
             self._start(live, Rehearsal.begin)
 
@@ -143,25 +134,34 @@ class Trial:
         if head is not None and mine and head["ended"] is not None:
             self._ended = self._saved_end = head["ended"]
             self._last = trials.TrialStatus.model_validate_json(head["last"]) if head["last"] else None
-        elif head is None or not mine or head["state"] is None or not all("trial" in one for one in bodies):
-            self._waits = MIDWAY
-        else:
-            states = [body["trial"] for body in bodies]
+            return
+        if head is not None and mine and head["state"] is not None:
+            states = [body["trial"] for body in bodies if "trial" in body]
             self._start(live, lambda rehearsal: rehearsal.resume(head["state"], states))
-            if self._rehearsal is not None and not self._rehearsal.is_in_step():
-                self._rehearsal, self._waits = None, MIDWAY
+            if self._rehearsal is None or self._rehearsal.is_in_step():
+                return
+            self._rehearsal = None
+        self._under_way = live
+        self._begin_midway(live)
 
-    def _start(self, live: Course, begin: Callable[[Rehearsal], None]) -> None:
+    def _start(self, live: Course, begin: Callable[[Rehearsal], None], *, here: bool = False) -> None:
         self._waits, self._began_at = None, self._clock.monotonic()
         if self._terms.over is not None:
             self.end(self._terms.over)
             return
 
         def start() -> None:
-            self._rehearsal = Rehearsal(self._spec, live, self._source, self._clock, self.mask)
+            self._rehearsal = Rehearsal(self._spec, live, self._source, self._clock, self.mask, here=here)
             begin(self._rehearsal)
 
         self._fenced(start)
+
+    def _begin_midway(self, live: Course) -> None:
+        """Begin beside a comparison that is under way, if this is a moment for it."""
+        self._waits = hindrance(live, self._midway)
+        if self._waits is None:
+            self._under_way, self._is_new = None, True
+            self._start(live, Rehearsal.begin, here=True)
 
     # -- in step with the live one -------------------------------------------------------------------------
 
@@ -175,7 +175,9 @@ class Trial:
         self._terms.trail.leave()
 
     def review(self) -> None:
-        """Explain the scopes that have grown."""
+        """A round is over: explain the scopes that have grown, or begin."""
+        if self._under_way is not None:
+            self._begin_midway(self._under_way)
         if (rehearsal := self._rehearsal) is not None:
             self._fenced(rehearsal.review)
 
@@ -308,13 +310,14 @@ class Trial:
         """What a base has of it."""
         if (rehearsal := self._rehearsal) is None:
             return {}
+        self._is_new = False
         state = self._fenced(rehearsal.base)
         return {} if state is None else {"trial": state}
 
     def delta(self, sweep: snapshot.Sweep | None) -> dict[str, Any]:
-        """What a delta has of it."""
-        if (rehearsal := self._rehearsal) is None:
-            return {}
+        """What a delta has of it: all, where none before has any. Behind one that got lost comes a base."""
+        if (rehearsal := self._rehearsal) is None or self._is_new:
+            return self.base()
         state = self._fenced(lambda: rehearsal.delta(sweep))
         return {} if state is None else {"trial": state}
 

@@ -9,7 +9,7 @@ import pytest
 from twinstream.cli.serve import serve, tried_beside
 from twinstream.errors import SettingsError
 from twinstream.spec.load import loads
-from twinstream.spec.trial import changes, finer, refusal
+from twinstream.spec.trial import changes, finer, midway, refusal
 
 LIVE = """
 version: 1
@@ -152,3 +152,54 @@ def test_another_order_is_finer_only_where_a_tolerance_decides_who_is_equal() ->
     tolerant = LIVE + "equality: {tolerance: {fare: {abs: 1}}}"
     for file, keys in ((LIVE, ()), (tolerant, ("order",))):
         assert finer(loads(file), loads(file.replace("{per_key: [taxi]}", "total"))) == keys
+
+
+NO_ORDER = LIVE.replace("{per_key: [taxi]}", "unordered")
+TOTAL = LIVE.replace("{per_key: [taxi]}", "total")
+BLIND = "equality: {ignore: [at]}\n"
+TOLERANT = "equality: {tolerance: {fare: {abs: 1}}}\n"
+PROVES = "overdue: {proves: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("live", "trial", "anytime"),
+    [
+        (LIVE, LIVE + KNOWN, True),
+        (LIVE, TOTAL, True),
+        (LIVE, LIVE + BLIND, True),
+        (LIVE + BLIND, LIVE, True),
+        (LIVE + BLIND, TOTAL, True),
+        (NO_ORDER, LIVE + BLIND, False),
+        (LIVE, NO_ORDER + BLIND, True),
+        (LIVE + PROVES, NO_ORDER + BLIND + PROVES, False),
+        (LIVE + PROVES, LIVE + BLIND + PROVES, True),
+        (LIVE, LIVE + PROVES, False),
+        (LIVE, LIVE.replace("[taxi]", "[taxi, id]") + BLIND, True),
+        (LIVE, LIVE.replace("[taxi]", "[id]") + BLIND, False),
+        (LIVE + TOLERANT, LIVE + TOLERANT + KNOWN, True),
+        (LIVE, LIVE + TOLERANT, True),
+        (LIVE + TOLERANT, TOTAL + TOLERANT, False),
+    ],
+)  # fmt: skip
+def test_when_rules_can_begin_beside_a_comparison_under_way(live: str, trial: str, anytime: bool) -> None:
+    found = midway(loads(live), loads(trial))
+    assert (found.refusal, found.anytime) == (None, anytime)
+
+
+COPIES = LIVE.replace("order: {per_key: [taxi]}", "kinds: {day: {where: {k: day}}, ride: {}}\n"
+    "order: {barrier: day, inner: unordered, copies: per_partition}")  # fmt: skip
+REPLAYS = LIVE + "duplicates: {policy: replays}\n"
+
+
+@pytest.mark.parametrize(
+    ("live", "trial", "reason"),
+    [
+        (NO_ORDER + BLIND, NO_ORDER, "these rules may compare more (`equality`), and could pair what lies"),
+        (LIVE, LIVE + "kinds: {hb: {where: {t: hb}}, ride: {}}", "these rules may compare more (`kinds`)"),
+        (LIVE + BLIND, LIVE.replace("[taxi]", "[at]"), "these rules may compare more (`equality`)"),
+        (REPLAYS, REPLAYS + BLIND, "what both versions have said of their batches by now"),
+        (COPIES, COPIES + BLIND, "some partitions may have had their copy of a barrier by now"),
+    ],
+)
+def test_rules_that_cannot_begin_midway_say_why(live: str, trial: str, reason: str) -> None:
+    assert (midway(loads(live), loads(trial)).refusal or "").startswith(reason)
