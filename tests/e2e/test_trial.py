@@ -67,6 +67,48 @@ def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
         service.stop()
 
 
+def test_a_trial_begins_beside_a_comparison_that_runs_and_one_sided_events_find_their_partners(
+    kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
+) -> None:
+    reference, candidate = topic(), topic()
+    name = f"trial-{uuid.uuid4().hex[:8]}"
+    (tmp_path / "trial").mkdir()
+    live = spec_file(tmp_path, name, reference, candidate, "identity: [k]\n")
+    tried = spec_file(tmp_path / "trial", name, reference, candidate, LOOSER)
+    writer = Writer(kafka.brokers, reference, candidate)
+    with running(ServiceProcess(live, kafka.brokers, redis_url)) as service:
+        writer.both(range(300))
+        for key in (5, 6):
+            writer.reference(key, 1000)
+        writer.flush()
+        eventually(lambda: service.get("")["unmatched"]["reference"] == 2, seconds=60, what="two wait")
+    with running(ServiceProcess(live, kafka.brokers, redis_url, "--trial", str(tried))) as service:
+        eventually(lambda: _state(service) == "running", seconds=60, what="it begins")
+        writer.candidate(5, 1000)
+        writer.candidate(6, 2000)
+        writer.both(range(300, 500))
+        trial = eventually(lambda: _hides_one(service, 202), seconds=60, what="both have settled")
+        assert (trial["divergences"]["total"], service.gate()) == (0, "fail")
+        os.kill(service.matchers()[0], signal.SIGKILL)
+        writer.both(range(500, 600))
+        again = eventually(lambda: _hides_one(service, 302), seconds=60, what="the trial goes on")
+        assert (again["state"], again["since"]) == ("running", trial["since"])
+
+
+def _state(service: ServiceProcess) -> str | None:
+    """That of the trial, once it is heard of."""
+    trial: dict[str, Any] | None = service.get("")["trial"]
+    return None if trial is None else str(trial["state"])
+
+
+def _hides_one(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
+    """The trial, once it has so many pairs and hides the one divergence of the comparison."""
+    trial: dict[str, Any] | None = service.get("")["trial"]
+    if trial is None or trial["contrast"] is None or trial["matched"] != pairs:
+        return None
+    return trial if trial["contrast"]["hidden_by_kind"] == {"changed": 1} else None
+
+
 def _settled(service: ServiceProcess, pairs: int) -> dict[str, Any] | None:
     """The trial, once it has as many pairs, both have settled what differs, and nothing does for it."""
     status = service.get("")

@@ -32,7 +32,7 @@ Depends = Callable[[Row, Row], bool]
 
 BASE = "version: 1\nname: test\nreference: {topic: a}\ncandidate: {topic: b}\n"
 PROVES = "overdue: {after: 5s, proves: true}\n"
-CASES = 20
+CASES = 5
 KINDS = "kinds: {day: {where: {k: day}}, ride: {}}\n"
 BLIND = "equality: {ignore: [n]}\n"
 
