@@ -2,8 +2,9 @@
 
 A longest common subsequence of both pieces is never in contradiction to any order. Independent events that
 changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
-side are paired where no pair between them that depends on them would be turned round. What is then left over
-on both sides has really moved: within `WORK_LIMIT`, no two equal ones of it could be paired besides.
+side are paired where no pair between them that depends on them would be turned round. And a pair that is in
+the way of several is given up for them: an event that moved over many is one difference. What is then left
+over on both sides has really moved: within `WORK_LIMIT`, no two equal ones of it could be paired besides.
 
 Equal events are interchangeable, so the copies of a letter are always paired in order, the first with the
 first; a further pair shifts those between its two places by one. Where any way to pair copies contradicts
@@ -20,6 +21,7 @@ never too few: without them both pieces are one trace.
 from __future__ import annotations
 
 from bisect import bisect, insort
+from collections import Counter
 from collections.abc import Sequence
 
 from twinstream.core.alignment import align
@@ -83,28 +85,73 @@ class _Completion:
 
         A pair may make room for others, so what was left over is tried again until nothing more fits.
         """
+        moved = self._fill()
+        while moved and self._exchange(moved):
+            moved = self._fill()
+        return {i for i, _ in moved}, {j for _, j in moved}
+
+    def _fill(self) -> list[tuple[int, int]]:
+        """Pair all that fits besides; return the pairs of what is left over on both sides."""
+        waiting, loose = self._unpaired()
+        tried = len(loose) + 1
+        while len(loose) < tried:
+            tried = len(loose)
+            loose = [j for j in loose if self._finds_partner(waiting[self.right[j].letter], j) is None]
+        self.pairs = sorted(pair for copies in self._kept.values() for pair in zip(*copies, strict=True))
+        left_over: dict[bytes, list[int]] = {}
+        for j in loose:
+            left_over.setdefault(self.right[j].letter, []).append(j)
+        return [
+            (i, j)
+            for letter, places in left_over.items()
+            for i, j in zip(waiting[letter], places, strict=False)
+        ]
+
+    def _unpaired(self) -> tuple[dict[bytes, list[int]], list[int]]:
+        """What is unpaired on the left by letter, and on the right what equals some of it."""
         paired = [{n for copies in self._kept.values() for n in copies[side]} for side in Side]
         waiting: dict[bytes, list[int]] = {}
         for i, item in enumerate(self.left):
             if i not in paired[0]:
                 waiting.setdefault(item.letter, []).append(i)
         loose = [j for j, item in enumerate(self.right) if j not in paired[1] and item.letter in waiting]
-        tried = len(loose) + 1
-        while len(loose) < tried:
-            tried = len(loose)
-            loose = [j for j in loose if not self._finds_partner(waiting[self.right[j].letter], j)]
-        self.pairs = sorted(pair for copies in self._kept.values() for pair in zip(*copies, strict=True))
-        left_over: dict[bytes, list[int]] = {}
-        for j in loose:
-            left_over.setdefault(self.right[j].letter, []).append(j)
-        moved = [
-            (i, j)
-            for letter, places in left_over.items()
-            for i, j in zip(waiting[letter], places, strict=False)
-        ]
-        return {i for i, _ in moved}, {j for _, j in moved}
+        return waiting, loose
 
-    def _finds_partner(self, waiting: list[int], j: int) -> bool:
+    def _exchange(self, moved: Sequence[tuple[int, int]]) -> bool:
+        """Give up a pair for several that it is in the way of; whether there was one."""
+        in_the_way = Counter(pair for i, j in moved for pair in self._against(i, j))
+        for (i, j), times in in_the_way.most_common():
+            if times == 1 or self._work <= 0:
+                break
+            waiting, loose = self._unpaired()
+            self._work -= len(self.left) + len(self.right)
+            self._drop(i, j)
+            gained = [
+                (found, n)
+                for n in loose
+                if (found := self._finds_partner(waiting[self.right[n].letter], n)) is not None
+            ]
+            if len(gained) > 1:
+                return True
+            for pair in gained:
+                self._drop(*pair)
+            self._keep(i, j)
+        return False
+
+    def _against(self, i: int, j: int) -> list[tuple[int, int]]:
+        """The pairs that a further one would contradict, as long as no copies change their partners."""
+        self._work -= len(self.pairs)
+        if self._work <= 0:
+            return []
+        return [
+            (m, n)
+            for m, n in self.pairs
+            if (m < i) != (n < j)
+            and self.left[m].letter != self.left[i].letter
+            and self._depends(Side.LEFT, i, m)
+        ]
+
+    def _finds_partner(self, waiting: list[int], j: int) -> int | None:
         """Pair an event on the right with the first of the equal ones on the left that fits, if one does."""
         for i in waiting:
             if self._work <= 0:
@@ -112,13 +159,18 @@ class _Completion:
             if self._fits(i, j):
                 waiting.remove(i)
                 self._keep(i, j)
-                return True
-        return False
+                return i
+        return None
 
     def _keep(self, i: int, j: int) -> None:
         lefts, rights = self._kept.setdefault(self.left[i].letter, ([], []))
         insort(lefts, i)
         insort(rights, j)
+
+    def _drop(self, i: int, j: int) -> None:
+        lefts, rights = self._kept[self.left[i].letter]
+        lefts.remove(i)
+        rights.remove(j)
 
     def _fits(self, i: int, j: int) -> bool:
         """Whether one more pair contradicts no other, once all copies of its letter are paired in order.

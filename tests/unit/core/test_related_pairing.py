@@ -31,6 +31,8 @@ def pairing(left: str, right: str, dependent: str, *, whole: bool = True) -> Pai
         ("pqqq", "qqqp", "qq", "", ""),
         ("rpqq", "qrpq", "qr", "q", "q"),
         ("pq", "qp", "pq", "p", "p"),
+        ("xyaz", "azxy", "ax ay az", "a", "a"),
+        ("xyabu", "abuyx", "ax ay bx by", "xy", "yx"),
     ],
 )
 def test_what_is_left_over_is_not_more_than_what_differs(
