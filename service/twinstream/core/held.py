@@ -17,7 +17,7 @@ and only what *stays* costs something:
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from twinstream.core.events import Event, Side
@@ -151,6 +151,8 @@ class OneSide:
     def drop(self, gone: Set[int]) -> None:
         """Drop those held that are gone; `gone` has identities, also of events that were never held."""
         self._remove([self._events.pop(key) for key in self._events.keys() & gone])
+        for queue in self._queues.values():
+            self._queued -= _trim(queue, self._events)
         if self._queued > 2 * len(self._events) + SLACK:
             self._queues.clear()
             self._queued = 0
@@ -202,9 +204,7 @@ class OneSide:
         """The smallest offset in each partition that has any. Complexity: O(1) amortised."""
         found = {}
         for partition, queue in tuple(self._queues.items()):
-            while queue and id(queue[0]) not in self._events:
-                queue.popleft()
-                self._queued -= 1
+            self._queued -= _trim(queue, self._events)
             if queue:
                 found[partition] = queue[0][2]
             else:
@@ -249,3 +249,11 @@ class OneSide:
     def __iter__(self) -> Iterator[Event]:
         """All of them, in the order in which they came."""
         return iter(self._events.values())
+
+
+def _trim(queue: deque[Event], held: Mapping[int, Event]) -> int:
+    """Take from the front of a queue what is not held any more; how many these were."""
+    length = len(queue)
+    while queue and id(queue[0]) not in held:
+        queue.popleft()
+    return length - len(queue)

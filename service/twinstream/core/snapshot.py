@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from twinstream.core import replays_state
@@ -47,6 +48,8 @@ class Sweep(NamedTuple):
 
 
 FormOf = Callable[[bytes], Form]
+_PLAIN = (1, 2, 3, 5)
+"""Where the columns behind that of the records stand in an event."""
 
 
 def snapshot(comparison: Comparison) -> dict[str, Any]:
@@ -363,7 +366,10 @@ def _places(events: Iterable[Event]) -> list[list[int]]:
 
 
 def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
-    return columns_of((event[0][3], event[1], event[2], event[3], event[5]) for event in events)
+    rows = list(events)
+    forms = map(itemgetter(0), rows)
+    columns = (list(map(itemgetter(3), forms)), *(list(map(itemgetter(place), rows)) for place in _PLAIN))
+    return dict(zip(COLUMNS, columns, strict=True))
 
 
 def _rows(columns: dict[str, list[Any]]) -> dict[Place, Row]:

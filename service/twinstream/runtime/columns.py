@@ -21,7 +21,8 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate, islice, pairwise
+from contextlib import suppress
+from itertools import accumulate, chain, islice, pairwise
 from operator import sub
 from types import NoneType
 from typing import Any
@@ -70,14 +71,17 @@ class _Writer:
             return value
         types = set(map(type, value))
         if types & _NESTED:
-            return [self.walk(item) for item in value]
+            return value if _short(value, types) else [self.walk(item) for item in value]
         return value if len(value) < LEAST else self._column(value, types)
 
     def _column(self, column: Sequence[Any], types: set[type]) -> Any:
         if len(types) == 1 and types <= _REPEATABLE and column.count(column[0]) == len(column):
             return _extension(_SAME, [column[0], len(column)])
         if types == {bytes}:
-            lengths = self._ints(list(map(len, column)))
+            sizes = list(map(len, column))
+            plain = _narrowest(sizes)
+            assert plain is not None, "no length has more than 64 bits"
+            lengths = self._ints(sizes, plain)
             self.written.append(b"".join(column))
             return _extension(_BYTES, lengths)
         if types == {int}:
@@ -89,31 +93,35 @@ class _Writer:
     def _integers(self, column: Sequence[int]) -> Any:
         if len(self._last) == len(column) and self._last == column:
             return _extension(_AGAIN, [])
-        if not _fits(min(column), max(column)):
+        plain = _narrowest(column)
+        if plain is None:
             return column
         self._last = column
-        return _extension(_INTS, self._ints(column))
+        return _extension(_INTS, self._ints(column, plain))
 
     def _optional(self, column: Sequence[int | None]) -> Any:
         known = [number for number in column if number is not None]
-        if not _fits(min(known), max(known)):
+        plain = _narrowest(known)
+        if plain is None:
             return column
         self.written.append(bytes(number is None for number in column))
-        return _extension(_OPTIONAL, [len(column), *self._ints(known)])
+        return _extension(_OPTIONAL, [len(column), *self._ints(known, plain)])
 
-    def _ints(self, column: Sequence[int]) -> list[Any]:
-        """Write integers; what a reader needs to know: width, count, and the first if differences follow."""
-        first, values = None, column
-        width = _width(min(column), max(column))
-        steps = list(map(sub, islice(column, 1, None), column))
-        if steps and _fits(low := min(steps), high := max(steps)) and _width(low, high) < width:
-            first, values, width = column[0], steps, _width(low, high)
-        raw = array(_WIDTHS[width], values)
+    def _ints(self, column: Sequence[int], plain: array[int]) -> list[Any]:
+        """Write integers, of which `plain` is an array, or the steps between them where these are narrower.
+
+        What a reader needs to know: width, count, and the first if steps follow.
+        """
+        first, raw = None, plain
+        if len(column) > 1 and plain.itemsize > 1:
+            steps = _narrowest(list(map(sub, islice(column, 1, None), column)))
+            if steps is not None and steps.itemsize < plain.itemsize:
+                first, raw = column[0], steps
         if sys.byteorder == "big":
             raw.byteswap()
-        plain = raw.tobytes()
-        self.written.extend(plain[place :: raw.itemsize] for place in range(raw.itemsize))
-        return [width, len(values), first]
+        written = raw.tobytes()
+        self.written.extend(written[place :: raw.itemsize] for place in range(raw.itemsize))
+        return [_WIDTHS.index(raw.typecode), len(raw), first]
 
 
 class _Reader:
@@ -165,16 +173,24 @@ class _Reader:
         return self._data[start : self._at]
 
 
+def _short(value: Sequence[Any], types: set[type]) -> bool:
+    """Whether the members of a list are lists that are too short for columns, and hold no others."""
+    if not types <= {list, tuple} or max(map(len, value)) >= LEAST:
+        return False
+    return not _NESTED & set(map(type, chain.from_iterable(value)))
+
+
 def _extension(code: int, description: list[Any]) -> msgpack.ExtType:
     return msgpack.ExtType(code, msgpack.packb(description))
 
 
-def _fits(low: int, high: int) -> bool:
-    return low >= -(2**63) and high < 2**63
+def _narrowest(numbers: Sequence[int]) -> array[int] | None:
+    """Integers as an array of the narrowest width that holds all of them, if one does.
 
-
-def _width(low: int, high: int) -> int:
-    """The narrowest of the widths that holds all from `low` to `high`, as its place in `_WIDTHS`."""
-    return next(
-        n for n in range(len(_WIDTHS)) if -(2 ** (8 * 2**n - 1)) <= low and high < 2 ** (8 * 2**n - 1)
-    )
+    A width that is too narrow shows at the first number that is too large, most often one of the first: so
+    trying costs less than looking for the smallest and the largest.
+    """
+    for width in _WIDTHS:
+        with suppress(OverflowError):
+            return array(width, numbers)
+    return None

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MOST_DELTAS = 60
-SWEPT_EVENTS = 20_000
-"""Changes and events of a sweep that one delta has of each side: about 50 ms of work for both."""
+SWEPT_EVENTS = 10_000
+"""Changes and events of a sweep that one delta has of each side: about 20 ms of work for both."""
 
 
 class Plan(NamedTuple):
