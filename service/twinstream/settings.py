@@ -37,6 +37,13 @@ _OWN = {
 """Properties of librdkafka on which the service relies, each with the reason."""
 
 
+_SECRET = {
+    "redis": "`redis` is a text, redis://[USER:PASSWORD@]HOST:PORT/DATABASE",
+    "kafka": "`kafka` maps properties of librdkafka to texts, whole numbers, true or false",
+}
+"""Settings that may hold a password: what is wrong with one is told without what was given."""
+
+
 class Settings(BaseSettings):
     """What the service needs to know beside its comparison files.
 
@@ -50,7 +57,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
 
     brokers: str = "localhost:9092"
-    redis: str = "redis://localhost:6379/0"
+    redis: Annotated[str, Field(repr=False)] = "redis://localhost:6379/0"
     bind: str = DEFAULT_BIND
     token_file: str | None = None
     mask_key_file: str | None = None
@@ -58,7 +65,7 @@ class Settings(BaseSettings):
     tls_key: str | None = None
     base_path: str = ""
     read_from: str = "earliest"
-    kafka: dict[str, str | int | bool] = {}
+    kafka: Annotated[dict[str, str | int | bool], Field(repr=False)] = {}
     memory_limit: ByteSize | None = None
     role: Literal["all", "api", "matcher"] = "all"
     shards: Annotated[int, Field(ge=1, le=64)] = 1
@@ -202,7 +209,9 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
             f"{where}: `{name}` is no setting; known are {', '.join(Settings.model_fields)}"
         )
     message = first["msg"].removeprefix("Value error, ")
-    if first["type"] != "value_error":
+    if name in _SECRET and first["type"] != "value_error":
+        message = f"{'.'.join(map(str, first['loc'][:2]))} cannot be used: {_SECRET[name]}"
+    elif first["type"] != "value_error":
         message = f"{message[:1].lower()}{message[1:]}, but {first['input']!r} was given"
     return errors.SettingsError(f"{where}: {message}")
 

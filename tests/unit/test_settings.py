@@ -102,3 +102,23 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path: Path, text: str, said:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: No such file"):
         load({}, str(tmp_path / "none.yaml"))
+
+
+def test_what_is_printed_of_settings_has_no_password() -> None:
+    kafka = {"sasl.password": "sesame"}
+    settings = load({"redis": "redis://:sesame@localhost", "kafka": kafka}, None)
+    assert (settings.redis, settings.kafka) == ("redis://:sesame@localhost", kafka)
+    assert "sesame" not in f"{settings!r} {settings}"
+
+
+def test_a_value_of_kafka_that_cannot_be_one_is_named_and_not_told() -> None:
+    with pytest.raises(SettingsError, match=r"kafka\.sasl\.password cannot be used: `kafka` maps") as refused:
+        load({"kafka": {"sasl.password": 12.5}}, None)
+    assert "12.5" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["redis", "kafka"])
+def test_of_a_setting_that_may_hold_a_password_is_told_what_it_has_to_be(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"flag --{name}: {name} cannot be used: `{name}` ") as refused:
+        load({name: ["sesame"]}, None)
+    assert "sesame" not in str(refused.value)

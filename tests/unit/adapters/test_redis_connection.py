@@ -1,0 +1,33 @@
+"""The address of a Redis."""
+
+from __future__ import annotations
+
+import pytest
+
+from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.errors import StoreError
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://:sesame@store:port",
+        "redis://:sesame#sesame@store:6379",
+        "redis://user:sesame/sesame@store:6379/0",
+        "redis//user:sesame@store:6379",
+        "redis://store:6379?password=sesame&socket_timeout=soon",
+    ],
+)
+def test_an_address_that_is_none_is_named_without_its_password(address: str) -> None:
+    with pytest.raises(StoreError, match=r"redis address '.*store.*' is not of the form") as refused:
+        RedisConnection(address)
+    assert "sesame" not in str(refused.value)
+
+
+def test_an_address_that_is_none_is_told_what_one_is() -> None:
+    with pytest.raises(StoreError) as refused:
+        RedisConnection("store:6379")
+    assert str(refused.value) == (
+        "redis address 'store:6379' is not of the form redis://[USER:PASSWORD@]HOST:PORT/DATABASE, "
+        "rediss://… or unix://PATH; in a password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"
+    )
