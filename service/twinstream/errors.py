@@ -10,12 +10,14 @@
     │   └── NoTopic        a topic is not there
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
+        │   └── Replaced   other stores are in effect
+        ├── Unready        the state cannot be taken over yet
         ├── Outdated       the store holds another state than the one that a delta builds on
         └── CheckpointError  the stored state is newer, damaged, or of another spec
 
 A divergence is a result, never an exception.
 
-No text of an error holds a value of a record: it may be logged, saved and shown.
+No text of an error holds a value of a record, nor a password: it may be logged, saved and shown.
 """
 
 from __future__ import annotations
@@ -98,3 +100,15 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
     return f"{type(error).__name__}{where}"
+
+
+def without_secrets(address: str) -> str:
+    """An address as messages show it, without what may be user, password or options; also of what is none.
+
+    >>> without_secrets("rediss://user:a#b/c@redis:6380/0?password=d")
+    'rediss://…@redis:6380/0'
+    """
+    secret, at, place = address.rpartition("@")
+    scheme, separator, _ = secret.partition("://")
+    hidden = f"{scheme}{separator}…@" if separator else at and "…@"
+    return hidden + place.partition("?")[0]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from twinstream.errors import SourceError
+from twinstream.errors import SourceError, without_secrets
 
 TIMEOUT_SECONDS = 5.0
 
@@ -17,17 +17,20 @@ class _Asked:
     """A server that is asked for JSON. Every method raises SourceError where it does not answer."""
 
     def __init__(self, what: str, address: str) -> None:
-        self._what, self.address = what, address.rstrip("/")
+        self._address = address.rstrip("/")
+        self.name = f"{what} at {without_secrets(self._address)}"
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def _ask(self, method: str, path: str, **given: Any) -> Any:
         try:
-            answer = self._http.request(method, f"{self.address}{path}", **given)
+            answer = self._http.request(method, f"{self._address}{path}", **given)
             if answer.is_success:
                 return answer.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise SourceError(f"{self._what} at {self.address} does not answer: {error}") from None
-        raise SourceError(f"{self._what} at {self.address} answers {path} with {answer.status_code}")
+        except httpx.InvalidURL:  # Its text may have a part of a password.
+            raise SourceError(f"{self.name} does not answer: that is no address of a server") from None
+        except (httpx.HTTPError, ValueError) as error:
+            raise SourceError(f"{self.name} does not answer: {error}") from None
+        raise SourceError(f"{self.name} answers {path} with {answer.status_code}")
 
     def close(self) -> None:
         """Give the connections back."""

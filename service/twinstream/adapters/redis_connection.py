@@ -19,7 +19,7 @@ from redis.exceptions import MovedError
 from redis.retry import Retry
 
 from twinstream.adapters.redis_errors import sentence
-from twinstream.errors import StoreError
+from twinstream.errors import StoreError, without_secrets
 
 FORM = (
     "redis://[USER:PASSWORD@]HOST:PORT/DATABASE, rediss://… or unix://PATH; in a password write / as %2F, "
@@ -49,7 +49,7 @@ class RedisConnection:
                 retry=Retry(NoBackoff(), RETRIES),
             )
         except ValueError:  # Its text may have a part of the password.
-            raise StoreError(f"redis address {_without_secrets(url)!r} is not of the form {FORM}") from None
+            raise StoreError(f"redis address {without_secrets(url)!r} is not of the form {FORM}") from None
         self.nodes: list[tuple[str, int]] = []
 
     @property
@@ -180,14 +180,6 @@ def node_of(client: redis.Redis) -> tuple[str, int]:
     """The address that a client asks."""
     settings = client.connection_pool.connection_kwargs
     return str(settings.get("host", "localhost")), int(settings.get("port", 6379))
-
-
-def _without_secrets(url: str) -> str:
-    """An address that may be none, without what may be user, password or options."""
-    secret, at, place = url.rpartition("@")
-    scheme, separator, _ = secret.partition("://")
-    hidden = (scheme + separator if separator else "") + "…@" if at else ""
-    return hidden + place.partition("?")[0]
 
 
 def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:

@@ -13,6 +13,7 @@ import click
 import httpx
 
 from twinstream.cli.output import Refused, Unreachable
+from twinstream.errors import without_secrets
 from twinstream.settings import DEFAULT_BIND
 
 TIMEOUT_SECONDS = 5.0
@@ -32,14 +33,14 @@ _WRONG = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service is, and how to ask it."""
+    """Where a service is, and how to ask it. Its address may hold the token, as a password."""
 
-    address: str
+    address: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
     ca_file: str | None = None
 
     def __str__(self) -> str:
-        return self.address
+        return without_secrets(self.address)
 
     def url(self, path: str) -> str:
         """The address of a path of the API."""
@@ -142,7 +143,10 @@ def _answer(service: Service, method: str, path: str, timeout_seconds: float, **
             method, service.url(path), timeout=timeout_seconds, **service.options, **body
         )
         answer = response.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except httpx.InvalidURL:  # Its text may have a part of a password.
+        problem = "cannot be reached: that is no address of a service"
+        raise Unreachable(f"the service at {service} {problem}") from None
+    except (httpx.HTTPError, ValueError) as error:
         raise Unreachable(f"the service at {service} cannot be reached: {error}; is it running?") from None
     if response.status_code in _WRONG:
         raise Refused(answer.get("detail", "not found"))

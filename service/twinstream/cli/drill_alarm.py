@@ -58,7 +58,7 @@ class Alarm:
             )
         elif not prometheus.has_rule(name):
             raise SettingsError(
-                f"Prometheus at {prometheus.address} has no rule {name} that it can evaluate: load the rules "
+                f"{prometheus.name} has no rule {name} that it can evaluate: load the rules "
                 "of deploy/prometheus/rules"
             )
         elif self._alertmanager is None and not self._page and (sent := prometheus.alertmanagers()):

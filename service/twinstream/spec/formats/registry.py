@@ -13,12 +13,11 @@ import struct
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from twinstream.errors import DecodeError, SourceError
+from twinstream.errors import DecodeError, SourceError, without_secrets
 
 TIMEOUT_SECONDS = 3
 """Bounds each request. The caller tries again: a loop that waits longer would look dead."""
@@ -37,10 +36,7 @@ class Registry:
     """The schemas of one registry. Nothing is connected before the first schema is needed."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        parts = urlsplit(url)
-        self.name = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-        """The address as messages show it, without a password."""
+        self._url, self.name = url, without_secrets(url)
 
     @cached_property
     def _client(self) -> SchemaRegistryClient:
@@ -63,7 +59,8 @@ class Registry:
                 raise DecodeError(f"the schema registry {self.name} has no {what}") from None
             raise SourceError(f"the schema registry {self.name} refuses {what}: {error}") from error
         except Exception as error:  # its client passes on whatever the HTTP library raises
-            problem = f"cannot be asked for {what}: {str(error) or type(error).__name__}"
+            told = str(error) if self.name == self._url else ""  # It may have a part of the password.
+            problem = f"cannot be asked for {what}: {told or type(error).__name__}"
             raise SourceError(f"the schema registry {self.name} {problem}") from error
 
 
