@@ -8,7 +8,6 @@ from typing import Any
 from deploy.demo.service import Look
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
-USAGE = 2
 UNREACHABLE = 4
 
 _ANSWERS_FROM_WORST = ("fail", "undecided", "pass")

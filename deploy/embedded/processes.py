@@ -45,19 +45,6 @@ def free_port() -> int:
     raise EmbeddedError(f"no free port found on {LOOPBACK} between {_FIRST_PORT} and {_LAST_PORT}")
 
 
-def wait_until(true: Callable[[], bool], *, seconds: float, what: str, every_seconds: float = 0.05) -> None:
-    """Poll until `true()` holds.
-
-    Raises:
-        EmbeddedError: it did not hold within `seconds`; the text begins with `what`.
-    """
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            raise EmbeddedError(f"{what} within {seconds:g} s")
-        time.sleep(every_seconds)
-
-
 class Process:
     """One guarded program; a context manager that starts it and stops it.
 

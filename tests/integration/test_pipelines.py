@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Event as Flag
 from types import ModuleType
@@ -28,11 +28,12 @@ from pyspark.sql import SparkSession
 
 from deploy.embedded import jars
 from deploy.embedded.kafka import Kafka
-from deploy.embedded.processes import Process, wait_until
+from deploy.embedded.processes import Process
 from deploy.embedded.spark import submit
 from loadtest.ad_events import ADS, AdEvents, ad_name
 from loadtest.generator import producer
 from loadtest.schedule import Schedule
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_spark, pytest.mark.timeout(600)]
 
@@ -251,14 +252,19 @@ def test_stall_stops_both_outputs_while_the_queries_live(
     views, stopping = bench.topic(), Flag()
     options = bench.options("--views-topic", views, "--fault", "stall", "--max-offsets", "1000")
     (query,) = bench.candidate.start(bench.spark, options, stopping)
-    wait_until(lambda: size(bench.kafka, views) > 0, seconds=120, what="no first output came")
-    time.sleep(3)
-    written = size(bench.kafka, views)
-    time.sleep(3)
-    assert size(bench.kafka, views) == written < len(expected_views())
+    eventually(lambda: size(bench.kafka, views), seconds=120, what="a first output comes")
+    still = partial(_stands_still, bench.kafka, views, seconds=3)
+    assert eventually(still, seconds=60, what="the output stops") < len(expected_views())
     assert query.isActive
     stopping.set()
-    wait_until(lambda: not query.isActive, seconds=30, what="the stalled query did not end")
+    eventually(lambda: not query.isActive, seconds=30, what="the stalled query ends")
+
+
+def _stands_still(kafka: Kafka, topic: str, *, seconds: float) -> int:
+    """How much stands in a topic, if nothing was added for so long."""
+    written = size(kafka, topic)
+    time.sleep(seconds)
+    return written if size(kafka, topic) == written else 0
 
 
 def test_another_campaign_table_can_be_given(bench: Bench, tmp_path: Path) -> None:
@@ -307,8 +313,8 @@ def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
         with ExitStack() as running:
             processes = [running.enter_context(job()) for job in jobs.values()]
             for version, topic in topics.items():
-                what = f"{version} did not write {count} views"
-                wait_until(
+                what = f"{version} writes {count} views"
+                eventually(
                     lambda t=topic, n=count: size(kafka, t) >= n, seconds=240, what=what, every_seconds=0.5
                 )
             for process in processes:

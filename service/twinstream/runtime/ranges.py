@@ -29,7 +29,6 @@ class Range(NamedTuple):
 
 Ranges = Mapping[Side, Mapping[int, Range]]
 """By side and partition; a side for which there is none is read as a whole."""
-Ends = Callable[[], Mapping[Side, Mapping[int, int]]]
 
 
 def _fail(_lost: Gap, what: str) -> NoReturn:

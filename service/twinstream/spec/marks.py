@@ -55,7 +55,7 @@ class Attempt(NamedTuple):
 class InputPosition(NamedTuple):
     """The record of the pipelines' input that a row comes from.
 
-    >>> input_of([(INPUT, b"clicks:2:1041")])
+    >>> input_position("clicks:2:1041")
     InputPosition(topic='clicks', partition=2, offset=1041)
     """
 
@@ -90,12 +90,6 @@ def _attempt(*marks: bytes) -> Attempt:
     if _BATCH.fullmatch(batch) is None:
         raise DecodeError(f"its header {BATCH} is no number ({trait(batch)})")
     return Attempt(query, int(batch), found["execution"], int(found["task"]), int(found["attempt"]))
-
-
-def input_of(headers: Headers) -> InputPosition | None:
-    """The input record that a row comes from; None where it names none. Raises DecodeError."""
-    value = _value(headers, INPUT)
-    return None if value is None else input_position(_text(value, INPUT))
 
 
 def input_mark(headers: Headers) -> str | None:

@@ -14,7 +14,8 @@ from twinstream.spec.marks import (
     Attempt,
     InputPosition,
     attempt_of,
-    input_of,
+    input_mark,
+    input_position,
     kept_mark,
 )
 
@@ -29,16 +30,18 @@ def test_an_attempt_is_read_as_it_was_written(attempt: Attempt) -> None:
 
 @pytest.mark.parametrize("position", INPUTS, ids=str)
 def test_an_input_position_is_read_as_it_was_written(position: InputPosition) -> None:
-    assert input_of([position.header]) == position
+    mark = input_mark([("other", None), position.header])
+    assert mark is not None
+    assert input_position(mark) == position
 
 
 def test_a_record_without_marks_has_none() -> None:
     assert attempt_of([("trace", b"1")]) is None
-    assert input_of([]) is None
+    assert input_mark([("trace", b"1")]) is None
 
 
 def test_of_several_headers_of_one_name_the_last_counts() -> None:
-    assert input_of([(INPUT, b"clicks:0:1"), (INPUT, b"clicks:0:2")]) == InputPosition("clicks", 0, 2)
+    assert input_mark([(INPUT, b"clicks:0:1"), (INPUT, b"clicks:0:2")]) == "clicks:0:2"
 
 
 def marks(query: bytes = b"q", batch: bytes = b"1", attempt: bytes = b"e/0.0") -> list[tuple[str, bytes]]:
@@ -64,10 +67,12 @@ def test_an_attempt_that_cannot_be_read_is_refused_with_the_reason(
         attempt_of(headers)
 
 
-@pytest.mark.parametrize("text", [b"clicks:1", b"clicks:one:2", b":1:2", b""])
+@pytest.mark.parametrize("text", [b"clicks:1", b"clicks:one:2", b":1:2", b"", b"\xff:1:2\n"])
 def test_an_input_position_that_cannot_be_read_is_refused(text: bytes) -> None:
+    mark = input_mark([(INPUT, text)])
+    assert mark is not None
     with pytest.raises(DecodeError, match="TOPIC:PARTITION:OFFSET"):
-        input_of([(INPUT, text)])
+        input_position(mark)
 
 
 CONTROL = (
