@@ -1,5 +1,8 @@
-"""Makes the shared fixtures known to every test."""
+"""Makes the shared fixtures known to every test, and how long Hypothesis looks."""
 
+from hypothesis import settings
+
+from tests.support.searching import PROFILE
 from tests.support.stack import (
     kafka,
     own_kafka,
@@ -21,3 +24,5 @@ __all__ = [
     "redis_url",
     "topic",
 ]
+
+settings.load_profile(PROFILE)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.noise import PLANTED, calibrated, interleaved_anew, proposed, run_of, with_noise
+from tests.support.searching import examples
 from twinstream.adapters.jsonl import JSON, merge
 from twinstream.adapters.values import read_values
 from twinstream.core.events import Side
@@ -19,7 +20,7 @@ SEEDS = st.integers(0, 2**32)
 NOISES = st.sets(st.sampled_from(sorted(PLANTED)))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(seed=SEEDS, noises=NOISES, count=st.integers(60, 120))
 @example(seed=1, noises=set(PLANTED), count=80)
 def test_what_was_planted_is_proposed_and_nothing_else(seed: int, noises: set[str], count: int) -> None:
@@ -44,7 +45,7 @@ def test_each_noise_alone_is_found(noise: str) -> None:
     assert proposed(answer) == {PLANTED[noise]}
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=SEEDS, noises=NOISES)
 def test_the_proposed_file_makes_the_runs_equal_and_each_proposal_is_needed(
     seed: int, noises: set[str]
@@ -66,7 +67,7 @@ def test_the_proposed_file_makes_the_runs_equal_and_each_proposal_is_needed(
         assert not equivalent(draft.without(proposal).spec, merge(*sides, "alternate"))
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=SEEDS, noises=NOISES)
 def test_a_real_difference_is_never_made_a_rule(seed: int, noises: set[str]) -> None:
     """Fares that differ in a few events, and an event that is lost, are told as what no rule explains."""
@@ -84,7 +85,7 @@ def test_a_real_difference_is_never_made_a_rule(seed: int, noises: set[str]) -> 
     assert any(gone["ride"] in text for text in told)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=SEEDS, noises=st.sets(st.sampled_from(["clock", "random id", "wobble", "array", "null"])))
 def test_without_a_name_events_are_paired_by_their_places(seed: int, noises: set[str]) -> None:
     random = Random(seed)
@@ -96,7 +97,7 @@ def test_without_a_name_events_are_paired_by_their_places(seed: int, noises: set
     assert proposed(answer) == {PLANTED[noise] for noise in noises}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=SEEDS)
 def test_an_order_that_is_not_kept_for_any_key_is_none(seed: int) -> None:
     random = Random(seed)
@@ -107,7 +108,7 @@ def test_an_order_that_is_not_kept_for_any_key_is_none(seed: int) -> None:
     assert proposed(answer) == {("order", None)}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=SEEDS)
 def test_the_sides_may_be_exchanged(seed: int) -> None:
     random = Random(seed)

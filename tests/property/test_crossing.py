@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import orjson
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tests.support.workers import SPEC
@@ -126,8 +126,7 @@ def differs_at_home(order: str, events: list[Written], shards: int) -> bool:
 def dealt(*, lost: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """An order, events of which some may be lost, a number of shards, and records that are moved."""
     moved = st.lists(st.integers(0, 24), max_size=3)
-    drawn = given(st.sampled_from(ORDERS), written(lost=lost), st.integers(2, 4), moved)
-    return lambda test: settings(deadline=None)(drawn(test))
+    return given(st.sampled_from(ORDERS), written(lost=lost), st.integers(2, 4), moved)
 
 
 @dealt(lost=False)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.streams import spec
@@ -152,7 +152,6 @@ reads = st.tuples(st.sampled_from(list(Side)), st.integers(0, PARTITIONS - 1), s
 steps = st.lists(st.one_of(reads, reads, reads, st.integers(1, PARTITIONS)), max_size=60)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(INNER), epochs, changes, steps)
 def test_barriers_with_copies_are_dealt_at_any_moment(
     inner: str, epochs: list[Any], changes: list[Any], steps: list[Step]

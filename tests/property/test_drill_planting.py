@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support import oracle
 from tests.support.orders import Event, Order, dependent, events, orders, spec_of
+from tests.support.searching import examples
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.runtime.drill.copies import Pair, lines_of, stretch_of
@@ -83,7 +84,7 @@ def known_without_an_end(order: Order, spec: Spec, pair: Pair) -> bool:
     return matcher.diverged
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
 def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: Kind) -> None:
     order, spec, sequence = case
@@ -98,7 +99,7 @@ def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: Kind)
     assert not differs(order, *rest)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
 def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(case: Any, kind: Kind) -> None:
     _, spec, sequence = case
@@ -112,7 +113,7 @@ def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(case: A
             assert at is None or (side, at["partition"], at["offset"]) in about
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
 def test_whether_the_records_prove_it_is_told_right(case: Any, kind: Kind) -> None:
     order, spec, sequence = case
@@ -120,7 +121,7 @@ def test_whether_the_records_prove_it_is_told_right(case: Any, kind: Kind) -> No
     assert found.proven == known_without_an_end(order, spec, found.pair)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), st.sampled_from(KINDS))
 def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(case: Any, kind: Kind) -> None:
     _, spec, sequence = case
@@ -133,7 +134,7 @@ def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(cas
     assert all(not record.headers for record in found.pair.reference)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), st.data())
 def test_what_is_copied_of_two_topics_that_are_cut_apart_is_equivalent(
     case: Any, data: st.DataObject

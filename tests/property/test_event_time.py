@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from tests.support.streams import Driver, record, spec
 from twinstream.core.events import Side
 from twinstream.core.run import Run
@@ -115,7 +116,7 @@ def output(moments: list[int], late: list[int], dropped: frozenset[int], spread:
     return Output([*rows, *closing], spread)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(times, jitters, jitters, drops, drops, st.integers(1, 2), st.lists(actions, max_size=60))
 def test_exactly_what_was_dropped_is_told(
     moments: list[int],
@@ -140,7 +141,6 @@ def test_exactly_what_was_dropped_is_told(
     assert all(places <= allowed[kind] for kind, places in world.proven().items())
 
 
-@settings(max_examples=100)
 @given(times, jitters, jitters, st.sampled_from(Side), st.lists(actions, max_size=60))
 def test_a_side_that_stops_anywhere_makes_nothing_overdue(
     moments: list[int],

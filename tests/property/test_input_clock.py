@@ -6,9 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from tests.support.streams import Driver, record
 from twinstream.core.events import Side
 from twinstream.core.progress import Finished
@@ -153,7 +154,7 @@ def expected(world: World) -> dict[str, set[Place]]:
     return {"missing": set(candidate - reference), "extra": set(reference - candidate)}
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(dropped, dropped, st.lists(actions, max_size=60))
 def test_exactly_what_was_dropped_is_proven_and_nothing_before_its_time(
     by_reference: frozenset[Place], by_candidate: frozenset[Place], steps: list[tuple[Any, ...]]
@@ -173,7 +174,6 @@ def test_exactly_what_was_dropped_is_proven_and_nothing_before_its_time(
     assert not world.driver.comparison.holes
 
 
-@settings(max_examples=100)
 @given(dropped, sides, st.integers(0, 3), st.lists(actions, max_size=60))
 def test_a_version_that_stops_makes_nothing_overdue_that_it_has_not_consumed(
     drops: frozenset[Place], stopped: Side, batches: int, steps: list[tuple[Any, ...]]

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.saying import control_record
+from tests.support.searching import examples
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -156,7 +157,7 @@ def outcome(world: World, crash: random.Random | None) -> tuple[Bench, Compariso
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.booleans(), st.booleans())
 def test_exactly_what_both_have_consumed_is_compared(seed: int, tells: bool, losing: bool) -> None:
     world = World(seed, tells, losing)
@@ -171,7 +172,7 @@ def test_exactly_what_both_have_consumed_is_compared(seed: int, tells: bool, los
     assert status.unmatched.reference == status.unmatched.candidate == 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.booleans(), st.booleans())
 def test_a_run_with_crashes_ends_as_one_without(seed: int, tells: bool, losing: bool) -> None:
     calm_bench, calm = outcome(World(seed, tells, losing), None)
@@ -183,7 +184,7 @@ def test_a_run_with_crashes_ends_as_one_without(seed: int, tells: bool, losing: 
     assert shaken_bench.reports().keys() == calm_bench.reports().keys()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.booleans(), st.integers(0, 60), st.integers(0, 60))
 def test_whatever_retention_has_taken_nothing_is_found_that_is_not_there(
     seed: int, tells: bool, left: int, right: int

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -63,7 +64,7 @@ def _outcome(
     return bench.status(), {report.id: report.kind for report in bench.reports().values()}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(ORDERS), faults, crashes, st.integers(1, 7))
 def test_a_run_with_crashes_ends_as_one_without(
     order: str, planted: list[Fault], crash_at: list[int], beat_every: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.saying import control_record
@@ -68,7 +68,6 @@ def outcome(
     return bench.status(), bench.reports()
 
 
-@settings(max_examples=100)
 @given(
     st.sampled_from(sorted(CLOCKS)),
     st.frozensets(st.integers(0, LENGTH - 20), max_size=3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.workers import SPEC
@@ -68,7 +68,6 @@ event = st.tuples(st.integers(0, 7), st.integers(0, 2), st.sampled_from([2, 2, 2
 stage = st.tuples(st.lists(event, max_size=40), st.integers(1, 3), st.lists(st.integers(0, 3), max_size=3))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(ORDERS),
     st.sampled_from(["partition", "key", "auto"]),
@@ -108,7 +107,6 @@ places = st.tuples(st.sampled_from(list(Side)), st.integers(0, 3))
 day = st.tuples(rides, st.sets(places), st.integers(1, 4), st.lists(st.integers(1, 5), max_size=3))
 
 
-@settings(deadline=None)
 @given(st.lists(day, min_size=2, max_size=4))
 def test_days_with_a_copy_in_each_partition_go_on_with_any_number_of_shards(
     days: list[tuple[list[tuple[int, int]], set[tuple[Side, int]], int, list[int]]],

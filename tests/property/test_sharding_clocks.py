@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from hypothesis import example, given, note, settings
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from tests.support.saying import control_record
@@ -97,7 +97,6 @@ NEAR = [
 
 
 @example(TIMED, NEAR, [1, 2])
-@settings(deadline=None)
 @given(st.sampled_from([INPUT, TIMED, PROVEN]), stages(), st.lists(st.integers(1, 3), min_size=1, max_size=3))
 def test_clocks_find_by_key_what_they_find_with_one_matcher(
     spec: str, events: list[list[Event]], shards: list[int]

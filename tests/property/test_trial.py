@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -118,7 +119,7 @@ def _interleaved(events: list[tuple[int, int]], turns: list[int]) -> list[tuple[
     return found
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=12),
     st.lists(st.integers(0, 5), max_size=12),
@@ -146,7 +147,7 @@ def test_what_agrees_under_other_rules_agrees_behind_any_moment_at_which_the_com
     assert (trial.matched, trial.unmatched.reference) == (len(events) - cut, 0)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.permutations(RULES), faults, st.builds(Trouble, crashes, outages, st.integers(1, 7)))
 def test_a_trial_comes_to_what_its_rules_come_to_alone_and_changes_nothing_for_the_comparison(
     rules: list[str], planted: list[Fault], trouble: Trouble
