@@ -10,15 +10,14 @@ Forms are read by their places, since the quick readers make plain tuples of the
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from twinstream.core.accounts import Hole
-from twinstream.core.events import Canonical, Form, Side
-from twinstream.core.orders import BARRIER
+from twinstream.core.events import Canonical, Side
 from twinstream.errors import DecodeError
 
 Run = Any
@@ -193,16 +192,17 @@ class BarrierCut:
 
     What lies before all barriers of its partition is before the start at once; the rest is held until the cut
     is found. A barrier that came twice in a partition is no cut, since it cannot be told which of the two is
-    meant. Beyond `limit` held events of a side its oldest epochs are given up, which moves the start to a
-    later barrier.
+    meant. Barriers are events of `kinds`: one further in the order depends on all others, too, and need not
+    differ from that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up,
+    which moves the start to a later barrier.
 
     Complexity: O(1) an event, O(p) in the partitions for each barrier.
     """
 
     by_place = True
 
-    def __init__(self, canonical: Canonical, limit: int) -> None:
-        self._canonical, self._limit = canonical, limit
+    def __init__(self, canonical: Canonical, limit: int, kinds: Collection[str]) -> None:
+        self._canonical, self._limit, self._kinds = canonical, limit, frozenset(kinds)
         self._epochs: dict[Place, deque[_Epoch]] = {}
         self._times: dict[Place, Counter[bytes]] = {}
         self._held = [0, 0]
@@ -245,7 +245,7 @@ class BarrierCut:
         epochs = self._epochs.setdefault(place, deque())
         times = self._times.setdefault(place, Counter())
         size = len(run.forms)
-        starts = [n for n, form in enumerate(run.forms) if _is_barrier(form)]
+        starts = [n for n, form in enumerate(run.forms) if form[2] in self._kinds]
         new = []
         if starts[:1] != [0]:
             self._add(place, run, range(starts[0] if starts else size), before)
@@ -304,7 +304,3 @@ class BarrierCut:
 
 def _size(epochs: Iterable[_Epoch]) -> int:
     return sum(epoch.size for epoch in epochs)
-
-
-def _is_barrier(form: Form) -> bool:
-    return form[0] is BARRIER

@@ -15,7 +15,7 @@ from twinstream.core.orders import Time
 from twinstream.errors import DecodeError
 from twinstream.spec.codec import Codec
 from twinstream.spec.marks import input_position
-from twinstream.spec.model import Spec
+from twinstream.spec.model import Barrier, Spec
 from twinstream.spec.paths import ABSENT, read
 from twinstream.spec.routes import exact_time
 from twinstream.spec.start import instant
@@ -38,7 +38,9 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
         start = first if isinstance(first, datetime) else Fraction(first)
         return EventTimeCut(_time_of(spec, codec), start, text, _milliseconds(first))
     if spec.start.at == "barrier":
-        return BarrierCut(codec.canonical, min(HELD_LIMIT, spec.limits.unmatched_events // 4))
+        assert isinstance(spec.order, Barrier), "a law asks for it"
+        limit = min(HELD_LIMIT, spec.limits.unmatched_events // 4)
+        return BarrierCut(codec.canonical, limit, spec.order.barrier)
     if spec.start.at == "input":
         return InputCut(input_position)
     return None

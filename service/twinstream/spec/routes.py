@@ -115,8 +115,8 @@ class _Compiler:
                 rest = [kind for kind in kinds if kind not in barriers]
                 each = order.copies == "per_partition"
                 below = self.compile(inner, rest)
-                if isinstance(below.order, Epochs) and (each or self._spec.start.at == "barrier"):
-                    below = _side_by_side([(rest, below)])  # so that a barrier further in is none of these
+                if each and isinstance(below.order, Epochs):
+                    below = _side_by_side([(rest, below)])  # so that a barrier further in is no copy
                 return _with_barriers(frozenset(barriers), below, copies=each)
             case Parallel(parallel=branches):
                 parts = [

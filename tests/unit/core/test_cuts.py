@@ -8,7 +8,6 @@ import pytest
 
 from twinstream.core.cuts import BarrierCut, EventTimeCut, Passed
 from twinstream.core.events import Form, Side
-from twinstream.core.orders import BARRIER
 from twinstream.core.run import Run
 from twinstream.errors import DecodeError
 
@@ -18,7 +17,7 @@ WHOLE = {side: {0: 0} for side in Side}
 def _run(texts: str, partition: int = 0, offset: int = 0) -> Run:
     """Events by word; one in capitals is a barrier."""
     forms = [
-        Form(BARRIER if word.isupper() else "lane", word.encode(), "event", word.encode())
+        Form(None, word.encode(), "barrier" if word.isupper() else "event", word.encode())
         for word in texts.split()
     ]
     places = range(offset, offset + len(forms))
@@ -96,7 +95,7 @@ def test_of_a_partition_of_which_all_is_gone_nobody_knows_what_it_had() -> None:
 
 
 def _barrier(partitions: int = 1, limit: int = 100) -> BarrierCut:
-    cut = BarrierCut(bytes, limit)
+    cut = BarrierCut(bytes, limit, ["barrier"])
     cut.begin({side: dict.fromkeys(range(partitions), 0) for side in Side})
     return cut
 

@@ -43,9 +43,8 @@ def test_an_order_is_brought_into_the_form_with_the_quickest_index(order: str, c
 
 
 @pytest.mark.parametrize("inner", ["{barrier: b, inner: total}", "{dependent: [[b, '*']]}"])
-@pytest.mark.parametrize("more", [", copies: per_partition}", "}\nstart: barrier"])
-def test_what_is_no_copy_and_no_start_is_told_from_what_is(inner: str, more: str) -> None:
-    routing = routing_of(spec(f"{{barrier: a, inner: {inner}{more}", KINDS))
+def test_a_barrier_further_in_is_told_from_a_copy(inner: str) -> None:
+    routing = routing_of(spec(f"{{barrier: a, copies: per_partition, inner: {inner}}}", KINDS))
     assert isinstance(routing.order, Epochs)
     assert [routing.route(kind, {}, b"") is BARRIER for kind in "abc"] == [True, False, False]
 
