@@ -15,7 +15,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.saying import control_record
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.searching import examples
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
@@ -25,13 +25,10 @@ from twinstream.spec.marks import InputPosition
 from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side
-TOPICS = ("test.reference", "test.candidate")
 INPUTS, LENGTH, OUTPUTS = 3, 60, 2
-SPEC = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+SPEC = (
+    VERSIONS
+    + """\
 control: said
 order: unordered
 show: [p, n]
@@ -39,6 +36,7 @@ evidence: {matched: 1, seconds: 0}
 start: {at: input}
 overdue: {clock: input}
 """
+)
 Vector = dict[int, int]
 Lost = frozenset[tuple[int, int]]
 

@@ -6,7 +6,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.saying import control_record
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
@@ -15,15 +15,14 @@ from twinstream.spec.marks import Attempt, InputPosition
 from twinstream.status import ComparisonStatus, DivergenceReport
 
 LENGTH, BATCH = 40, 8
-HEAD = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+HEAD = (
+    VERSIONS
+    + """\
 order: unordered
 show: [n, t]
 evidence: {matched: 1, seconds: 0}
 """
+)
 CLOCKS = {
     "input": "control: said\noverdue: {clock: input}\n",
     "replays": "control: said\nduplicates: {policy: replays}\noverdue: {after: 5s, proves: true}\n",
@@ -47,7 +46,7 @@ def fill(bench: Bench, dropped: frozenset[int], late: Late, number: int) -> None
             headers = [InputPosition("in", 0, n).header, *Attempt("q", number, "e", 0, 0).headers]
             bench.source.append(side, 0, record, number * BATCH * 1000, headers)
         consumed = {"in": {"0": (number + 1) * BATCH}}
-        ends = {("test.reference", "test.candidate")[side]: bench.source.ends()[side]}
+        ends = {TOPICS[side]: bench.source.ends()[side]}
         bench.source.say(control_record("12"[side], number, consumed, ends, rows=len(rows)))
 
 

@@ -1,4 +1,4 @@
-"""Control records, as a pipeline version writes them."""
+"""Versions of a pipeline that say what they have done: their comparison, and their control records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+
+TOPICS = ("test.reference", "test.candidate")
+"""Where the versions write, by side."""
+VERSIONS = """\
+version: 1
+name: test
+reference: {topic: test.reference, version: "1"}
+candidate: {topic: test.candidate, version: "2"}
+"""
 
 
 def control_record(

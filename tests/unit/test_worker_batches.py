@@ -6,21 +6,20 @@ import orjson
 import pytest
 
 from tests.support.retries import rows
-from tests.support.saying import control_record
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 
 LEFT, RIGHT = Side
-SPEC = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+SPEC = (
+    VERSIONS
+    + """\
 order: total
 control: test.control
 duplicates: {policy: replays}
 evidence: {matched: 1, seconds: 0}
 """
+)
 CLOCKS = ["arrival", "input", "event_time, field: t, after: 10s"]
 
 
@@ -35,7 +34,7 @@ class Saying(Bench):
 
     def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
         """A version says that it has finished a batch, and written so much; else all that was put out."""
-        topic = ("test.reference", "test.candidate")[side]
+        topic = TOPICS[side]
         end = self.source.ends()[side][0] if written is None else written
         said = control_record(
             "12"[side], batch, {"in": {"0": 10 * batch}}, {topic: {"0": end}}, query_id=query

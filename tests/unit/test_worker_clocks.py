@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.saying import control_record
+from tests.support.saying import VERSIONS, control_record
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.spec.marks import InputPosition
@@ -16,15 +16,14 @@ from twinstream.spec.topics import Topic
 from twinstream.status import Frontier
 
 LEFT, RIGHT = Side
-HEAD = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+HEAD = (
+    VERSIONS
+    + """\
 order: unordered
 show: [n]
 evidence: {matched: 1, seconds: 0}
 """
+)
 INPUT = f"{HEAD}control: test.control\noverdue: {{clock: input}}\n"
 TIMED = f"{HEAD}overdue: {{clock: event_time, field: t, after: 10s, idle_after: 30s}}\n"
 SECOND = 1000

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.saying import control_record
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.spec.marks import InputPosition
@@ -17,19 +17,17 @@ from twinstream.spec.topics import Topic
 from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side
-HEAD = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+HEAD = (
+    VERSIONS
+    + """\
 control: test.control
 order: unordered
 show: [n]
 evidence: {matched: 1, seconds: 0}
 start: {at: input}
 """
+)
 SPEC = f"{HEAD}overdue: {{clock: input}}\n"
-TOPICS = ("test.reference", "test.candidate")
 
 
 @dataclass

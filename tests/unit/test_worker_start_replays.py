@@ -6,18 +6,16 @@ import orjson
 import pytest
 
 from tests.support.retries import attempt
-from tests.support.saying import control_record
+from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
 from twinstream.spec.marks import InputPosition
 from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side
-SPEC = """
-version: 1
-name: test
-reference: {topic: test.reference, version: "1"}
-candidate: {topic: test.candidate, version: "2"}
+SPEC = (
+    VERSIONS
+    + """\
 control: test.control
 kinds: {end: {where: {t: end}}, row: {}}
 order: {barrier: end, inner: unordered}
@@ -25,6 +23,7 @@ duplicates: {policy: replays}
 overdue: {clock: input}
 evidence: {matched: 1, seconds: 0}
 """
+)
 STARTS = {
     "input": "start: {at: input}\n",
     "event_time": "start: {at: event_time, field: n, from: 5}\n",
@@ -44,7 +43,7 @@ class Retrying(Bench):
 
     def finish(self, side: Side, batch: int, since: int, consumed: int) -> None:
         """A version has finished a batch."""
-        topic = ("test.reference", "test.candidate")[side]
+        topic = TOPICS[side]
         written = {topic: self.source.ends()[side]}
         more = {"consumed_from": {"in": {0: since}}}
         self.source.say(control_record("12"[side], batch, {"in": {0: consumed}}, written, **more))
