@@ -286,6 +286,19 @@ def test_the_status_says_where_the_log_begins_as_of_the_last_look() -> None:
     assert status.progress.candidate[0].first == 0
 
 
+def test_the_lag_is_told_as_of_now_and_not_as_of_the_last_checkpoint() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(("a", 0))
+    saved = bench.run(worker).checkpoint
+    bench.write(Side.LEFT, ("a", 1), ("a", 2))
+    worker.beat()
+    status = bench.status()
+    assert status.checkpoint.written_at == saved.written_at
+    reference = status.progress.reference[0]
+    assert (reference.position, reference.end, reference.lag) == (1, 3, 2)
+
+
 def test_values_that_the_spec_does_not_show_are_masked() -> None:
     bench = Bench(spec=SPEC.replace("show: [k, n]", "show: [n]"))
     worker = bench.started()

@@ -61,6 +61,7 @@ class Situation:
     `rereading`: the state was lost, and how far reading again has come.
     `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
     `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
+    `ends`: as of the last survey, which may be a minute ago; `heard_ends`, `firsts`: as last heard of.
     """
 
     started_at: datetime
@@ -77,6 +78,7 @@ class Situation:
     firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
     resets: Resets = field(default_factory=Resets)
     ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+    heard_ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
 
 
 class Reporter:
@@ -291,7 +293,8 @@ class Reporter:
         return {str(partition): offset for partition, offset in found.items()}
 
     def _progress(self, side: Side, situation: Situation) -> list[status.PartitionProgress]:
-        newest, ends, firsts = self._intake.newest_ms[side], situation.ends[side], situation.firsts[side]
+        newest, firsts = self._intake.newest_ms[side], situation.firsts[side]
+        ends = situation.heard_ends[side]
         return [
             status.PartitionProgress(
                 partition=partition,

@@ -335,6 +335,7 @@ class Worker:
             situation.stalled = list(stalled)
             situation.troubles = [*filter(None, troubles), *stalled.values()]
         situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
+        self._surveys.hear()
         made_at = self._clock.monotonic()
         said = self._course.told(made_at)
         if self._trial is not None and isinstance(said, ComparisonStatus):
