@@ -114,7 +114,9 @@ def test_a_query_that_cannot_be_understood_is_a_problem_that_names_it(http: http
         ("kind=other", "kind: must be 'missing', 'extra', 'changed', 'reordered' or 'duplicate'"),
         ("from=yesterday", "from: must be a time with its zone, as 2026-03-01T14:02:00Z"),
         ("from=2026-03-01T14:02:00", "from: must be a time with its zone, as 2026-03-01T14:02:00Z"),
-        ("scope=taxi", "scope.0: must be FIELD=VALUE"),
+        ("scope=taxi", "scope: must be FIELD=VALUE"),
+        ("scope=taxi%3D7&scope=day", "scope: must be FIELD=VALUE"),
+        ("from=2026-03-02T00:00:00Z&to=2026-03-01T00:00:00Z", "to: must be after `from`"),
         ("kind=missing&kind=extra", "kind: stands 2 times; say it once"),
     ],
 )

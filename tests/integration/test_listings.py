@@ -89,7 +89,7 @@ def test_divergences_are_picked(http: httpx.Client, query: str, expected: str) -
         ("divergences?scope=ad_id", "scope"),
         ("divergences?from=yesterday", "from"),
         ("divergences?from=2026-03-01T12:00:00", "from"),
-        ("divergences?from=2026-03-02T12:00:00Z&to=2026-03-01T12:00:00Z", "`from` must be before `to`"),
+        ("divergences?from=2026-03-02T12:00:00Z&to=2026-03-01T12:00:00Z", "to: must be after `from`"),
         ("divergences?late=perhaps", "late"),
         ("divergences.ndjson?limit=3", "limit"),
         ("unmatched?side=left", "side"),

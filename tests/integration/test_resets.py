@@ -118,6 +118,43 @@ def test_how_the_comparison_stood_as_it_was_shown_goes_with_the_request(
 
 
 @pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ([], "body: must be an object"),
+        ({**BODY, "reason": ""}, "reason: must not be empty"),
+        ({**BODY, "reason": " "}, "reason: must not be blank"),
+        ({**BODY, "by": " "}, "by: must not be blank"),
+        ({**BODY, "start": "soon"}, "start: must be 'now', 'earliest', 'barrier' or 'input'"),
+        (
+            {**BODY, "start": {"at": "moon"}},
+            "start.at: must be 'earliest', 'offsets', 'event_time', 'barrier' or 'input'",
+        ),
+        (
+            {**BODY, "start": {"at": "offsets"}},
+            "start: `at: offsets` needs `reference`: partition → offset of the first record that is compared",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_told_once_and_in_our_words(
+    service: Served, matcher: Matcher, body: Any, told: str
+) -> None:
+    assert post(service, body).json()["detail"] == f"The request cannot be understood: {told}."
+    assert matcher.asked == []
+
+
+def test_a_key_or_text_that_is_none_is_told_in_our_words(service: Served) -> None:
+    key = post(service, headers={"Idempotency-Key": "k"}).json()["detail"]
+    assert key.endswith("idempotency-key: must be 8 to 64 letters, digits, `-` or `_`.")
+    sent = httpx.post(
+        f"{service.url}/v1/comparisons/{NAME}/reset",
+        content="{",
+        headers={"Content-Type": "application/json"},
+        trust_env=False,
+    )
+    assert "is no JSON: " in sent.json()["detail"]
+
+
+@pytest.mark.parametrize(
     ("body", "named"),
     [
         ({"by": "ann"}, "reason"),

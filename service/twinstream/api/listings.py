@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationInfo, field_validator
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
@@ -47,11 +47,13 @@ class DivergenceFilter(Frozen):
     tainted: bool | None = Field(None, description="Only those behind a hole, or not.")
     provisional: bool | None = Field(None, description="Only those that may still change, or do not.")
 
-    @model_validator(mode="after")
-    def _in_order(self) -> DivergenceFilter:
-        if self.from_ is not None and self.to is not None and self.from_ >= self.to:
-            raise ValueError("`from` must be before `to`")
-        return self
+    @field_validator("to")
+    @classmethod
+    def _in_order(cls, to: datetime | None, others: ValidationInfo) -> datetime | None:
+        begin = others.data.get("from_")
+        if begin is not None and to is not None and begin >= to:
+            raise ValueError("must be after `from`")
+        return to
 
     def wants(self, report: DivergenceReport | Identity) -> bool:
         """Whether a divergence is asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -20,6 +21,9 @@ _TOLD = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
     "string_type": "must be a text",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "json_invalid": "is no JSON: {error}",
     "greater_than_equal": "must be {ge} or more",
     "less_than_equal": "must be {le} or less",
     "string_too_short": "must have {min_length} characters or more",
@@ -29,7 +33,13 @@ _TOLD = {
     "datetime_from_date_parsing": _TIME,
     "timezone_aware": _TIME,
 }
-_PATTERNS = {"scope": "must be FIELD=VALUE", "cursor": "must be the `next` of the page before"}
+_PATTERNS = {
+    "scope": "must be FIELD=VALUE",
+    "cursor": "must be the `next` of the page before",
+    "reason": "must not be blank",
+    "by": "must not be blank",
+    "idempotency-key": "must be 8 to 64 letters, digits, `-` or `_`",
+}
 
 
 async def said_once(request: Request) -> None:
@@ -48,6 +58,20 @@ def told(error: dict[str, Any]) -> str:
     kind, place = error["type"], error["loc"]
     if kind == "string_pattern_mismatch":
         return next((_PATTERNS[part] for part in place if part in _PATTERNS), str(error["msg"]))
+    if kind == "string_too_short" and error["ctx"]["min_length"] == 1:
+        return "must not be empty"
     if kind in _TOLD:
         return _TOLD[kind].format(**error.get("ctx", {}))
     return str(error["msg"]).removeprefix("Value error, ")
+
+
+def meant(errors: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The errors, without those of the form that was not meant, where a member may be a word or an object."""
+    unlike = [error for error in errors if _another_form(error)]
+    return errors if len(unlike) == len(errors) else [error for error in errors if error not in unlike]
+
+
+def _another_form(error: dict[str, Any]) -> bool:
+    """Whether a form was tried in vain that something else was never meant to have."""
+    form = "[" in str(error["loc"][-1])
+    return form and (error["type"] == "literal_error") is isinstance(error["input"], dict)

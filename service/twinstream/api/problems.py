@@ -15,7 +15,7 @@ from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
 from twinstream.api.board import UnknownComparisonError
-from twinstream.api.parameters import told
+from twinstream.api.parameters import meant, told
 from twinstream.api.security import SECURITY_HEADERS
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -61,7 +61,7 @@ def _unknown_comparison(request: Request, error: Exception) -> Response:
 
 def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [{"parameter": _named(item["loc"]), "detail": told(item)} for item in error.errors()]
+    errors = [{"parameter": _named(item["loc"]), "detail": told(item)} for item in meant(error.errors())]
     text = "; ".join(f"{item['parameter']}: {item['detail']}" for item in errors)
     return problem(422, f"The request cannot be understood: {text}.", errors=errors)
 
@@ -70,6 +70,8 @@ def _named(place: Sequence[int | str]) -> str:
     """The parameter or member that an error is about; without those that only the models have a name for."""
     if place[0] == "body" and len(place) > 1 and isinstance(place[1], int):
         return f"body at character {place[1]}"
+    if place[0] == "query" and len(place) > 1:
+        return str(place[1])
     parts = [str(part) for part in place[1:] if not re.search(r"[(\[]", str(part))]
     return ".".join(parts) or str(place[0])
 

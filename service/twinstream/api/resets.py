@@ -46,7 +46,9 @@ class ResetOrder(Frozen):
         description="As `start` in the comparison file, which is the default; or `now`: where both sides "
         "have been read to, at a moment at which no event waits for a partner.",
     )
-    by: str | None = Field(None, min_length=1, max_length=200, description="Who; it is recorded.")
+    by: str | None = Field(
+        None, min_length=1, max_length=200, pattern=r"\S", description="Who; it is recorded."
+    )
 
 
 async def nobody(_name: str, request: ResetRequest) -> ResetRefused:
