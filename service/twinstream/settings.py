@@ -145,8 +145,10 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
 
     try:
         settings = Settings(**Merged(**given).model_dump())
-    except SettingsError as error:
-        raise errors.SettingsError(f"environment: {error}") from None
+    except SettingsError:
+        # Of all settings `kafka` alone is an object; pydantic does not tell how one is written.
+        told = 'variable TWINSTREAM_KAFKA: it must be a JSON object, like {"security.protocol": "SSL"}'
+        raise errors.SettingsError(told) from None
     except ValidationError as error:
         raise _violation(error, given, config) from None
     _check_together(settings, given, config)

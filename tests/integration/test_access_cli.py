@@ -100,6 +100,7 @@ def test_beyond_loopback_it_asks_for_tokens_and_serves_by_tls(
         code, _, err = run(*ask, TWINSTREAM_TOKEN=READER)
         assert code == 4
         assert "certificate verify failed" in err
+        assert "name who signed its certificate with --ca-file" in err
 
 
 @pytest.mark.parametrize(

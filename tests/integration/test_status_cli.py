@@ -64,6 +64,29 @@ def test_an_equivalent_status_says_what_it_does_not_rest_on(service: Served) -> 
     assert f"{NAME}: not put to the test: all events are of one key\n" in out
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:8080", "ftp://host", "http://", "", "http://host:abc", "http://host:99999", "http://[::1"],
+)
+def test_what_is_no_address_of_a_service_is_a_usage_error_and_is_not_waited_for(address: str) -> None:
+    done = subprocess.run(
+        [COMMAND, "gate", NAME, "--wait", "1h", "--service", address],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "that is no address of a service; write it like http://127.0.0.1:8080" in done.stderr.decode()
+
+
+def test_a_token_that_cannot_be_sent_is_a_usage_error(service: Served) -> None:
+    environment = {**os.environ, "TWINSTREAM_SERVICE": service.url, "TWINSTREAM_TOKEN": "caf\u00e9"}
+    done = subprocess.run([COMMAND, "status"], env=environment, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "TWINSTREAM_TOKEN must be one token, and nothing else" in done.stderr.decode()
+    assert "caf" not in done.stderr.decode()
+
+
 def test_what_known_differences_have_explained_is_told_by_rule(service: Served) -> None:
     service.publish(status(at=datetime.now(UTC), explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
     _, out, _ = run(service, "status", NAME)

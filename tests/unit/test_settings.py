@@ -33,6 +33,17 @@ def test_without_any_setting_nothing_is_limited_and_only_this_host_is_served() -
     assert (settings.memory_limit, settings.bind) == (None, "127.0.0.1:8080")
 
 
+def test_properties_in_a_variable_that_are_no_json_are_told_how_to_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TWINSTREAM_KAFKA", "sasl.password=secret")
+    with pytest.raises(
+        SettingsError, match="variable TWINSTREAM_KAFKA: it must be a JSON object, like "
+    ) as caught:
+        load({}, None)
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

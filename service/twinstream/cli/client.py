@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import httpx
@@ -74,9 +75,13 @@ def _read_token(file: str) -> str:
         raise click.UsageError(
             f"token file {file} cannot be read: {getattr(error, 'strerror', error)}"
         ) from None
-    if not token or not token.isascii() or any(character.isspace() for character in token):
+    if not _is_token(token):
         raise click.UsageError(f"token file {file} must hold one token, and nothing else")
     return token
+
+
+def _is_token(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
 def _check_ca(file: str) -> str:
@@ -88,8 +93,22 @@ def _check_ca(file: str) -> str:
 
 
 def _service(context: click.Context, _option: click.Parameter, address: str) -> Service:
+    if not _is_address(address):
+        # It is not repeated: it may have a password.
+        raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
     token = context.meta.get(_TOKEN) or os.environ.get("TWINSTREAM_TOKEN") or None
+    if token is not None and not _is_token(token):
+        raise click.UsageError("TWINSTREAM_TOKEN must be one token, and nothing else")
     return Service(address, token, context.meta.get(_CA))
+
+
+def _is_address(address: str) -> bool:
+    """Whether it can be the address of a service: what is none is not waited for."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, or a bracket that stays open
+        return False
 
 
 def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,7 +166,9 @@ def _answer(service: Service, method: str, path: str, timeout_seconds: float, **
         problem = "cannot be reached: that is no address of a service"
         raise Unreachable(f"the service at {service} {problem}") from None
     except (httpx.HTTPError, ValueError) as error:
-        raise Unreachable(f"the service at {service} cannot be reached: {error}; is it running?") from None
+        distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        what = "name who signed its certificate with --ca-file" if distrusted else "is it running?"
+        raise Unreachable(f"the service at {service} cannot be reached: {error}; {what}") from None
     if response.status_code in _WRONG:
         raise Refused(answer.get("detail", "not found"))
     if response.is_error:

@@ -27,6 +27,9 @@ Flags win over variables (TWINSTREAM_BROKERS, TWINSTREAM_REDIS, TWINSTREAM_BIND)
 It prints the page's address, logs JSON lines to standard error, and stops cleanly on SIGTERM. The default
 address is {DEFAULT_BIND}, and nobody needs a token there. A line of a token file is `ROLE NAME TOKEN`, the
 role read or operate; it is read again when it changes.
+
+Exit codes: 0 told to stop · 2 usage, bad comparison file or bad setting. What cannot be reached does not end
+it: it tries again, is not ready, and names it.
 """
 )
 @click.argument("specs", nargs=-1, required=True, type=click.Path())

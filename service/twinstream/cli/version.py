@@ -9,7 +9,16 @@ import click
 from twinstream.cli.output import print_json
 
 
-@click.command(help="Print the version.")
+@click.command(
+    help="""Print the version.
+
+\b
+  twinstream version
+  twinstream version --json
+
+Exit code: 0.
+"""
+)
 @click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
 def version(as_json: bool) -> None:
     """Print the version on standard output."""

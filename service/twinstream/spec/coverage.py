@@ -35,6 +35,7 @@ STRIDE = 2003
 KEYS_LIMIT = 1000
 FIELDS_LIMIT = 300
 DEPTH_LIMIT = 8
+LOOKED_AT = "fields and keys were looked at in"
 NAMED = 8
 """So many fields are named in a sentence."""
 TELLING = 20
@@ -244,7 +245,7 @@ def notes(coverage: Coverage) -> list[str]:
             found.append(f"{_named(kind.constant)} never varied{of}")
     sampled = sum(kind.sampled for kind in kinds.values())
     if found and sampled < coverage.events:
-        found.append(f"fields and keys were looked at in {sampled:,} of {coverage.events:,} events")
+        found.append(f"{LOOKED_AT} {sampled:,} of {coverage.events:,} events")
     return found
 
 

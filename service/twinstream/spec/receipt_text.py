@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from twinstream.parts import Accounts
+from twinstream.spec.coverage import LOOKED_AT
 from twinstream.spec.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status import KindCoverage
 
@@ -116,8 +117,9 @@ def _coverage(receipt: Receipt) -> Iterator[str]:
     if coverage.keys is not None:
         some = "at least " if sampled < coverage.events else ""
         yield f"- keys: {'more than ' if coverage.more_keys else some}{coverage.keys:,}"
-    yield f"- fields and keys were looked at in {sampled:,} of {coverage.events:,} events of both sides"
-    yield from (f"- not put to the test: {_sentence(note)}" for note in coverage.notes)
+    yield f"- {LOOKED_AT} {sampled:,} of {coverage.events:,} events of both sides"
+    untested = (note for note in coverage.notes if not note.startswith(LOOKED_AT))
+    yield from (f"- not put to the test: {_sentence(note)}" for note in untested)
     yield ""
     rows = [_kind(name, kind, coverage.matched_by_kind.get(name, 0)) for name, kind in coverage.kinds.items()]
     yield from _table(("kind", "matched", "fields that varied", "that never did", "always null"), rows)

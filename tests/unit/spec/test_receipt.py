@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.support.statuses import START, diverged, partition, reset, surge
+from tests.support.statuses import START, coverage, diverged, partition, reset, surge
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
@@ -166,6 +166,14 @@ def test_a_receipt_of_a_check_tells_what_its_known_differences_have_explained() 
     assert receipt.verdict == "EQUIVALENT"
     assert [(rule.id, rule.hits) for rule in receipt.known_differences] == [("PRICE-17", 1), ("LATE", 0)]
     assert "| PRICE-17 | 1 | - | 1,000 | data-platform, OPS-9 | 2026-12-31 |" in markdown(receipt)
+
+
+def test_how_many_events_were_looked_at_is_said_once() -> None:
+    notes = ["`items` never varied", "fields and keys were looked at in 1,000 of 9,000 events"]
+    seen = coverage().model_copy(update={"notes": notes})
+    text = markdown(receipt_of_status(diverged(coverage=seen), GATE, exclusions(SPEC), START, "t"))
+    assert "- not put to the test: `items` never varied\n" in text
+    assert text.count("fields and keys were looked at in") == 1
 
 
 def test_a_receipt_of_a_check_lists_its_own_holes() -> None:
