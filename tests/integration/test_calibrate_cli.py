@@ -69,6 +69,14 @@ def test_packed_files_and_standard_input_are_read(folder: Path) -> None:
     assert run(folder, "calibrate", *packed, "-", stdin=two)[1] == shown
 
 
+@pytest.mark.parametrize("option", ["--identity", "--key"])
+def test_a_field_that_no_event_has_is_refused_and_not_left_out_in_silence(folder: Path, option: str) -> None:
+    code, out, err = run(folder, "calibrate", *FILES, option, "taxy")
+    assert (code, out) == (2, "")
+    assert err == f"twinstream: {option} taxy: no event of either run has such a field\n"
+    assert run(folder, "calibrate", *FILES, option, "taxi" if option == "--key" else "ride")[0] == 0
+
+
 def test_everything_is_there_as_one_object_and_the_file_where_it_is_asked_for(folder: Path) -> None:
     code, out, err = run(folder, "calibrate", *FILES, "--json", "--output", "spec.yaml")
     found = json.loads(out)

@@ -96,10 +96,19 @@ def calibrate(spec: str | None, **options: Any) -> int:
         _read_topics(recording, start, options)
     else:
         _read_files(recording, start, options)
+    _check_fields(recording, options)
     with Console(stderr=True).status("comparing"):
         answer = run_calibrate(recording, start, options["key"])
     _print(answer, recording, options)
     return EXIT_OF_RESULT[answer.found.result]
+
+
+def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
+    """Raises SettingsError: a field that is misspelt would be a rule about nothing."""
+    for option in ("identity", "key"):
+        field = recording.lacking(options[option])
+        if field is not None:
+            raise SettingsError(f"--{option} {field}: no event of either run has such a field")
 
 
 def _read_files(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:

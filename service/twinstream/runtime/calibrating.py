@@ -20,6 +20,7 @@ from twinstream.spec.explain import NAMES
 from twinstream.spec.load import load, loads
 from twinstream.spec.marks import attempt_of
 from twinstream.spec.model import Spec
+from twinstream.spec.paths import ABSENT, parse_path, read
 from twinstream.spec.source import dump, read_source
 
 TIGHTEST: Mapping[str, Any] = {
@@ -97,6 +98,15 @@ class Recording:
         """The events, as the calibration reads them."""
         left, right = ([event for _, event in self._kept[side]] for side in Side)
         return Runs(left, right, self.cut)
+
+    def lacking(self, fields: Iterable[str]) -> str | None:
+        """The first of these fields of a value that no event of either run has; None also without events."""
+        values = [event.value for kept in self._kept.values() for _, event in kept]
+        for field in fields:
+            path = parse_path(field)
+            if values and not field.startswith("$") and all(read(value, path) is ABSENT for value in values):
+                return field
+        return None
 
     def judge(self, spec: Spec, subset: Subset) -> bool:
         """Whether some of the events are equal under a comparison file."""
