@@ -37,11 +37,6 @@ class Looks:
         self._asked: _Asked | None = None
         self._topics: Mapping[Side, Topic | None] = {}
 
-    @property
-    def firsts(self) -> dict[Side, Mapping[int, int]]:
-        """Where the log of each partition begins, as of the last look that was taken in."""
-        return {side: {} if (topic := self._topics.get(side)) is None else topic.first for side in Side}
-
     def begin(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
         """Take a look at topics of which nothing was read since the state was saved: what changed."""
         changes = self._note(topics, positions)

@@ -61,7 +61,7 @@ class Situation:
     `rereading`: the state was lost, and how far reading again has come.
     `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
     `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
-    `ends`: as of the last survey, which may be a minute ago; `heard_ends`, `firsts`: as last heard of.
+    `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as last heard of.
     """
 
     started_at: datetime

@@ -42,18 +42,18 @@ class Surveys:
             )
         self._ends_before = {side: dict(ends[side]) for side in Side}
         course.situation.ends = self._ends_before
+        seen = self._source.seen().topics
+        course.situation.firsts = {
+            side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
+        }
         course.intake.survey(self.at_end)
         if self._standing is None:
             self._standing = Standing(course.comparison.moment, self._verified(), course.reporter.evidence())
         self._asked = asked
 
     def hear(self) -> None:
-        """Note where the topics begin and end, as last heard of; it asks nobody.
-
-        A lag is told by that: surveys of large states are far between.
-        """
-        situation = self._course.situation
-        situation.heard_ends, situation.firsts = self._source.ends(), self._course.looks.firsts
+        """Note where the topics end, as last heard of: a lag is told by that, and surveys are far between."""
+        self._course.situation.heard_ends = self._source.ends()
 
     def vouch(self) -> None:
         """Tell how things stood, if all that was fed by then is vouched for."""
