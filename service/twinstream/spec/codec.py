@@ -314,7 +314,20 @@ def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
 def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
     if spec.identity is None:
         return None
-    return _members([spec.path_of(field) for field in spec.identity], value_of)
+    nothing = canonical_value([[] for _ in spec.identity])
+    return about(_members([spec.path_of(field) for field in spec.identity], value_of), nothing.__eq__)
+
+
+def about(
+    members: Callable[[bytes], Hashable], is_nothing: Callable[[Any], bool]
+) -> Callable[[bytes], Hashable]:
+    """What an event is about, of its members; one that has none of them is about nothing that another is."""
+
+    def identity(record: bytes) -> Hashable:
+        found = members(record)
+        return object() if is_nothing(found) else found
+
+    return identity
 
 
 def _members(paths: Sequence[FieldPath], value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.spec.canonical import canonical_value
-from twinstream.spec.codec import IGNORED, TWINS_LIMIT, Codec, Refused
+from twinstream.spec.codec import IGNORED, TWINS_LIMIT, Codec, Refused, about
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path, read
 from twinstream.spec.placing import Route
@@ -137,7 +137,8 @@ class KeptCodec(Codec):
         super().__init__(spec)
         self._twins_of: dict[bytes, Form] = {}
         if spec.identity is not None:
-            self.identity = self._digests.members([spec.path_of(field) for field in spec.identity])
+            members = self._digests.members([spec.path_of(field) for field in spec.identity])
+            self.identity = about(members, lambda told: not told.strip(_NONE))
 
     def _routing(self, spec: Spec) -> Routing:
         """Where an event is read, its lane, digest and token stand for its route."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.snapshot import delta, merged, snapshot
 
@@ -70,6 +72,15 @@ def test_a_fresh_partner_goes_before_an_overdue_one() -> None:
     (found,) = driver.findings()
     assert found.late is None
     assert driver.comparison.matched == 198 + 1
+
+
+@pytest.mark.parametrize("keep", ["records", "hashes"])
+def test_events_that_lack_all_fields_of_the_identity_are_not_about_one_thing(keep: str) -> None:
+    driver = Driver(spec("unordered", f"identity: [id, region]\nkeep: {keep}"))
+    driver.feed(LEFT, [event("lost"), record({"id": 1, "v": 0})])
+    driver.feed(RIGHT, [event("surplus"), record({"id": 1, "v": 1})])
+    driver.end()
+    assert driver.kinds() == ["changed", "extra", "missing"]
 
 
 def test_a_late_partner_is_told_at_the_end_of_both_sides() -> None:

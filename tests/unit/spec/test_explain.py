@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
+from twinstream.core.findings import Finding
+from twinstream.core.ledger import Divergence
 from twinstream.spec.explain import Explainer
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Everything, Mask, Show, plain
@@ -191,7 +193,11 @@ def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
 
 
 def test_values_that_are_no_objects_differ_as_a_whole() -> None:
-    (report,) = reports("unordered", [Batch(LEFT, [b"5"]), Batch(RIGHT, [b"6"])], "identity: [id]")
+    driver = Driver(spec("unordered", "identity: [id]"))
+    driver.take([Batch(LEFT, [b"5"]), Batch(RIGHT, [b"6"])])
+    (five,), (six,) = (driver.comparison.waiting_events(side) for side in (LEFT, RIGHT))
+    finding = Finding("changed", five, six, ())
+    report = explainer(driver).report(Divergence(finding, False, finding))
     assert report["fields"] == {"": {"reference": 5, "candidate": 6}}
     assert report["text"].endswith("instead. They differ in the whole value.")
 
