@@ -21,12 +21,15 @@ from twinstream.adapters import redis_bulletin, redis_connection
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import REDIRECTS, RedisConnection
 from twinstream.adapters.redis_errors import sentence
+from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import EMPTY, Checkpoint, Stored
 
 pytestmark = pytest.mark.requires_redis
 
 NAME = "comparison"
+MANIFEST = f"twinstream:{{{NAME}}}:checkpoint"
+UNREADABLE = "holds a checkpoint that this version cannot read: remove the comparison's keys to begin anew"
 BODY = bytes(range(250))
 FIRST = Checkpoint(1, None, b"first", BODY, {"d0": b"0", "d1": b"1"})
 BASE = Checkpoint(2, None, b"base", BODY[::-1], {"d1": b"one", "d2": b"2", "d3": b"3"})
@@ -273,13 +276,39 @@ def test_a_store_that_lost_everything_is_written_anew_by_its_living_owner(
     assert client.get(f"twinstream:{{{NAME}}}:epoch") == b"1"
 
 
-def test_a_checkpoint_of_the_time_before_chunks_is_refused_and_says_what_to_do(
-    owner: Open, client: redis.Redis
+@pytest.mark.parametrize("field", ["bodies", "reports", "sequence", "head"])
+def test_a_manifest_that_lacks_a_part_is_refused_and_says_what_to_do(
+    owner: Open, client: redis.Redis, field: str
 ) -> None:
     store = owner("a")
-    client.hset(f"twinstream:{{{NAME}}}:checkpoint", mapping={"sequence": 3, "state": b"TWINSTREAM"})
-    with pytest.raises(CheckpointError, match="this version cannot read: remove the comparison's keys"):
+    store.save(FIRST)
+    assert client.hdel(MANIFEST, field) == 1
+    with pytest.raises(CheckpointError, match=UNREADABLE):
         store.load()
+
+
+@pytest.mark.parametrize(
+    ("field", "junk"), [("sequence", b"many"), ("bodies", b"\xff"), ("reports", b"\xff")]
+)
+def test_a_manifest_that_is_damaged_is_refused_and_says_what_to_do(
+    owner: Open, client: redis.Redis, field: str, junk: bytes
+) -> None:
+    store = owner("a")
+    store.save(FIRST)
+    client.hset(MANIFEST, field, junk)
+    with pytest.raises(CheckpointError, match=UNREADABLE):
+        store.load()
+
+
+@pytest.mark.parametrize("junk", [b"2 x", b"1", b"1 2 3 4", b"\xff \xff"])
+def test_a_damaged_division_into_shards_is_refused_and_says_what_to_do(
+    redis_url: str, client: redis.Redis, junk: bytes
+) -> None:
+    client.set(f"twinstream:{{{NAME}}}:shards", junk)
+    shelf = RedisShelf(redis_url, NAME, "a")
+    with pytest.raises(CheckpointError, match=UNREADABLE.replace("a checkpoint", "a division into shards")):
+        shelf.layout()
+    shelf.close()
 
 
 # -- what is wrong with a Redis, each in one sentence ------------------------------------------------------

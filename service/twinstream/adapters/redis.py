@@ -250,14 +250,12 @@ class RedisStore:
         found = self._run(self._redis.hgetall, self._manifest)
         if not found:
             return _Manifest(None, b"", [], [])
-        if b"bodies" not in found:
-            raise CheckpointError(
-                f"redis at {self._connection.place} holds a checkpoint that this version cannot read: "
-                "remove the comparison's keys to begin anew"
-            )
-        bodies = [line.split() for line in found[b"bodies"].decode().split("\n")]
-        reports = found[b"reports"].decode().split()
-        return _Manifest(int(found[b"sequence"]), found[b"head"], bodies, reports)
+        try:
+            bodies = [line.split() for line in found[b"bodies"].decode().split("\n")]
+            reports = found[b"reports"].decode().split()
+            return _Manifest(int(found[b"sequence"]), found[b"head"], bodies, reports)
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(self._connection.unreadable("a checkpoint")) from error
 
     def _read(self, manifest: _Manifest) -> Stored:
         """What a manifest stands for. Raises _Gone."""

@@ -58,6 +58,13 @@ class RedisConnection:
         path = self.client.connection_pool.connection_kwargs.get("path")
         return str(path or ":".join(map(str, node_of(self.client))))
 
+    def unreadable(self, what: str) -> str:
+        """In a sentence, that what is stored there is damaged, or of another version."""
+        return (
+            f"redis at {self.place} holds {what} that this version cannot read: "
+            "remove the comparison's keys to begin anew"
+        )
+
     def answers(self) -> bool:
         """Whether Redis says anything within `AT_ONCE_SECONDS`, be it that it refuses."""
         connection = self.client.connection_pool.connection_class(**self._hasty_settings())

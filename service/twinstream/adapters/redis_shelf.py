@@ -17,7 +17,7 @@ from typing import Any
 
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import RedisConnection
-from twinstream.errors import Fenced
+from twinstream.errors import CheckpointError, Fenced
 from twinstream.ports import Layout
 
 # It may arrive twice: then the new layout is in effect, put there by the one who has claimed it.
@@ -49,7 +49,13 @@ class RedisShelf:
         if not self._learned:  # From the node that holds the keys, while it is there.
             self._connection.learn()
             self._learned = True
-        return Layout(*map(int, found.split())) if found else Layout()
+        if not found:
+            return Layout()
+        try:
+            generation, shards = map(int, found.split())
+        except ValueError as error:
+            raise CheckpointError(self._connection.unreadable("a division into shards")) from error
+        return Layout(generation, shards)
 
     def claim(self) -> None:
         """Be the one who may put another layout into effect."""
