@@ -20,6 +20,8 @@ from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint, Layout, Stored
 from twinstream.runtime.agreement import Agreement
 from twinstream.runtime.checkpoint import decode
+from twinstream.runtime.course import Course
+from twinstream.runtime.hearing import Hearing
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.poison import Poison
 from twinstream.runtime.resets import Resets
@@ -109,27 +111,38 @@ class SaysItBeforeItIsSaved(Worker):
     """A difference is announced at once."""
 
     def _publish_status(self) -> Any:
-        self._saved_diverged = self.comparison.diverged_for_sure
+        self._saves.hold_divergence = self.comparison.diverged_for_sure
         return super()._publish_status()
 
 
 class ReportsBeforeItSaves(Worker):
     """What a closed scope found is reported for good when it is found."""
 
-    def _checkpoint(self) -> None:
+    def _survey(self) -> None:
+        super()._survey()
         unsaved = self._reports.unsaved
         self._reports.saved(set())
         self._reports.unsaved = unsaved
-        super()._checkpoint()
+
+
+class HearsNoChange(Hearing):
+    """How the topics are is how they have been from the beginning."""
+
+    def look_at_topics(self) -> bool:
+        if topics := self._source.seen().topics:
+            self._course.topics.begin(topics)
+        return super().look_at_topics()
 
 
 class TrustsTheTopics(Worker):
     """That a topic was created anew is not seen while it is read."""
 
-    def _look_at_topics(self) -> None:
-        if topics := self._source.seen().topics:
-            self._course.topics.begin(topics)
-        super()._look_at_topics()
+    def _new_course(self) -> Course:
+        course = super()._new_course()
+        self._hearing = HearsNoChange(
+            self._spec.name, course, self._source, self._surveys, self._keeper, self._trial
+        )
+        return course
 
 
 class TakesItsWord(Worker):

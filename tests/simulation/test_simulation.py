@@ -54,6 +54,13 @@ def test_what_once_broke_holds(seed: int, why: str) -> None:
     assert failure is None, f"{why}: {failure}"
 
 
+def test_a_planted_bug_alters_what_is_there() -> None:
+    plants = [one for one in vars(planted).values() if getattr(one, "__module__", "") == planted.__name__]
+    altered = [(one, name) for one in plants if isinstance(one, type) for name in vars(one)]
+    lost = [f"{one.__name__}.{name}" for one, name in altered if not hasattr(one.__base__, name)]
+    assert not lost
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("run", "told"), planted.ALL)
 def test_a_planted_bug_is_found(runners: Runners, run: Run, told: str) -> None:
