@@ -38,6 +38,9 @@ from twinstream.core.events import Side
 from twinstream.spec.model import Limits, Spec
 from twinstream.spec.sharding import ShardBy
 
+CROSSING: tuple[frozenset[int], ...] = (frozenset({1}), frozenset({1, 2, 3}), *[frozenset[int]()] * 14)
+"""Which keys the candidate has in other partitions than the reference."""
+
 
 @dataclass(frozen=True)
 class Input:
@@ -195,7 +198,7 @@ def _crossing(scheduler: Scheduler, order: Order, more: dict[str, Any]) -> froze
     """
     if order not in SPREAD or order in COPIED or more in BY_EVENT_TIME:
         return frozenset()
-    return scheduler.aside("crossing", (frozenset({1}), frozenset({1, 2, 3}), *[frozenset()] * 14))
+    return scheduler.aside("crossing", CROSSING)
 
 
 def _exact(scheduler: Scheduler, begins: Beginning) -> bool:
