@@ -52,9 +52,7 @@ class Judge:
         Complexity: O(c) in what is overdue, O(n) where the clock of arrival proves.
         """
         passed = None if self.passing is None else self._passed(self.passing, side, at_end) if gapless else {}
-        overdue_until = None
-        if all(at_end):
-            overdue_until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+        overdue_until = self._overdue_until(side, at_end)
         hidden = 0 if overdue_until is None else self._hidden(side, overdue_until, passed or {})
         if passed is not None:
             overdue = len(passed)
@@ -74,7 +72,7 @@ class Judge:
         if self.passing is not None:
             passed = self._passed(self.passing, side, at_end) if gapless else {}
             return lambda event: id(event) in passed
-        until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms) if all(at_end) else None
+        until = self._overdue_until(side, at_end)
         if until is None:
             return lambda _: False
         apart = set(map(id, self._apart(side)))
@@ -98,23 +96,34 @@ class Judge:
     def _tells_passed(self, side: Side, at_end: tuple[bool, bool], now_s: float) -> Callable[[Event], bool]:
         """Tells of unmatched events of a side whether the other side has passed them."""
         if self.passing is not None:
-            may_tell = all(at_end) or not self.passing.needs_ends
-            passed = self.passing.passed(side) if may_tell else {}
+            passed = self._beyond(self.passing, side, at_end)
             return lambda event: id(event) in passed
-        until = self.clock.stalls(side).reached_before(self.rules.overdue_after_ms) if all(at_end) else None
+        until = self._overdue_until(side, at_end)
         if until is None:
             return lambda _: False
         if not self.rules.proves:
             return lambda event: event[3] <= until
         return self._tells_proven(side, until, now_s)
 
+    def _overdue_until(self, side: Side, at_end: tuple[bool, bool]) -> int | None:
+        """The latest arrival that is overdue on Kafka's clock; None where nothing is."""
+        if not all(at_end):
+            return None
+        return self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+
+    @staticmethod
+    def _beyond(passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+        """The unsettled events that the other side has passed, also those that take no part in matching."""
+        passed = passing.passed(side)  # Also takes in what came, which else would pile up.
+        return passed if all(at_end) or not passing.needs_ends else {}
+
     def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The events in matching that the other side has passed, on a clock of how far each has come.
 
         An event of which an equal one waits for another partition of the other side is none of them.
         """
-        passed = passing.passed(side)
-        if not passed or (passing.needs_ends and not all(at_end)):
+        passed = self._beyond(passing, side, at_end)
+        if not passed:
             return {}
         apart = set(map(id, self._apart(side)))
         waiting = set(map(self.rules.letter, self.copies[side.other])) if self.copies else set()
