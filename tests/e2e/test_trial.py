@@ -31,16 +31,21 @@ def command(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def looser_rules(folder: Path, reference: str, candidate: str) -> tuple[str, Path, Path]:
+    """A comparison of two topics: its name, its file, and one that ignores more."""
+    name = f"trial-{uuid.uuid4().hex[:8]}"
+    (folder / "trial").mkdir()
+    live = spec_file(folder, name, reference, candidate, "identity: [k]\n")
+    return name, live, spec_file(folder / "trial", name, reference, candidate, LOOSER)
+
+
 def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
     kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
 ) -> None:
-    reference, candidate = topic(), topic()
-    name = f"trial-{uuid.uuid4().hex[:8]}"
-    (tmp_path / "trial").mkdir()
-    live = spec_file(tmp_path, name, reference, candidate, "identity: [k]\n")
-    tried = spec_file(tmp_path / "trial", name, reference, candidate, LOOSER)
+    topics = topic(), topic()
+    name, live, tried = looser_rules(tmp_path, *topics)
     service = ServiceProcess(live, kafka.brokers, redis_url, "--trial", str(tried))
-    writer = Writer(kafka.brokers, reference, candidate)
+    writer = Writer(kafka.brokers, *topics)
     service.start()
     try:
         writer.both(range(200))
@@ -70,12 +75,9 @@ def test_a_trial_goes_on_over_kill_9_and_the_comparison_stays_what_it_is(
 def test_a_trial_begins_beside_a_comparison_that_runs_and_one_sided_events_find_their_partners(
     kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path
 ) -> None:
-    reference, candidate = topic(), topic()
-    name = f"trial-{uuid.uuid4().hex[:8]}"
-    (tmp_path / "trial").mkdir()
-    live = spec_file(tmp_path, name, reference, candidate, "identity: [k]\n")
-    tried = spec_file(tmp_path / "trial", name, reference, candidate, LOOSER)
-    writer = Writer(kafka.brokers, reference, candidate)
+    topics = topic(), topic()
+    _, live, tried = looser_rules(tmp_path, *topics)
+    writer = Writer(kafka.brokers, *topics)
     with running(ServiceProcess(live, kafka.brokers, redis_url)) as service:
         writer.both(range(300))
         for key in (5, 6):
