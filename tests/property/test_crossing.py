@@ -14,8 +14,8 @@ import orjson
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from tests.support.team import Team
 from tests.support.workers import SPEC
-from tests.unit.test_shards import Team
 from twinstream.core.events import Side
 
 KINDS = "kinds: {a: {where: {t: a}}, b: {where: {t: b}}}\n"

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.team import Team
 from tests.support.workers import SPEC
-from tests.unit.test_shards import Team
 from twinstream.core.events import Side
 from twinstream.core.stretches import united
 from twinstream.status import ComparisonStatus

@@ -10,8 +10,8 @@ from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from tests.support.saying import control_record
+from tests.support.team import Team
 from tests.support.workers import SPEC
-from tests.unit.test_shards import Team
 from twinstream.core.events import Side
 from twinstream.spec.marks import InputPosition
 

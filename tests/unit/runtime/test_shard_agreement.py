@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.players import Players, at_the_ends, playing, request
 from tests.support.team import Team, write_all
-from tests.unit.test_shard_resets import Players, at_the_ends, playing, request
 from twinstream.core.events import Side
 from twinstream.ports import EMPTY
 from twinstream.runtime.agreement import PLACE_LOST

@@ -12,7 +12,7 @@ from twinstream.api.app import create_app
 from twinstream.api.board import Board
 from twinstream.api.openapi import main, text_of
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
+COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
 
 
 @pytest.fixture

@@ -3,131 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from tests.support.players import BEFORE, Players, at_the_ends, playing, request
 from tests.support.team import Team, write_all
-from twinstream.api.board import Board
-from twinstream.api.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, StoreError
-from twinstream.parts import Sides
 from twinstream.ports import Checkpoint, Layout
 from twinstream.runtime.others import ASK_SECONDS
 from twinstream.runtime.resets import PATIENCE_SECONDS
-from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import Worker
-from twinstream.spec.explain import NAMES
-from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
-
-BEFORE = Ended(
-    verdict="DIVERGED",
-    since=None,
-    started_at="2026-03-01T12:00:00Z",  # type: ignore[arg-type]
-    matched=47,
-    divergences=1,
-    positions=Sides[dict[str, int]](reference={"0": 1}, candidate={"0": 1}),
-)
-
-
-def request(start: Any = None, identifier: str = "r-1") -> ResetRequest:
-    return ResetRequest(id=identifier, by="ann", reason="mended", address="", start=start, before=BEFORE)
-
-
-class Players:
-    """The workers of a team as processes run them, each with a token; and a board that hears all of them."""
-
-    def __init__(self, team: Team) -> None:
-        self.team = team
-        self.board = Board(monotonic=team.clock.monotonic, now=team.clock.now)
-        self.board.expect(team.expectation())
-        self.tokens = {number: f"process-{number}" for number in range(team.shards)}
-        self.working: dict[int, Worker] = {}
-        self.waiting: dict[int, Worker] = {}
-        self.replaced = 0
-
-    def turn(self, numbers: Iterable[int] | None = None, seconds: float = RETRY_STORE_SECONDS) -> View:
-        """What some of them do in a while, all if it is not said."""
-        self.team.clock.advance(seconds)
-        for number in self.tokens if numbers is None else numbers:
-            if number in self.working:
-                self._work(number)
-            else:
-                self._start(number)
-        return self.view()
-
-    def turns(self, count: int = 16) -> View:
-        """Some turns, and what is shown then."""
-        for _ in range(count):
-            self.turn()
-        return self.view()
-
-    def _start(self, number: int) -> None:
-        worker = self.waiting.pop(number, None) or self.team.worker(number, self.tokens[number])
-        try:
-            (self.working if worker.start() else self.waiting)[number] = worker
-        except Replaced:
-            self.replaced += 1
-
-    def _work(self, number: int) -> None:
-        try:
-            self.working[number].step()
-        except Replaced:
-            self._leaves(number)
-            self.replaced += 1
-
-    def _leaves(self, number: int) -> None:
-        self.hear()
-        del self.working[number]
-
-    def kill(self, number: int) -> None:
-        """End a process; its lease is handed back, and another one is started with the next turn."""
-        self.hear()
-        self.working.pop(number, None)
-        for storage in self.team.shelf.storages.values():
-            if storage.lease == self.tokens[number]:
-                storage.lease = None
-        self.tokens[number] += "'"
-
-    def hear(self) -> None:
-        """The board hears what was published since."""
-        for number, publisher in self.team.publishers.items():
-            for publication in publisher.published:
-                self.board.accept(publication, number)
-            publisher.published.clear()
-
-    def view(self) -> View:
-        """What is shown now."""
-        self.hear()
-        return self.board.view("test")
-
-    def reset(self, start: Any = None) -> Reset | ResetRefused | None:
-        """Ask for one; what came of it, None while it is waited for."""
-        return self._reset(request(start))
-
-    def wait(self) -> Reset | ResetRefused | None:
-        """Go on with one that is waited for."""
-        return self._reset(None)
-
-    def _reset(self, asked: ResetRequest | None) -> Reset | ResetRefused | None:
-        self.hear()
-        done = self.working[0].begin_anew(asked)
-        said = self.team.publishers[0].published
-        answer = next((one for one in said if isinstance(one, Reset | ResetRefused)), None)
-        if done:
-            self._leaves(0)
-        return answer
-
-
-def playing(by: Any = "partition", shards: int = 2) -> Players:
-    """A team at work on equal events."""
-    players = Players(Team(by=by, shards=shards))
-    write_all(players.team, 48)
-    assert players.turns().answer == "pass"
-    return players
+from twinstream.status import Reset, ResetRefused
 
 
 def diverged(by: Any = "partition", shards: int = 2) -> Players:
@@ -138,12 +26,6 @@ def diverged(by: Any = "partition", shards: int = 2) -> Players:
     view = players.turns(24)
     assert (view.status.verdict, view.answer) == ("DIVERGED", "fail"), view.status.reason
     return players
-
-
-def at_the_ends(players: Players) -> dict[str, Any]:
-    """A start where both topics end now."""
-    ends = players.team.source.ends()
-    return {"at": "offsets", **{NAMES[side]: dict(ends[side]) for side in Side}}
 
 
 @pytest.mark.parametrize("by", ["partition", "key"])

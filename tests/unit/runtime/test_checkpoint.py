@@ -22,7 +22,7 @@ STATE = {
     "scopes": [{"pieces": [{"records": [b"a"]}, {"records": [b"bc", b"d"]}], "records": [b"e"]}],
 }
 
-STORED = Path(__file__).parent / "golden"
+STORED = Path(__file__).parents[1] / "golden"
 
 # What the files in `golden` hold.
 GOLDEN: dict[str, Any] = {

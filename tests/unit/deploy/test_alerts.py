@@ -13,7 +13,7 @@ from deploy.embedded import prerequisites
 from tests.support.pages import sections
 from tests.support.tools import run
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 ALERTMANAGER = ROOT / "deploy" / "alertmanager" / "alertmanager.yml"
 DOCS = ROOT / "docs"
