@@ -209,6 +209,24 @@ def test_the_lines_follow_when_the_window_changes(service: Served, page: Page) -
         )
 
 
+def test_the_picture_is_as_high_as_its_events_whatever_the_window_was_before(
+    service: Served, page: Page
+) -> None:
+    service.publish(reordered("r"))
+    see(page, service, "r")
+    height = "picture => picture.getBoundingClientRect().height"
+    before = page.locator(".picture").evaluate(height)
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            """() => {
+              const svg = document.querySelector(".picture svg");
+              return svg.getAttribute("viewBox").startsWith(`0 0 ${svg.getBoundingClientRect().width} `);
+            }"""
+        )
+    assert page.locator(".picture").evaluate(height) == before
+
+
 def test_a_missing_event_says_that_the_other_side_has_none(service: Served, page: Page) -> None:
     positions = Sides[Position | None](
         reference=Position(topic="ads.reference", partition=0, offset=8), candidate=None
