@@ -155,7 +155,7 @@ class _Fields:
         differed, seen = len({twins.pair for twins in found}), self._seen(path)
         numbers = list(_numbers(found))
         if len(numbers) >= (1 - SELDOM) * len(found):
-            small = wobble(numbers, self._values(path))
+            small = wobble(numbers, self._values(path), differed / seen)
             if small is not None and can_be_named(path):
                 in_bag = any(path[: len(bag)] == bag for bag in self._bags)
                 self.noise.append(Noise(path, "number", differed, seen, small, in_bag))

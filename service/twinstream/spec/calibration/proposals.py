@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from twinstream.spec.calibration.fields import Noise
+from twinstream.spec.calibration.numbers import Wobble
 from twinstream.spec.calibration.ordering import Order
 from twinstream.spec.equality_laws import in_sequence
 from twinstream.spec.load import loads
@@ -191,8 +192,7 @@ def _for_number(noise: Noise, evidence: str, start: Spec, order: Order) -> Propo
     small, field, at = noise.wobble, noise.field, _equality(noise)
     evidence = f"{evidence}, by at most {float(small.largest):.3g}"
     if not noise.in_bag and _partner_known(noise, start, order):
-        hides = f"a change of `{field}` by up to {small.bound:f} would not be seen"
-        return Proposal((*at, "tolerance"), field, {"abs": small.bound}, evidence, hides)
+        return _for_tolerance(small, field, at, evidence)
     if small.step is None:
         return None
     evidence += (
@@ -203,6 +203,15 @@ def _for_number(noise: Noise, evidence: str, start: Spec, order: Order) -> Propo
     )
     hides = f"a change of `{field}` of less than {small.step:f} may not be seen"
     return Proposal((*at, "quantum"), field, small.step, evidence, hides)
+
+
+def _for_tolerance(small: Wobble, field: str, at: tuple[str, ...], evidence: str) -> Proposal:
+    how, most, of = "abs", small.bound, ""
+    if small.part is not None:
+        how, most, of = "rel", small.part, " of the larger number"
+        evidence += f", which is in no pair more than {most:.0e} of the larger number"
+    hides = f"a change of `{field}` by up to {most:f}{of} would not be seen"
+    return Proposal((*at, "tolerance"), field, {how: most}, evidence, hides)
 
 
 def _partner_known(noise: Noise, start: Spec, order: Order) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -175,6 +176,34 @@ def test_one_large_difference_does_not_widen_a_tolerance() -> None:
     assert answer.found.result == "unexplained"
     assert answer.found.draft.spec.equality.tolerance["temperature"].abs < 1e-9
     assert [len(rest) for rest in answer.found.rest] == [1, 1]
+
+
+@pytest.mark.parametrize("changed", [1, 4, 40])
+def test_a_number_that_seldom_differs_is_no_noise_however_small_the_difference(changed: int) -> None:
+    """Prices up to 500, of which some are a cent higher: a rule would hide a cent in all of them."""
+    one = rows(100, id=lambda n: n, price=lambda n: 1.25 + 5 * n)
+    other = [{**row, "price": row["price"] + 0.01 * (row["id"] < changed)} for row in one]
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+    assert [(part.field, part.differed) for part in answer.found.unexplained] == [("price", changed)]
+
+
+@pytest.mark.parametrize(("part", "share"), [(1e-15, 0.02), (1e-7, 0.2)])
+def test_digits_that_a_sum_loses_may_show_in_few_pairs(part: float, share: float) -> None:
+    one = rows(100, id=lambda n: n, sum=lambda n: 12345.678 * (n + 1))
+    other = [{**row, "sum": row["sum"] * (1 + part * (row["id"] < 100 * share))} for row in one]
+    assert proposed(calibrated(one, other)) == {("number", "sum")}
+
+
+def test_numbers_of_many_sizes_are_tolerated_by_their_part() -> None:
+    """A wobble of a billionth: the largest one alone would hide whatever becomes of the small numbers."""
+    one = rows(100, id=lambda n: n, load=lambda n: 1.001 * 10 ** (n / 10))
+    other = [{**row, "load": row["load"] * (1 + 1e-9)} for row in one]
+    answer = calibrated(one, other)
+    (number,) = answer.found.draft.proposals
+    assert answer.found.draft.spec.equality.tolerance["load"].rel == Decimal("1E-9") * 2
+    assert number.hides == "a change of `load` by up to 0.000000002 of the larger number would not be seen"
+    assert "in no pair more than 2e-9 of the larger number" in number.evidence
 
 
 def test_a_quantum_says_how_many_values_lie_near_a_boundary() -> None:
