@@ -53,8 +53,8 @@ class Wobble(NamedTuple):
 def wobble(differing: Sequence[Numbers], values: Iterable[Fraction], share: float) -> Wobble | None:
     """The wobble of a field; None where its numbers differ in another way.
 
-    `differing` are the pairs that differ, `values` all values of the field in one run, and `share` tells in how
-    many of the pairs that have it it differs.
+    `differing` are the pairs that differ, `values` all values of the field in one run, and `share` tells how
+    often it differs where it is.
     """
     if all(a.denominator == 1 and b.denominator == 1 for a, b in differing):
         return None
@@ -75,7 +75,7 @@ def wobble(differing: Sequence[Numbers], values: Iterable[Fraction], share: floa
 
 
 def _part(near: Sequence[Numbers], bound: Decimal, every: Sequence[Fraction]) -> Decimal | None:
-    """The largest difference against the larger number, if that allows less than half of what `bound` does."""
+    """The largest difference against the larger number, if it allows less than half of what `bound` does."""
     part = _rounded_up(max(abs(a - b) / max(abs(a), abs(b)) for a, b in near))
     allowed = Fraction(part) * sum(map(abs, every))
     return part if 2 * allowed < Fraction(bound) * len(every) else None
