@@ -34,6 +34,7 @@ def order_laws(spec: Spec) -> Iterator[Breach]:
         match node.order:
             case Barrier(barrier=kinds):
                 yield from _once(kinds, (*node.at, "barrier"))
+                yield from _outermost(node, node.order)
             case Parallel():
                 yield from _one_branch(node, node.order)
             case Dependent():
@@ -94,6 +95,16 @@ def _once(kinds: list[str], at: Location) -> Iterator[Breach]:
     for n, kind in enumerate(kinds):
         if kind in kinds[:n]:
             yield breach((*at, n), f"names `{kind}` twice")
+
+
+def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
+    """Copies count the epochs of whole partitions, which only what everything depends on can divide."""
+    if order.copies == "per_partition" and node.at != ("order",):
+        problem = (
+            "`per_partition` says that a barrier divides whole partitions, so only the outermost form of "
+            "`order` can have it; put this barrier there, or leave `copies` out"
+        )
+        yield breach((*node.at, "copies"), problem)
 
 
 def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:

@@ -55,11 +55,22 @@ def _listed(value: Any) -> Any:
 
 
 class Barrier(Strict):
-    """Events of these kinds depend on everything here and on each other; those between depend as `inner`."""
+    """Events of these kinds depend on everything here and on each other; those between depend as `inner`.
+
+    Barriers with copies directly inside others with copies are the same order as all of them in one list, and
+    are read as that: which copies belong together is counted by partition over all of them.
+    """
 
     barrier: Annotated[list[KindName], Field(min_length=1), BeforeValidator(_listed)]
     inner: Order
     copies: Literal["one", "per_partition"] = "one"
+
+    @model_validator(mode="after")
+    def _copies_in_one(self) -> Barrier:
+        inner = self.inner
+        if self.copies == "one" or not isinstance(inner, Barrier) or inner.copies == "one":
+            return self
+        return self.model_copy(update={"barrier": [*self.barrier, *inner.barrier], "inner": inner.inner})
 
 
 class Branch(Strict):

@@ -256,6 +256,27 @@ def test_a_kind_that_cannot_come_to_its_place_is_refused(order: str, message: st
 
 
 @pytest.mark.parametrize(
+    ("order", "place"),
+    [
+        ("{by_key: [k], inner: {barrier: end_of_day, inner: total, COPIES}}", "order.inner"),
+        ("{barrier: end_of_day, inner: {barrier: ride, inner: total, COPIES}}", "order.inner"),
+        (
+            "{parallel: {x: {kinds: [ALL], order: {barrier: ride, inner: total, COPIES}}}}",
+            "order.parallel.x.order",
+        ),
+    ],
+)
+def test_copies_of_a_barrier_that_divides_no_whole_partitions_are_refused(order: str, place: str) -> None:
+    written = order.replace("COPIES", "copies: per_partition").replace(
+        "ALL", "end_of_day, end_of_month, ride"
+    )
+    message = (
+        f"`{place}.copies`: `per_partition` says that a barrier divides whole partitions, so only the outerm"
+    )
+    assert f"ads.yaml:10: {message}" in refusal(f"{HEAD}{KINDS}order: {written}\n")
+
+
+@pytest.mark.parametrize(
     ("order", "message"),
     [
         (

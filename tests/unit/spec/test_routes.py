@@ -49,6 +49,15 @@ def test_a_barrier_further_in_is_told_from_a_copy(inner: str) -> None:
     assert [routing.route(kind, {}, b"") is BARRIER for kind in "abc"] == [True, False, False]
 
 
+def test_barriers_with_copies_inside_others_are_one_list_of_barriers() -> None:
+    copies = "copies: per_partition"
+    order = f"{{barrier: a, {copies}, inner: {{barrier: [b], {copies}, inner: {{per_key: [k]}}}}}}"
+    assert (
+        spec(order, KINDS).order
+        == spec(f"{{barrier: [a, b], {copies}, inner: {{per_key: [k]}}}}", KINDS).order
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "time"),
     [(3, 3), (0.1, Fraction(1, 10)), (Decimal("1.50"), Fraction(3, 2)), (Decimal("0e9"), 0)],

@@ -34,10 +34,10 @@ kinds:
   ride: {{}}
 emits: append
 order:
-  by_key: [region]
+  barrier: [end_of_month]
+  copies: per_partition
   inner:
-    barrier: [end_of_month]
-    copies: per_partition
+    by_key: [region]
     inner:
       barrier: end_of_day
       inner:
