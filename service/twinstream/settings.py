@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ByteSize, Field, ValidationError, field_validator
+from pydantic import ByteSize, Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -22,6 +22,8 @@ from pydantic_settings import (
 from twinstream import errors
 
 DEFAULT_BIND = "127.0.0.1:8080"
+LEAST_MEMORY = 128 << 20
+"""A matcher takes half of it before its first event: below, each event would be one too many."""
 
 _POSITIONS = "positions are those of the checkpoint, and no other group may be disturbed"
 _OWN = {
@@ -106,6 +108,17 @@ class Settings(BaseSettings):
             if name in _OWN:
                 raise ValueError(f"`kafka`: {name} is not free: {_OWN[name]}")
         return kafka
+
+    @field_validator("memory_limit", mode="wrap")
+    @classmethod
+    def _enough(cls, given: Any, parsed: ValidatorFunctionWrapHandler) -> ByteSize | None:
+        try:
+            limit: ByteSize | None = parsed(given)
+        except ValidationError:
+            raise ValueError(f"{given!r} is no size: write one like 4GiB") from None
+        if limit is not None and limit < LEAST_MEMORY:
+            raise ValueError(f"{given!r} is less than the 128MiB that a matcher needs: give it more")
+        return limit
 
     @field_validator("bind")
     @classmethod

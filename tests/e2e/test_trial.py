@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import running
+from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.poisonous import POISON
 from tests.support.service import ServiceProcess, Writer, spec_file
@@ -21,14 +20,12 @@ from tests.support.waiting import eventually
 
 pytestmark = whole_product()
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 LOOSER = "identity: [k]\nequality: {ignore: [n]}\n"
 
 
 def command(*arguments: str) -> tuple[int, str]:
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert "Traceback" not in done.stdout + done.stderr
-    return done.returncode, done.stdout + done.stderr
+    code, out, err = twinstream(*arguments)
+    return code, out + err
 
 
 def looser_rules(folder: Path, reference: str, candidate: str) -> tuple[str, Path, Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,24 +13,20 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.certificates import certify
+from tests.support.commands import COMMAND, twinstream
 from tests.support.processes import marked, new_mark
 from tests.support.service import spec_file
 from tests.support.waiting import eventually
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 READER, OPERATOR = "reader-0123456789-0123456789", "operator-0123456789-0123456789"
 NOWHERE = ("--brokers", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0")
 ENDED = 30
 
 
 def run(*arguments: str | Path, **environment: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, *arguments], env={**os.environ, **environment}, capture_output=True, timeout=60, check=False
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
+    code, out, err = twinstream(*arguments, **environment)
     assert READER not in out + err
-    return done.returncode, out, err
+    return code, out, err
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,20 +13,15 @@ import zstandard
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.noise import run_of, with_noise
 from tests.support.stack import MakeTopic
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 NOISE = ("clock", "wobble", "null", "keys")
 
 
 def run(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, *arguments], cwd=folder, input=stdin, capture_output=True, timeout=120, check=False
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream(*arguments, folder=folder, stdin=stdin)
 
 
 def lines(events: list[dict[str, Any]]) -> bytes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-COMMAND = Path(sys.executable).with_name("twinstream")
+from tests.support.commands import twinstream
+
 CASES = Path(__file__).parent.parent / "cases"
 FOLDERS = sorted(folder for folder in CASES.iterdir() if folder.is_dir())
 EXIT_CODES = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
@@ -24,20 +23,13 @@ MEMBERS = {
 def test_a_case_has_its_answer(folder: Path) -> None:
     case = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     expect: dict[str, Any] = case["expect"]
-    done = subprocess.run(
-        [COMMAND, *case["command"]],
-        cwd=folder,
-        input=(folder / case["stdin"]).read_bytes() if "stdin" in case else b"",
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr
+    stdin = (folder / case["stdin"]).read_bytes() if "stdin" in case else b""
+    code, out, err = twinstream(*case["command"], folder=folder, stdin=stdin)
     if expect.get("exit_code") == 2:
-        check_refusal(expect, done.returncode, done.stderr.decode())
+        check_refusal(expect, code, err)
     else:
-        assert done.stderr == b""
-        check_answer(expect, done.returncode, json.loads(done.stdout))
+        assert err == ""
+        check_answer(expect, code, json.loads(out))
 
 
 def check_refusal(expect: dict[str, Any], exit_code: int, message: str) -> None:

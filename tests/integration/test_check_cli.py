@@ -10,7 +10,6 @@ import pty
 import re
 import struct
 import subprocess
-import sys
 import termios
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-COMMAND = Path(sys.executable).with_name("twinstream")
+from tests.support.commands import COMMAND, twinstream
+
 SPEC = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder: total\n"
 
 
@@ -60,12 +60,7 @@ def on_terminal(folder: Path, *arguments: str, **more: str) -> str:
 
 
 def run(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, "check", *arguments], cwd=folder, input=stdin, capture_output=True, timeout=60, check=False
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("check", *arguments, folder=folder, stdin=stdin)
 
 
 def test_equal_outputs_exit_with_0_and_different_ones_with_1(folder: Path) -> None:

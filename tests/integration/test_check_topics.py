@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,11 @@ import pytest
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
 from twinstream.core.events import Side
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 SPEC = """
 version: 1
 name: t
@@ -35,12 +33,7 @@ pytestmark = [pytest.mark.requires_kafka, pytest.mark.timeout(120)]
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, "check", "spec.yaml", *arguments], cwd=folder, capture_output=True, timeout=100, check=False
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("check", "spec.yaml", *arguments, folder=folder)
 
 
 class Topics:

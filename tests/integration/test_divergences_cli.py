@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
+from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
 from twinstream.status import OnTrial
 from twinstream.trials import TrialStatus
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 FOUND = 600
 """More than the service gives at once."""
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=60, check=False)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
 
 
 @pytest.fixture
@@ -41,7 +31,7 @@ def service() -> Iterator[Served]:
 def test_all_divergences_are_listed_newest_first_beyond_what_the_service_gives_at_once(
     service: Served,
 ) -> None:
-    code, out, err = run("divergences", NAME, "--service", service.url, "--limit", "1000", "--json")
+    code, out, err = twinstream("divergences", NAME, "--service", service.url, "--limit", "1000", "--json")
     assert (code, err) == (0, "")
     listing = json.loads(out)
     assert [each["id"] for each in listing["items"]] == ["m-1", *(f"d-{n}" for n in reversed(range(FOUND)))]
@@ -49,11 +39,11 @@ def test_all_divergences_are_listed_newest_first_beyond_what_the_service_gives_a
 
 
 def test_they_are_told_as_a_person_reads_them_and_picked_by_kind(service: Served) -> None:
-    code, out, err = run("divergences", NAME, "--service", service.url, "--kind", "missing")
+    code, out, err = twinstream("divergences", NAME, "--service", service.url, "--kind", "missing")
     assert (code, err) == (0, "")
     assert out.startswith("missing · ")
     assert "id m-1" in out.splitlines()[0]
-    code, out, _ = run("divergences", NAME, "--service", service.url, "--limit", "2", "--json")
+    code, out, _ = twinstream("divergences", NAME, "--service", service.url, "--limit", "2", "--json")
     listing = json.loads(out)
     assert ([each["id"] for each in listing["items"]], code) == (["m-1", f"d-{FOUND - 1}"], 0)
     assert listing["next"] is not None
@@ -61,25 +51,25 @@ def test_they_are_told_as_a_person_reads_them_and_picked_by_kind(service: Served
 
 def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(service: Served) -> None:
     service.publish(divergence("known", explained="PRICE-17"))
-    code, out, _ = run("divergences", NAME, "--service", service.url, "--limit", "1", "--json")
+    code, out, _ = twinstream("divergences", NAME, "--service", service.url, "--limit", "1", "--json")
     assert (code, [each["id"] for each in json.loads(out)["items"]]) == (0, ["m-1"])
-    code, out, err = run("divergences", NAME, "--service", service.url, "--explained")
+    code, out, err = twinstream("divergences", NAME, "--service", service.url, "--explained")
     assert (code, err, out.count(" id ")) == (0, "", 1)
     assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
-    code, out, _ = run("explain", "known", "--service", service.url)
+    code, out, _ = twinstream("explain", "known", "--service", service.url)
     assert (code, out.splitlines()[0].endswith("explained by PRICE-17")) == (0, True)
 
 
 def test_what_rules_on_trial_find_is_listed_and_explained_when_asked_for(service: Served) -> None:
     given = ("--service", service.url, "--json")
-    code, _, err = run("divergences", NAME, "--trial", *given)
+    code, _, err = twinstream("divergences", NAME, "--trial", *given)
     assert (code, "No rules are on trial beside comparison" in err) == (2, True)
     trial = TrialStatus(state="running", reason="Fine.", spec_digest="7a", order="in any order", changes=[])
     service.publish(status(at=datetime.now(UTC), trial=trial))
     service.publish(OnTrial(comparison=NAME, said=divergence("t-1")))
-    code, out, _ = run("divergences", NAME, "--trial", *given)
+    code, out, _ = twinstream("divergences", NAME, "--trial", *given)
     assert (code, [each["id"] for each in json.loads(out)["items"]]) == (0, ["t-1"])
-    code, out, _ = run("explain", "t-1", *given)
+    code, out, _ = twinstream("explain", "t-1", *given)
     assert (code, json.loads(out)["id"]) == (0, "t-1")
 
 
@@ -95,12 +85,12 @@ def test_what_rules_on_trial_find_is_listed_and_explained_when_asked_for(service
 def test_what_is_wrong_is_one_sentence_and_an_exit_code(
     service: Served, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
-    found, out, err = run("divergences", "--service", service.url, *arguments)
+    found, out, err = twinstream("divergences", "--service", service.url, *arguments)
     assert (found, out) == (code, "")
     assert said in err
 
 
 def test_the_version_is_told_to_programs_too() -> None:
-    code, out, _ = run("version", "--json")
+    code, out, _ = twinstream("version", "--json")
     assert code == 0
-    assert run("version")[1].strip() == json.loads(out)["version"]
+    assert twinstream("version")[1].strip() == json.loads(out)["version"]

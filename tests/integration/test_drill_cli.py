@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import COMMAND, twinstream
 from tests.support.drilled import rides
 from tests.support.service import spec_file
 from tests.support.stack import MakeTopic
 from twinstream.adapters.kafka_drill import DrillTopics
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 NOWHERE = ["--brokers", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1"]
 PROMETHEUS = ["--kind", "drop", "--prometheus", "http://127.0.0.1:1"]
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
     """The exit code, and what is said on standard error; nothing is on standard output."""
-    done = subprocess.run(
-        [COMMAND, "drill", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    return done.returncode, done.stderr
+    code, out, err = twinstream("drill", *arguments)
+    assert out == ""
+    return code, err
 
 
 @pytest.mark.parametrize(

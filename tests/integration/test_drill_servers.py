@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,13 +19,13 @@ from confluent_kafka.admin import (
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.commands import twinstream
 from tests.support.drilled import rides
 from tests.support.service import spec_file
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka_drill import DrillTopics
 
 pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_redis, pytest.mark.timeout(180)]
-COMMAND = Path(sys.executable).with_name("twinstream")
 TOPICS = ("rides.v1", "rides.v2")
 FAILING = """
 import multiprocessing
@@ -90,14 +87,10 @@ def with_rides(broker: Kafka, folder: Path, more: str = "", order: str = "{per_k
     return spec_file(folder, "rides", *topics, more=more, order=order)
 
 
-def drill(spec: Path, *options: str, environment: dict[str, str] | None = None) -> tuple[int, Any, str]:
+def drill(spec: Path, *options: str, **environment: str) -> tuple[int, Any, str]:
     """Exit code, answer and what was said."""
-    done = subprocess.run(
-        [COMMAND, "drill", str(spec), "--kind", "drop", "--json", *options],
-        capture_output=True, text=True, timeout=150, check=False, env={**os.environ, **(environment or {})},
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    return done.returncode, orjson.loads(done.stdout) if done.stdout else None, done.stderr
+    code, out, err = twinstream("drill", spec, "--kind", "drop", "--json", *options, **environment)
+    return code, orjson.loads(out) if out else None, err
 
 
 def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
@@ -106,7 +99,7 @@ def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
     (tmp_path / "relation_of_rides.py").write_text(FAILING)
     spec = with_rides(kafka, tmp_path, order='{callable: "relation_of_rides:dependent"}')
     servers = ["--brokers", kafka.brokers, "--redis", redis_server.url]
-    code, answer, err = drill(spec, *servers, environment={"PYTHONPATH": str(tmp_path)})
+    code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path))
     assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
     assert answer["reason"].startswith("nothing was planted, since the copies were not well before: Not deci")
     assert answer["left_over"] == []

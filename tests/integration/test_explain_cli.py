@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
 from twinstream.testing import check
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 RIDES = [{"taxi": taxi, "ride": ride} for taxi, ride in ((7, "a"), (9, "b"), (7, "c"), (9, "d"))]
 
 
 def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, "explain", *arguments], input=stdin, capture_output=True, timeout=60, check=False
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("explain", *arguments, stdin=stdin)
 
 
 @pytest.fixture

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.stack import MakeTopic
-
-COMMAND = Path(sys.executable).with_name("twinstream")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
-    done = subprocess.run([COMMAND, "lint", *arguments], capture_output=True, timeout=60, check=False)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("lint", *arguments)
 
 
 def write(folder: Path, order: Any, reference: str = "r", candidate: str = "c") -> Path:

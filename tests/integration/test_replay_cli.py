@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import twinstream
 from tests.support.server import served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
 from twinstream.testing import check
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 OLD = {
     "version": 1,
     "name": "rides",
@@ -29,11 +27,7 @@ CANDIDATE = [{"ride": "a", "fare": 1, "at": 2}, {"ride": "b", "fare": 2, "at": 2
 
 
 def run(*arguments: str | Path, stdin: bytes = b"") -> tuple[int, str, str]:
-    command = [COMMAND, "replay", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("replay", *arguments, stdin=stdin)
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +11,12 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation, status
 from twinstream.api.board import Board
 from twinstream.spec.exclusions import Exclusion
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 SCHEMA = Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "docs" / "receipt.schema.json").read_text(encoding="utf-8"))
 )
@@ -28,17 +25,7 @@ SPEC = "version: 1\nname: t\nreference: {topic: r}\ncandidate: {topic: c}\norder
 
 
 def run(folder: Path, *arguments: str, url: str = "http://127.0.0.1:1") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, *arguments],
-        cwd=folder,
-        env={**os.environ, "TWINSTREAM_SERVICE": url},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream(*arguments, folder=folder, TWINSTREAM_SERVICE=url)
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, reset, status
 from twinstream.adapters.token_file import TokenFile
 from twinstream.api.board import Board
 from twinstream.status import Reset, ResetRefused, ResetRequest
 
-COMMAND = Path(sys.executable).with_name("twinstream")
 BODY = {"reason": "1.9.1 deployed", "by": "ann"}
 
 
@@ -54,11 +52,7 @@ def post(service: Served, body: Any = BODY, name: str = NAME, **more: Any) -> ht
 
 
 def run(service: Served, *arguments: str) -> tuple[int, str, str]:
-    command = [COMMAND, "reset", *arguments, "--service", service.url]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return twinstream("reset", *arguments, "--service", service.url)
 
 
 def test_a_reset_is_asked_of_the_matcher_and_its_record_is_the_answer(

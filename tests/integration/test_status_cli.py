@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import httpx
 import orjson
 import pytest
 
+from tests.support.commands import COMMAND, twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, expectation, status, surge
 from tests.support.waiting import eventually
@@ -21,20 +21,10 @@ from twinstream.api.board import Board
 from twinstream.status import ComparisonStatus, Health
 from twinstream.trials import Contrast, TrialStatus
 
-COMMAND = Path(sys.executable).with_name("twinstream")
-
 
 def run(service: Served, *arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:
-    done = subprocess.run(
-        [COMMAND, *arguments],
-        env={**os.environ, "TWINSTREAM_SERVICE": service.url, "PYTHONIOENCODING": encoding},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    out, err = done.stdout.decode(encoding), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    environment = {"TWINSTREAM_SERVICE": service.url, "PYTHONIOENCODING": encoding}
+    return twinstream(*arguments, encoding=encoding, **environment)
 
 
 @pytest.fixture
@@ -69,22 +59,17 @@ def test_an_equivalent_status_says_what_it_does_not_rest_on(service: Served) -> 
     ["127.0.0.1:8080", "ftp://host", "http://", "", "http://host:abc", "http://host:99999", "http://[::1"],
 )
 def test_what_is_no_address_of_a_service_is_a_usage_error_and_is_not_waited_for(address: str) -> None:
-    done = subprocess.run(
-        [COMMAND, "gate", NAME, "--wait", "1h", "--service", address],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "that is no address of a service; write it like http://127.0.0.1:8080" in done.stderr.decode()
+    code, _, err = twinstream("gate", NAME, "--wait", "1h", "--service", address)
+    assert code == 2
+    assert "that is no address of a service; write it like http://127.0.0.1:8080" in err
 
 
 def test_a_token_that_cannot_be_sent_is_a_usage_error(service: Served) -> None:
-    environment = {**os.environ, "TWINSTREAM_SERVICE": service.url, "TWINSTREAM_TOKEN": "caf\u00e9"}
-    done = subprocess.run([COMMAND, "status"], env=environment, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "TWINSTREAM_TOKEN must be one token, and nothing else" in done.stderr.decode()
-    assert "caf" not in done.stderr.decode()
+    environment = {"TWINSTREAM_SERVICE": service.url, "TWINSTREAM_TOKEN": "caf\u00e9"}
+    code, _, err = twinstream("status", **environment)
+    assert code == 2
+    assert "TWINSTREAM_TOKEN must be one token, and nothing else" in err
+    assert "caf" not in err
 
 
 def test_what_known_differences_have_explained_is_told_by_rule(service: Served) -> None:
