@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.arrivals import Arrivals
@@ -32,7 +31,7 @@ from twinstream.core.retries import Retries
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
 from twinstream.core.scopes import Scope
-from twinstream.core.surveys import Survey
+from twinstream.core.surveys import Survey, Surveyor
 from twinstream.errors import RelationError
 
 
@@ -68,9 +67,8 @@ class Comparison:
         self.passing = (
             None if rules.passing is None else Passing(rules.passing, self.ledger.held, self.progress)
         )
-        self._judge = Judge(
-            rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing
-        )
+        judge = Judge(rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing)
+        self._surveyor = Surveyor(self.ledger, self.aside, judge, self.partnerless)
         self.is_shown_all = self.cut_short = self.overflowing = False
         self.ended = [False, False]
         self.disputed_at: int | None = None
@@ -419,24 +417,7 @@ class Comparison:
 
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
-        self.settle()
-        gapless = not self.overflowing
-        passed = self._judge.passed_scopes(at_end, gapless=gapless and not self.halted, now_s=now_s)
-        self.aside.note_passed(passed)
-        self.ledger.recent.trim()
-        held = [self.ledger.held.of(side) for side in Side]
-        self.surveyed = survey = Survey(
-            (held[0].first_open(), held[1].first_open()),
-            min((oldest for one in held if (oldest := one.oldest_ms()) is not None), default=None),
-            held_bytes=[one.size_bytes for one in held],
-        )
-        if not self.halted:
-            judged = [self._judge.judge(side, at_end, gapless=gapless, now_s=now_s) for side in Side]
-            survey.suspicions = sum(one.suspected for one in judged)
-            proven = judged[0].proven, judged[1].proven
-            if any(proven):
-                self.partnerless.settle(proven)
-                return self.survey(at_end, now_s)
+        survey = self.surveyed = self._surveyor.survey(at_end, now_s, gapless=not self.overflowing)
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
@@ -446,14 +427,11 @@ class Comparison:
 
         Complexity: O(limit), and O(c) in what is overdue and set aside.
         """
-        is_overdue = self._judge.overdue(side, at_end, gapless=not self.overflowing)
-        for event in islice(self.ledger.held.of(side), limit):
-            yield event, is_overdue(event)
+        return self._surveyor.oldest(side, at_end, limit, gapless=not self.overflowing)
 
     def settle(self) -> None:
         """Take in what came and left since the last time, which is only listed until then."""
-        self.aside.drop()
-        self.ledger.held.settle()
+        self._surveyor.settle()
 
     # -- reading ------------------------------------------------------------------------------------------
 
