@@ -13,7 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from twinstream.errors import DecodeError
 
-Offsets = dict[str, dict[int, Annotated[int, Field(ge=0)]]]
+_LARGEST = 2**63 - 1
+"""Spark and Kafka count in 64 bits, and so does what is saved of this."""
+
+Count = Annotated[int, Field(ge=0, le=_LARGEST)]
+Partition = Annotated[int, Field(ge=0, lt=2**31)]
+Offsets = dict[str, dict[Partition, Count]]
 """By topic and partition, the offset behind the last record."""
 
 
@@ -32,13 +37,13 @@ class ControlRecord(BaseModel):
     version: str
     query_id: str
     run_id: str
-    batch: Annotated[int, Field(ge=0)]
+    batch: Count
     attempt: str
     consumed: Offsets
     consumed_from: Offsets = {}
-    watermark: int | None = None
+    watermark: Annotated[int, Field(ge=-_LARGEST - 1, le=_LARGEST)] | None = None
     written: Offsets
-    rows: Annotated[int, Field(ge=0)]
+    rows: Count
     mode: Literal["append"] = "append"
 
 

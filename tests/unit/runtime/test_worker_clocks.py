@@ -105,6 +105,16 @@ def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_h
     assert bench.settled(worker).health.status == "ok"
 
 
+def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(bench: Clocked) -> None:
+    worker, largest = bench.started(), 2**63 - 1
+    bench.say("2", largest, consumed=largest, written={"0": largest}, watermark=largest)
+    assert bench.settled(worker).health.status == "ok"
+    bench.say("2", largest + 1, consumed=1)
+    (reason,) = bench.settled(worker).health.reasons
+    assert "offset 1, cannot be used: no control record: `batch`" in reason
+    assert bench.run(bench.restarted()).hole_count == 0, "what was said before is saved, and read again"
+
+
 MISSING = "topic test.control: there is no such topic"
 
 

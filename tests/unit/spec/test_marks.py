@@ -97,6 +97,11 @@ def test_a_control_record_says_what_is_consumed_and_what_is_written() -> None:
         (CONTROL.replace(b'"batch": 3', b'"batch": -3'), "`batch`"),
         (CONTROL.replace(b'"0": 10', b'"x": 10'), "`consumed.clicks.x"),
         (CONTROL.replace(b'"append"', b'"update"'), "`mode`"),
+        (CONTROL.replace(b'"batch": 3', b'"batch": 9223372036854775808'), "`batch`"),
+        (CONTROL.replace(b'"0": 10', b'"0": 18446744073709551616'), "`consumed.clicks.0`"),
+        (CONTROL.replace(b'"0": 10', b'"-1": 10'), "`consumed.clicks.-1"),
+        (CONTROL.replace(b'"0": 10', b'"2147483648": 10'), "`consumed.clicks.2147483648"),
+        (CONTROL.replace(b"null", b"-9223372036854775809"), "`watermark`"),
     ],
 )
 def test_what_is_no_control_record_is_refused_with_the_place(record: bytes | None, said: str) -> None:
