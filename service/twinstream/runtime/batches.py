@@ -34,4 +34,6 @@ def attempts_of(
 def unmarked(comparison: Comparison) -> str:
     """What to add to a difference where records did not say what wrote them."""
     count = 0 if comparison.retries is None else comparison.retries.unmarked
+    if count == 1:
+        return "; one record without marks was taken as it is"
     return f"; {count:,} records without marks were taken as they are" if count else ""

@@ -63,6 +63,7 @@ class Check:
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
+        self._no_events = 0
         self._sorted = Sorted()
 
     def feed(self, line: Line) -> None:
@@ -95,6 +96,7 @@ class Check:
             self.comparison.ignore(line.side, 1)
         else:
             self._refuse(line, refused[0].reason)
+            self._no_events += place != "beside"
 
     def _compare(self, line: Line, run: Run) -> None:
         compared, reason = self.begins.feed(line.side, run)
@@ -102,6 +104,7 @@ class Check:
             self._seen.note(side, behind.forms)
         if reason is not None:
             self._refuse(line, reason)
+            self._no_events += 1
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
@@ -232,9 +235,9 @@ class Check:
 
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
-        consumed = sum(account.consumed for account in comparison.accounts)
+        events = sum(account.consumed for account in comparison.accounts) - self._no_events
         if self._edges is not None:
-            consumed -= sum(self._edges.beside)
+            events -= sum(self._edges.beside)
         doubts = [hole.reason for hole in comparison.holes]
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
@@ -242,7 +245,7 @@ class Check:
             doubts.append(HELD)
         if self._sorted.undecided:
             doubts.append(undecided_text(self._sorted))
-        if not consumed and not allow_empty:
+        if not events and not allow_empty:
             doubts.append("neither side has an event, so nothing was compared")
         lacking = self._lacking(evidence)
         verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))

@@ -88,6 +88,13 @@ def test_a_value_that_cannot_be_read_is_a_record_as_it_stands(trace: Path, value
     assert (line.record, line.side, line.timestamp_ms) == (value.encode(), RIGHT, 7)
 
 
+@pytest.mark.parametrize("value", ["1", "1e0"])
+def test_a_long_time_is_read_however_the_value_beside_it_is_spelt(trace: Path, value: str) -> None:
+    nanoseconds = 1_700_000_000_000_000_001
+    (line,) = traced(trace, f'{{"side":"reference","value":{value},"timestamp_ms":{nanoseconds}}}')
+    assert line.timestamp_ms == nanoseconds
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -129,7 +136,9 @@ SHAPE = ':1: a line of a trace is {"side": "reference" or "candidate", "value": 
         ('{"side":"reference","value_base64":"","value":1}', ONE_OF),
         ('{"side":"reference","end":1,"value":1}', ':1: "end" can only be true, but is 1'),
         ('{"side":"reference","vlaue":1}', ":1: 'vlaue' is not a member of a trace line; known are"),
-        ('{"side":"reference","value":1,"offset":-1}', ':1: "offset" must be a whole number, 0 or more, but'),
+        ('{"side":"reference","value":1,"offset":-1}', ':1: "offset" must be a whole number from 0 to'),
+        (f'{{"side":"reference","value":1,"offset":{1 << 63}}}', ':1: "offset" must be a'),
+        ('{"side":"reference","value":1,"partition":1e999999999}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"partition":true}', ':1: "partition" must be a whole number'),
         ('{"side":"reference","value":1,"timestamp_ms":1.5}', ':1: "timestamp_ms" must be a whole number'),
         ('{"side":"reference","value":1,"headers":{"a":1}}', ':1: "headers" must be an object of texts'),

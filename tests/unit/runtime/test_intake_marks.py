@@ -88,6 +88,7 @@ def test_where_records_have_no_marks_the_reason_of_a_difference_says_so() -> Non
     found = answer(replays(), "1/e/0.0:ab", ":ab 1/e/0.0:ab")
     assert found["verdict"] == "DIVERGED"
     assert found["reason"].endswith("; 2 records without marks were taken as they are.")
+    assert "; one record without marks was taken as it is." in answer(replays(), "1/e/0.0:ab", ":a")["reason"]
     assert "marks" not in answer(replays(), "1/e/0.0:ab", "1/e/0.0:a")["reason"]
 
 

@@ -125,6 +125,14 @@ def test_nothing_at_all_is_inconclusive_unless_allowed() -> None:
     assert answer("total", "", allow_empty=True)["verdict"] == "EQUIVALENT"
 
 
+def test_records_that_are_no_events_are_nothing_to_compare() -> None:
+    more = "undecodable: {budget: 2}"
+    found = answer("{per_key: [nowhere]}", "L:a1 R:a1", more)
+    assert (found["verdict"], found["accounts"]["reference"]["undecodable"]) == ("INCONCLUSIVE", 1)
+    assert found["reason"] == "Not decided: neither side has an event, so nothing was compared."
+    assert answer("{per_key: [nowhere]}", "L:a1", more, allow_empty=True)["verdict"] == "EQUIVALENT"
+
+
 def test_evidence_counts_only_when_asked_for() -> None:
     more = "evidence: {matched: 2}"
     assert answer("total", "L:a1 R:a1", more)["verdict"] == "EQUIVALENT"
