@@ -11,8 +11,8 @@ differs is another count, and a clock is left out as a whole.
   those that lie no farther from one than the largest difference.
 
 Differences that are more than a hundred times those of nearly all others are no wobble, and are left out.
-A difference beyond what doubles lose has to show in at least half of the pairs, like that of any other field
-(in a tenth, if single precision explains it): one price that is a cent higher is no noise.
+A difference beyond what doubles lose has to show in a twentieth of the pairs: one price of a thousand that is
+a cent higher is no noise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from twinstream.spec.calibration.evidence import ALWAYS, FEWEST_SEEN, SELDOM
+from twinstream.spec.calibration.evidence import FEWEST_SEEN, SELDOM
 
 SMALL = 100
 """A wobble is at most this part of the range of the field's values."""
@@ -30,8 +30,8 @@ FLOAT_NOISE = Fraction(1, 10**6)
 """What is left of a sum of doubles in another order, relative to its size, and to 1 where that is more."""
 LAST_DIGITS = Fraction(1, 10**12)
 """The same, relative to numbers of any size."""
-SINGLE = Fraction(1, 10**6)
-"""What sums of single precision lose: in a tenth of the pairs it is noise, and in fewer a difference."""
+OFTEN = 0.05
+"""A number that differs by more than that in a smaller share of the pairs is another number."""
 OUTLIER = 100
 _STEPS = 12
 _EPOCHS = [(10**9 * 10**unit, 22 * 10**8 * 10**unit) for unit in (0, 3, 6, 9)]
@@ -64,9 +64,8 @@ def wobble(differing: Sequence[Numbers], values: Iterable[Fraction], share: floa
     if len(near) < (1 - SELDOM) * len(differing) or _is_clock(every):
         return None
     if not _is_last_digits(near, largest, every):
-        often = SELDOM if _within(near, SINGLE) else ALWAYS
         small = largest <= (_high(every) - _low(every)) / SMALL
-        if not small or share < often or len(differing) < FEWEST_SEEN:
+        if not small or share < OFTEN or len(differing) < FEWEST_SEEN:
             return None
     step = _step(near, largest, every)
     at_risk = 0 if step is None else sum(_to_middle(value, Fraction(step)) <= largest for value in every)

@@ -178,7 +178,7 @@ def test_one_large_difference_does_not_widen_a_tolerance() -> None:
     assert [len(rest) for rest in answer.found.rest] == [1, 1]
 
 
-@pytest.mark.parametrize("changed", [1, 4, 40])
+@pytest.mark.parametrize("changed", [1, 4])
 def test_a_number_that_seldom_differs_is_no_noise_however_small_the_difference(changed: int) -> None:
     """Prices up to 500, of which some are a cent higher: a rule would hide a cent in all of them."""
     one = rows(100, id=lambda n: n, price=lambda n: 1.25 + 5 * n)
@@ -186,6 +186,12 @@ def test_a_number_that_seldom_differs_is_no_noise_however_small_the_difference(c
     answer = calibrated(one, other)
     assert (answer.found.result, proposed(answer)) == ("unexplained", set())
     assert [(part.field, part.differed) for part in answer.found.unexplained] == [("price", changed)]
+
+
+def test_a_number_that_differs_by_little_in_some_of_the_pairs_is_noise() -> None:
+    one = rows(100, id=lambda n: n, price=lambda n: 1.25 + 5 * n)
+    other = [{**row, "price": row["price"] + 0.01 * (row["id"] % 10 == 0)} for row in one]
+    assert proposed(calibrated(one, other)) == {("number", "price")}
 
 
 @pytest.mark.parametrize(("part", "share"), [(1e-15, 0.02), (1e-7, 0.2)])
