@@ -8,10 +8,12 @@ does not answer, the next call goes to another one, which knows who has taken it
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -42,6 +44,7 @@ class RedisConnection:
 
     def __init__(self, url: str) -> None:
         try:
+            _check_database(url)
             self.client = redis.Redis.from_url(
                 url,
                 socket_timeout=TIMEOUT_SECONDS,
@@ -195,3 +198,10 @@ def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
         host, _, port = address.rpartition(":")
         if host and not {"fail", "noaddr", "handshake"} & set(node["flags"].split(",")):
             yield host, int(port)
+
+
+def _check_database(url: str) -> None:
+    """Raise ValueError where the path names no database: the client would take 0 instead, and say nothing."""
+    scheme, _, path, *_ = urlsplit(url)
+    if scheme != "unix" and not re.fullmatch(r"/?[0-9]*", path):
+        raise ValueError(f"{path!r} names no database")

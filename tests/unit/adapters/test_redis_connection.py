@@ -16,12 +16,30 @@ from twinstream.errors import StoreError
         "redis://user:sesame/sesame@store:6379/0",
         "redis//user:sesame@store:6379",
         "redis://store:6379?password=sesame&socket_timeout=soon",
+        "redis://:sesame@store:6379/one",
+        "redis://:sesame@store:6379/-1",
+        "rediss://:sesame@store:6379/0/1",
     ],
 )
 def test_an_address_that_is_none_is_named_without_its_password(address: str) -> None:
     with pytest.raises(StoreError, match=r"redis address '.*store.*' is not of the form") as refused:
         RedisConnection(address)
     assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "database"),
+    [
+        ("redis://store:6379", 0),
+        ("redis://store:6379/", 0),
+        ("redis://store:6379/7", 7),
+        ("redis://store:6379/7?db=8", 8),
+        ("unix:///run/redis.sock?db=3", 3),
+    ],
+)
+def test_an_address_names_its_database(address: str, database: int) -> None:
+    settings = RedisConnection(address).client.connection_pool.connection_kwargs
+    assert settings.get("db", 0) == database
 
 
 def test_an_address_that_is_none_is_told_what_one_is() -> None:
