@@ -209,10 +209,17 @@ def _check_file(config: str) -> None:
         content = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
     except OSError as error:
         raise errors.SettingsError(f"settings file {config} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise errors.SettingsError(f"settings file {config} is not YAML: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise errors.SettingsError(_no_yaml(config, error)) from None
     if not isinstance(content, dict):
         raise errors.SettingsError(f"settings file {config} must be a mapping of settings")
+
+
+def _no_yaml(config: str, error: Exception) -> str:
+    """That a file cannot be read, and where. What stands there is not told: it may be a password."""
+    mark = getattr(error, "problem_mark", None)
+    place = config if mark is None else f"{config}:{mark.line + 1}"
+    return f"settings file {place} is not YAML; a text with special characters needs quotes"
 
 
 def _violation(error: ValidationError, given: dict[str, Any], config: str | None) -> errors.SettingsError:

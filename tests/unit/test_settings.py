@@ -111,6 +111,19 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path: Path, text: str, said:
         load({}, str(file))
 
 
+@pytest.mark.parametrize(
+    "secret", ['"sesame', "*sesame", "!sesame", "sesame: sesame", "'sesame' sesame", "\0sesame", "2026-13-45"]
+)
+def test_a_file_that_is_no_yaml_is_named_with_its_line_and_nothing_that_stands_there(
+    tmp_path: Path, secret: str
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"brokers: localhost\nkafka:\n  sasl.password: {secret}\n")
+    with pytest.raises(SettingsError, match=r"settings\.yaml:?[34]? is not YAML[^\n]*quotes$") as refused:
+        load({}, str(file))
+    assert "sesame" not in str(refused.value)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: No such file"):
         load({}, str(tmp_path / "none.yaml"))
