@@ -90,8 +90,9 @@ class Watch:
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
         """The holes that the events of a run make."""
         for stray in self.homes[side].strays(run.forms, run.partition):
+            low, high = sorted((stray.home, run.partition))
             reason = (
-                f"events whose order counts stand in two partitions ({stray.home} and {run.partition}), "
+                f"events whose order counts stand in two partitions ({low} and {high}), "
                 "where Kafka keeps no order between them"
             )
             yield Hole(reason, side, run.partition, run.offsets[stray.place])

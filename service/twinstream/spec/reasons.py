@@ -18,8 +18,14 @@ def undiverged(
     '1,200 pairs match, and nothing differs; the outputs are compared in any order.'
     >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], 0, "in any order")
     'Not decided: a; b; c; and 1 more.'
+
+    What is doubtful in one way at many places is told once.
+
+    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "a", "b"], [], 0, "in any order")
+    'Not decided: a; b.'
     """
     if verdict is Verdict.INCONCLUSIVE:
+        doubts = list(dict.fromkeys(doubts))
         more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
         return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
     if verdict is Verdict.PENDING:
