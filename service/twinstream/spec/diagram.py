@@ -13,6 +13,7 @@ Rules of this file:
 - Equal events are joined by a line, two that changed places by a cross, a changed event by ``≠``, one without
   a partner ends in ``✕``.
 - Nothing is wider than asked. A value that does not fit loses members; those that tell the events apart stay.
+  Of two long texts that differ, what they share at the beginning goes first.
 - Characters that a terminal acts upon are shown as escapes: a value must not be able to draw.
 """
 
@@ -24,6 +25,8 @@ from typing import Any
 
 import orjson
 from rich.cells import cell_len, set_cell_size
+
+from twinstream.spec.contrast import from_difference, told_apart
 
 NARROW = 64
 """Below this width two columns say nothing: the events are listed one under the other."""
@@ -232,10 +235,17 @@ def _changes(report: Mapping[str, Any], width: int, marks: Marks) -> Iterator[st
     for path, values in report["fields"].items():
         name = printable(path) or "value"
         room = max(6, (width - cell_len(f"   {name}:  {marks.arrow} ")) // 2)
-        before, after = (
-            value_text(values[side], room, (), marks.more) for side in ("reference", "candidate")
-        )
+        before, after = _changed_texts(values, room, marks.more)
         yield f"   {name}: {before} {marks.arrow} {after}"
+
+
+def _changed_texts(values: Mapping[str, Any], room: int, more: str) -> list[str]:
+    """Both values; of long ones the part from where they differ, of objects as many members as fit."""
+    both = [values["reference"], values["candidate"]]
+    if any(isinstance(value, dict) for value in both):
+        return [value_text(value, room, _telling(both), more) for value in both]
+    one, other = (printable(text) for text in told_apart(*map(_json, both)))
+    return [_cut(text, room, more) for text in from_difference(one, other, room, more)]
 
 
 # -- values ------------------------------------------------------------------------------------------------
@@ -261,7 +271,11 @@ def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "�
         shortened = _shortened(value, room, first, more)
         if shortened is not None:
             return shortened
-    return set_cell_size(text, max(0, room - len(more))) + more
+    return _cut(text, room, more)
+
+
+def _cut(text: str, room: int, more: str) -> str:
+    return text if cell_len(text) <= room else set_cell_size(text, max(0, room - len(more))) + more
 
 
 def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str) -> str | None:

@@ -14,6 +14,7 @@ import orjson
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding
 from twinstream.core.ledger import Divergence
+from twinstream.spec.contrast import from_difference, told_apart
 from twinstream.spec.keeping import Unread
 from twinstream.spec.model import Order
 from twinstream.spec.relations import why
@@ -65,9 +66,14 @@ def brief(value: Any) -> str:
     >>> brief({"taxi": 7}), brief(ABSENCE)
     ('{"taxi":7}', '‹absent›')
     """
-    if is_stand_in(value):
-        return str(value)
-    text = orjson.dumps(value, default=str).decode()
+    return _cut(_text(value))
+
+
+def _text(value: Any) -> str:
+    return str(value) if is_stand_in(value) else orjson.dumps(value, default=str).decode()
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
 
 
@@ -148,10 +154,11 @@ def _named(changes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _became(before: Any, after: Any) -> str:
-    """Both values, unless neither may be seen."""
+    """Both values, unless neither may be seen; of long ones the part from where they differ."""
     if ABSENCE not in (before, after) and is_stand_in(before) and is_stand_in(after):
         return ""
-    return f" ({brief(before)} became {brief(after)})"
+    one, other = from_difference(*told_apart(_text(before), _text(after)), TEXT_LIMIT)
+    return f" ({_cut(one)} became {_cut(other)})"
 
 
 # -- reordered ---------------------------------------------------------------------------------------------

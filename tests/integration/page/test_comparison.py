@@ -29,7 +29,15 @@ from tests.support.statuses import (
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.board import Board
 from twinstream.parts import Sides
-from twinstream.status import Frontier, Hole, KindCoverage, Position, Undecodable, UnmatchedSample
+from twinstream.status import (
+    Frontier,
+    Hole,
+    KindCoverage,
+    Position,
+    Undecodable,
+    UnmatchedSample,
+    Version,
+)
 from twinstream.trials import Contrast, ContrastExample, TrialStatus
 
 pytestmark = pytest.mark.requires_chromium
@@ -225,6 +233,14 @@ def test_what_holds_a_side_back_and_who_began_anew_are_shown(service: Served, pa
     expect(page.get_by_role("region", name="Begun anew")).to_contain_text(
         "by ann: 1.9.1 deployed It was DIVERGED with 5,000 pairs and 3 divergences."
     )
+
+
+def test_the_longest_topic_name_leaves_room_for_what_was_verified(service: Served, page: Page) -> None:
+    topics = {"reference": Version(topic="reference-" * 24), "candidate": Version(topic="c" * 249)}
+    service.publish(status(at=later(1), **topics))
+    table = page.get_by_role("region", name="Verified up to").locator(".wide")
+    expect(table).to_contain_text("c" * 249)
+    assert table.evaluate("table => table.scrollWidth - table.clientWidth") == 0
 
 
 def test_a_comparison_whose_matcher_is_gone_is_not_shown_as_live(service: Served, page: Page) -> None:

@@ -259,6 +259,42 @@ def test_values_are_shown_as_written_and_never_as_markup(service: Served, page: 
     assert page.locator("#divergence img, .scope b").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("two words", "two\u00a0words", ['"two words"', '"two\\u00a0words"']),
+        ("evil", "\u202elive\u202c", ['"evil"', '"\\u202elive\\u202c"']),
+        ("caf\u00e9", "cafe\u0301", ['"caf\\u00e9"', '"cafe\\u0301"']),
+    ],
+)
+def test_characters_that_nobody_sees_are_written_out(
+    service: Served, page: Page, one: str, other: str, shown: list[str]
+) -> None:
+    fields = {"name": Sides[Any](reference=one, candidate=other)}
+    text = f'The reference put out "{one}", and the candidate "{other}" instead.'
+    service.publish(
+        divergence(
+            "i",
+            reference={"name": one},
+            candidate={"name": other},
+            fields=fields,
+            text=text,
+            scope={"name": other},
+        )
+    )
+    expect(row(page, "i").locator(".text")).not_to_contain_text(re.compile("[\u00a0\u202e\u202c]"))
+    see(page, service, "i")
+    expect(page.locator("mark")).to_have_text(shown)
+    expect(part(page, "body").first).not_to_contain_text(re.compile("[\u202e\u202c]"))
+
+
+def test_without_a_witness_there_is_no_empty_panel(service: Served, page: Page) -> None:
+    service.publish(divergence("n", witness=[]))
+    see(page, service, "n")
+    expect(page.get_by_role("heading", name="The same in a terminal")).to_be_visible()
+    expect(part(page, "witness")).to_be_hidden()
+
+
 def test_a_field_that_differs_but_is_not_compared_is_told_apart(service: Served, page: Page) -> None:
     report = divergence("u")
     reference = {**report.reference, "processed_at": 1}

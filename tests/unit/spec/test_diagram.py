@@ -142,6 +142,22 @@ def test_a_value_cannot_act_on_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("x" * 400 + "OLD" + "y" * 300, "x" * 400 + "NEW" + "y" * 300, "…xxxxxOLDyyyyy… → …xxxxxNEWyyyyy…"),
+        ([*range(99)], [*range(98)], "…96,97,98] → …96,97]"),
+        ("‹text, 3 characters›", "‹text, 3 characters›", '"‹text, 3 char… → "‹text, 3 char…'),
+        ("é" * 3, "e\u0301" * 3, '"\\xe9\\xe9\\xe9" → "e\\u0301e\\u030…'),
+    ],
+)
+def test_of_long_values_that_changed_the_part_is_shown_that_differs(
+    before: Any, after: Any, line: str
+) -> None:
+    found = report("changed", (A, 0), (A, 1), fields={"s": {"reference": before, "candidate": after}})
+    assert diagram(found, 40)[-1] == f"   s: {line}"
+
+
+@pytest.mark.parametrize(
     ("value", "room", "text"),
     [
         ({"a": 1}, 7, '{"a":1}'),

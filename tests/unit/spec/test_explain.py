@@ -186,6 +186,20 @@ def test_a_change_names_the_fields_that_differ_and_are_compared() -> None:
     assert report["text"].endswith(f"instead. Both are about id 1, and {differ}")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("x" * 400 + "OLD", "x" * 400 + "NEW", 'xxxOLD" became …xxx'),
+        ([*range(200)], [*range(150), -1, *range(151, 200)], "148,149,-1,151,"),
+        ("é", "e\u0301", r'("\xe9" became "e\u0301")'),
+    ],
+)
+def test_of_long_or_like_values_that_is_told_in_which_they_differ(before: Any, after: Any, told: str) -> None:
+    steps = [Batch(side, [record({"id": 1, "v": v})]) for side, v in ((LEFT, before), (RIGHT, after))]
+    (report,) = reports("unordered", steps, "identity: [id]")
+    assert told in report["text"].split("differ in")[1]
+
+
 def test_of_many_fields_that_changed_only_the_names_are_told() -> None:
     steps = [Batch(side, [record({"id": 1, **dict.fromkeys("abcd", int(side))})]) for side in (LEFT, RIGHT)]
     (report,) = reports("unordered", steps, "identity: [id]")

@@ -3,7 +3,7 @@
 
 import { el, fill, render, setAttribute, slot } from "./dom.js";
 import { flags } from "./divergences.js";
-import { clock, place } from "./format.js";
+import { clock, place, visible } from "./format.js";
 import { picture } from "./picture.js";
 import { json, recordTable } from "./record.js";
 import { href } from "./route.js";
@@ -21,12 +21,13 @@ export function showDivergence(root, { comparison, report, gone, route, now }) {
     meaning: MEANING[report.kind],
     scope: scopeText(report.scope),
     seen: `first seen ${clock(report.first_seen, now)}`,
-    text: report.text,
+    text: visible(report.text),
     id: report.id,
   });
   render(slot(root, "flags"), report, () => [flags(report)]);
   render(slot(root, "picture"), report, () => [picture(report)]);
   render(slot(root, "records"), report, () => [recordTable(report)]);
+  slot(root, "witness").hidden = !report.witness.length;
   render(slot(root, "witness"), report, () => witness(report));
   render(slot(root, "commands"), report, () => [commands(report)]);
 }

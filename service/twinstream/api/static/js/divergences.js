@@ -2,7 +2,7 @@
 // them those that may still change. Above them what is asked for, which stands in the address.
 
 import { el, render, setText, slot } from "./dom.js";
-import { clock, count, duration, place } from "./format.js";
+import { clock, count, duration, place, visible } from "./format.js";
 import { scopePair } from "./filters.js";
 import { json } from "./record.js";
 import { added, changed, href, pairs, without } from "./route.js";
@@ -159,7 +159,7 @@ const rowContent = (report, { now, route }) => [
     el("time", { datetime: report.first_seen }, clock(report.first_seen, now)),
   ),
   flags({ ...report, provisional: false }), // the list says that
-  el("p", { class: "text" }, report.text),
+  el("p", { class: "text" }, visible(report.text)),
   el("p", { class: "places" }, ...places(report)),
 ];
 
@@ -172,7 +172,7 @@ function scopes(report, route) {
       "a",
       { class: "scope", href: to(route, added(route.filters, "scope", scopePair(field, value))) },
       el("span", { class: "hidden" }, "Only "),
-      `${field} ${json(value)}`,
+      `${visible(field)} ${json(value)}`,
     ),
   );
 }

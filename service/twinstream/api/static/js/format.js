@@ -34,6 +34,18 @@ export function rate(value) {
   return value > 0 && value < 10 ? fine.format(value) : short(value);
 }
 
+/** A text with escapes for what is not to be seen, or turns others round: a space that is none, a mark of direction. */
+export const visible = (text) => text.replace(/(?! )[\p{C}\p{Z}]/gu, escaped);
+
+/** A text with escapes for all that is not ASCII. */
+export const spelled = (text) => text.replace(/[^\0-\x7f]/gu, escaped);
+
+const escaped = (character) =>
+  character
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
+
 const STEPS = [
   [1, "s"],
   [1e-3, "ms"],

@@ -5,6 +5,7 @@
 // anew when anything changes its size.
 
 import { el } from "./dom.js";
+import { visible } from "./format.js";
 import { json } from "./record.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -116,7 +117,7 @@ const event = (cell, fields, several) =>
 const members = (value, fields) => [
   ...fields
     .filter((name) => name in value)
-    .map((name) => el("span", {}, el("i", {}, `${name} `), json(value[name]))),
+    .map((name) => el("span", {}, el("i", {}, `${visible(name)} `), json(value[name]))),
   Object.keys(value).length > fields.length && el("span", {}, "…"),
 ];
 

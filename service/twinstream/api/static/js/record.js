@@ -2,24 +2,24 @@
 
 import { WrittenNumber } from "./api.js";
 import { el } from "./dom.js";
-import { place } from "./format.js";
+import { place, spelled, visible } from "./format.js";
 
 const MANY_EQUAL = 8;
 const LONG_ENOUGH = 8; // characters that two values share before the others are set off
 const ABSENT = Symbol("absent"); // the event has no such field
 const NO_EVENT = Symbol("no event");
 
-/** A value as JSON on one line, numbers as they were written. */
+/** A value as JSON on one line, numbers as they were written, characters that nobody sees as escapes. */
 export function json(value) {
   if (value instanceof WrittenNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(json).join(", ")}]`;
   if (value !== null && typeof value === "object") {
     const members = Object.entries(value).map(
-      ([name, member]) => `${JSON.stringify(name)}: ${json(member)}`,
+      ([name, member]) => `${visible(JSON.stringify(name))}: ${json(member)}`,
     );
     return `{${members.join(", ")}}`;
   }
-  return JSON.stringify(value);
+  return visible(JSON.stringify(value));
 }
 
 /** The table of both records of a divergence: what differs, and the rest, folded where that is much. */
@@ -75,7 +75,7 @@ function tableRow({ path, reference, candidate, differs, hidden, uncompared }) {
   return el(
     "tr",
     { class: differs ? "differs" : uncompared ? "uncompared" : null },
-    el("th", { scope: "row" }, path, note && el("small", {}, ` ${note}`)),
+    el("th", { scope: "row" }, visible(path), note && el("small", {}, ` ${note}`)),
     cell(reference, "Reference", differs, candidate),
     cell(candidate, "Candidate", differs, reference),
   );
@@ -84,21 +84,24 @@ function tableRow({ path, reference, candidate, differs, hidden, uncompared }) {
 function cell(value, side, differs, other) {
   if (value === NO_EVENT) return el("td", { class: "nothing" }, el("span", { class: "hidden" }, "no such event"));
   if (value === ABSENT) return el("td", { "data-side": side, class: "absent" }, "absent");
-  const text = json(value);
-  if (!differs) return el("td", { "data-side": side }, text);
-  return el("td", { "data-side": side }, el("mark", {}, ...emphasised(text, other)));
+  if (!differs) return el("td", { "data-side": side }, json(value));
+  const texts = typeof other === "symbol" ? [json(value)] : toldApart(json(value), json(other));
+  return el("td", { "data-side": side }, el("mark", {}, ...emphasised(...texts)));
 }
 
+/** Both texts, spelled out where they look alike: an accent that is a character of its own, a letter of another width. */
+const toldApart = (one, other) =>
+  one !== other && one.normalize("NFKC") === other.normalize("NFKC") ? [spelled(one), spelled(other)] : [one, other];
+
 /** A text of which the part is set off that is not the same in the other one, where that is the smaller part. */
-function emphasised(text, other) {
-  if (typeof other === "symbol") return [text];
-  const [from, to] = [text, json(other)];
+function emphasised(from, to) {
+  if (to === undefined) return [from];
   const most = Math.min(from.length, to.length);
   let start = 0;
   while (start < most && from[start] === to[start]) start += 1;
   let end = 0;
   while (end < most - start && from.at(-1 - end) === to.at(-1 - end)) end += 1;
-  if (start + end < from.length / 2 || start + end < LONG_ENOUGH) return [text];
+  if (start + end < from.length / 2 || start + end < LONG_ENOUGH) return [from];
   return [from.slice(0, start), el("b", {}, from.slice(start, from.length - end)), from.slice(from.length - end)];
 }
 

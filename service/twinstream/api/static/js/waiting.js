@@ -27,7 +27,7 @@ const row = ({ side, position, at, age_seconds: age, overdue, value }, now) =>
     "tr",
     {},
     el("th", { scope: "row", class: side }, side),
-    el("td", {}, el("span", { class: "place" }, place(position))),
+    el("td", { class: "position" }, el("span", { class: "place" }, place(position))),
     el("td", {}, clock(at, now)),
     el("td", { class: overdue ? "late" : null }, `${duration(age ?? 0)}${overdue ? ", overdue" : ""}`),
     el("td", { class: "why" }, el("code", {}, json(value))),

@@ -1,5 +1,6 @@
 // The words that the page has for divergences, wherever it names one.
 
+import { visible } from "./format.js";
 import { json } from "./record.js";
 
 export const MEANING = {
@@ -16,5 +17,5 @@ export const title = ({ kind, provisional }) => (provisional ? `${kind}, provisi
 /** Where in the order it lies. */
 export const scopeText = (scope) =>
   Object.entries(scope)
-    .map(([name, member]) => `${name} ${json(member)}`)
+    .map(([name, member]) => `${visible(name)} ${json(member)}`)
     .join(" · ") || "whole stream";

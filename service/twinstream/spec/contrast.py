@@ -1,0 +1,42 @@
+"""Two texts that differ, so that a person sees where: what looks alike is spelled out, and is not cut off."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from unicodedata import normalize
+
+from rich.cells import cell_len
+
+_ENOUGH = 8
+"""Cells of a text that are to be seen from the first difference on, at least."""
+
+
+def told_apart(one: str, other: str) -> tuple[str, str]:
+    r"""Both texts; with escapes for what is not ASCII where they look alike, as with an accent of its own.
+
+    >>> print(*told_apart("é", "e\u0301"))
+    \xe9 e\u0301
+    """
+    if one == other or normalize("NFKC", one) != normalize("NFKC", other):
+        return one, other
+    return _escaped(one), _escaped(other)
+
+
+def from_difference(one: str, other: str, room: int, more: str = "…") -> tuple[str, str]:
+    """Both texts, without the beginning that they share where it would take the place of what differs.
+
+    `room` are the cells that each may take; what is longer than that is left to the caller to cut at its end.
+
+    >>> from_difference("0123456789abcdefgh-REF", "0123456789abcdefgh-CAN", 18)
+    ('…defgh-REF', '…defgh-CAN')
+    """
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    begin = same - room // 3
+    fit = max(cell_len(one), cell_len(other)) <= room or cell_len(one[:same]) + _ENOUGH <= room
+    if one == other or fit or begin <= 0:
+        return one, other
+    return more + one[begin:], more + other[begin:]
+
+
+def _escaped(text: str) -> str:
+    return "".join(one if one.isascii() else one.encode("unicode_escape").decode() for one in text)
