@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
-from math import inf
+from decimal import Decimal, InvalidOperation
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import yaml
@@ -76,6 +76,21 @@ for _tag, _form, _first in (
     ),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})\\Z"), list(_first))
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float | Decimal:
+    """A number as it is written: a decimal where a float would be another number."""
+    number: float = loader.construct_yaml_float(node)
+    if "inf" in node.value or "nan" in node.value:
+        return number
+    try:
+        written = Decimal(node.value)
+    except InvalidOperation:
+        raise ValueError("the exponent of a number is out of range") from None
+    return number if isfinite(number) and Decimal(repr(number)) == written else written
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -109,7 +109,7 @@ def duration(value: Any) -> Any:
     """A duration as a number of seconds, or with a unit: 500ms, 60s, 5m, 2h, 1d."""
     if isinstance(value, timedelta):
         return value
-    text = f"{value}s" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    text = f"{value}s" if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else value
     match = re.fullmatch(SPAN, text) if isinstance(text, str) else None
     seconds = float(match[1]) * _UNITS[match[2]] if match else inf
     if seconds > _LONGEST_SECONDS:
@@ -156,7 +156,8 @@ def _no_flag(value: Any) -> Any:
 
 
 def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, (str, int)) or (isinstance(value, float) and isfinite(value))
+    plain = value is None or isinstance(value, (str, int, Decimal))
+    return plain or (isinstance(value, float) and isfinite(value))
 
 
 def duration_text(value: timedelta) -> str:
@@ -207,7 +208,8 @@ Flag = Annotated[bool, Field(strict=True)]
 """True or false as YAML and JSON have them: `NO` is a text, and 1 a number."""
 NO_FLAG = BeforeValidator(_no_flag)
 """Stands behind the bounds of a number, which the schema would not know else."""
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+Finite = Annotated[float | Decimal, WithJsonSchema({"type": "number"})]
+"""A number that is no whole one: a decimal where a float would be another number."""
 Above0 = Annotated[
     Decimal,
     BeforeValidator(exact),

@@ -152,6 +152,14 @@ def test_a_number_of_any_size_can_tell_a_kind() -> None:
     assert reader.form(b'{"x":1e24}').kind == "other"
 
 
+def test_a_decimal_tells_a_kind_exactly() -> None:
+    reader = codec(
+        more="kinds: {long: {where: {x: 0.10000000000000000001}}, huge: {where: {x: 1e400}}, other: {}}"
+    )
+    kinds = [reader.form(b'{"x":%b}' % x).kind for x in (b"0.10000000000000000001", b"0.1", b"10e399")]
+    assert kinds == ["long", "other", "huge"]
+
+
 def test_ignored_kinds_are_left_out_without_a_reason() -> None:
     assert reasons(codec(more=KINDS), b'{"type":"hb"}') == [Refused(0, None)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -277,8 +278,21 @@ def test_a_number_has_one_meaning_in_all_spellings(one: str, other: str) -> None
     assert digest(files[0]) == digest(files[1])
 
 
-def test_a_number_of_any_size_has_a_digest() -> None:
-    assert digest(loads(f"{HEAD}order: total\nkinds: {{a: {{where: {{x: {10**40}}}}}}}"))
+@pytest.mark.parametrize("number", [str(10**40), "0.10000000000000000001", "1e400"])
+def test_a_number_of_any_size_has_a_digest(number: str) -> None:
+    assert digest(loads(f"{HEAD}order: total\nkinds: {{a: {{where: {{x: {number}}}}}}}"))
+
+
+def test_numbers_are_as_they_are_written_also_where_a_float_would_be_another() -> None:
+    more = "equality: {quantum: {x: 0.10000000000000000001}}\noverdue: {after: 60.50000000000000000001}"
+    found = loads(f"{HEAD}order: total\n{more}")
+    assert found.equality.quantum == {"x": Decimal("0.10000000000000000001")}
+    assert found.overdue.after == timedelta(seconds=60.5)
+
+
+def test_a_number_that_nothing_can_hold_is_refused() -> None:
+    with pytest.raises(SpecError, match="the exponent of a number is out of range"):
+        loads(f"{HEAD}order: total\nkinds: {{a: {{where: {{x: 1e{'9' * 30}}}}}}}")
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
