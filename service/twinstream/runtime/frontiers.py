@@ -11,6 +11,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.event_time import EventTimes
 from twinstream.core.events import Side
 from twinstream.core.progress import Progress
+from twinstream.spec.clocks import other_unit
 from twinstream.spec.model import Spec
 
 SHOWN = 4
@@ -58,7 +59,19 @@ def _of_event_time(spec: Spec, times: EventTimes, side: Side) -> tuple[str | Non
         newest_ms = times.newest_ms(side, front.slowest)
         seen = "has no event time yet" if newest_ms is None else f"is at {_moment(newest_ms)}"
         reasons.insert(0, f"partition {front.slowest} {seen}")
-    return _moment(front.reached_ms), reasons
+    return _moment(front.reached_ms), [*_misread(spec, front.reached_ms), *reasons]
+
+
+def _misread(spec: Spec, reached_ms: int | None) -> Iterator[str]:
+    """That the times seem to count another unit than is declared: then events are overdue too late, or early."""
+    if reached_ms is None:
+        return
+    newest_ms = reached_ms + spec.overdue.after // timedelta(milliseconds=1)
+    if unit := other_unit(newest_ms, spec.overdue.unit):
+        yield (
+            f"as `unit: {spec.overdue.unit}` says its times are of {_moment(newest_ms)}: if they are "
+            f"numbers, write `overdue.unit: {unit}`"
+        )
 
 
 def _of_input(

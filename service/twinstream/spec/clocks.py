@@ -12,6 +12,7 @@ from twinstream.core.event_time import EventTime
 from twinstream.core.passing import Input
 from twinstream.errors import DecodeError
 from twinstream.spec.codec import Codec
+from twinstream.spec.cut import CENTURY
 from twinstream.spec.marks import InputPosition, input_position
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import read
@@ -70,6 +71,17 @@ def milliseconds(value: Any, unit: Decimal) -> int | None:
         return None
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return ceil(number * unit) if abs(number) < _BEYOND else None
+
+
+def other_unit(time_ms: int, unit: str) -> str | None:
+    """The unit in which the number of a time would be one of this century, if it is none in its own.
+
+    >>> other_unit(1_767_225_600, "ms"), other_unit(1_767_225_600_000, "ms"), other_unit(5_000, "ms")
+    ('s', None, None)
+    """
+    number = time_ms / _UNITS[unit]
+    fitting = [other for other, factor in _UNITS.items() if CENTURY[0] <= number * factor < CENTURY[1]]
+    return fitting[0] if fitting and fitting[0] != unit else None
 
 
 def _of_text(text: str) -> int | None:

@@ -26,7 +26,7 @@ HELD_LIMIT = 200_000
 
 _UNITS = (1, 1_000, 1_000_000)
 """Seconds, milliseconds, microseconds since 1970, by how many make a second."""
-_CENTURY = (946_684_800_000, 4_102_444_800_000)
+CENTURY = (946_684_800_000, 4_102_444_800_000)
 """The years 2000 to 2099, in milliseconds: less than a thousandfold, so one unit fits at most."""
 
 
@@ -51,7 +51,7 @@ def _milliseconds(first: datetime | Decimal) -> int | None:
     if isinstance(first, datetime):
         return floor(first.timestamp() * 1000)
     found = [floor(first * 1_000 / in_a_second) for in_a_second in _UNITS]
-    return next((at for at in found if _CENTURY[0] <= at < _CENTURY[1]), None)
+    return next((at for at in found if CENTURY[0] <= at < CENTURY[1]), None)
 
 
 def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:

@@ -282,6 +282,19 @@ def test_a_jump_that_does_not_count_is_shown(timed: Clocked) -> None:
     )
 
 
+def test_times_that_count_another_unit_than_is_declared_are_told(timed: Clocked) -> None:
+    worker = timed.started()
+    for side in Side:
+        for at in (1_767_225_600, 1_767_225_601):
+            timed.source.append(side, 0, b'{"n":"tick","t":%d}' % at, 0)
+    frontier = timed.settled(worker).frontier.candidate
+    assert frontier == Frontier(
+        at="1970-01-21T10:53:35.601Z",
+        held_back_by="as `unit: ms` says its times are of 1970-01-21T10:53:45.601Z: if they are numbers, "
+        "write `overdue.unit: s`",
+    )
+
+
 def test_a_silent_side_says_so_and_makes_nothing_overdue(timed: Clocked) -> None:
     worker = timed.started()
     for side in Side:
