@@ -63,7 +63,7 @@ def _of_event_time(spec: Spec, times: EventTimes, side: Side) -> tuple[str | Non
 
 
 def _misread(spec: Spec, reached_ms: int | None) -> Iterator[str]:
-    """That the times seem to count another unit than is declared: then events are overdue too late, or early."""
+    """That times seem to count another unit than is declared: events are then overdue too late, or early."""
     if reached_ms is None:
         return
     newest_ms = reached_ms + spec.overdue.after // timedelta(milliseconds=1)
