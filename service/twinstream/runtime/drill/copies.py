@@ -183,7 +183,8 @@ def _why_not(spec: Spec, pair: Pair, of: int) -> str | None:
         answer = check(spec, lines_of(spec, pair))
     except (InputError, RelationError) as error:
         return str(error)
-    return None if answer["verdict"] == "EQUIVALENT" else str(answer["reason"]).rstrip(".")
+    reason = str(answer["reason"])
+    return None if answer["verdict"] == "EQUIVALENT" else f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
 
 
 def placed(records: Sequence[Record]) -> list[tuple[int, int]]:
