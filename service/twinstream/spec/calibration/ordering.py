@@ -5,7 +5,8 @@ chance: a field that hardly repeats, or two runs in which hardly anything has mo
 control: wherever two events of one key follow each other, the neighbour of the later one has another key. If
 keys did not matter, as many of the first would be swapped as of the second. A key is *supported* when none of
 the first are and at least `FEWEST_SWAPS` of the second: by chance that happens less than once in a thousand
-times.
+times. Where events moved less far than those of one key stand apart, as of devices that report in turn, a key
+can be neither supported nor ruled out; so nobody may say that there is no order.
 
 Looser orders than a declared one allow whatever it allows: another field is added to its key, the inner order
 of a barrier is loosened before the barrier is given up.
@@ -23,7 +24,9 @@ from twinstream.spec.paths import Path
 FEWEST_SWAPS = 7
 """exp(-7) is less than a thousandth."""
 ENOUGH_MOVED = 20
-"""Where so many neighbours have changed places, a key that is not supported is none."""
+"""Where so many neighbours have changed places, a key that is not supported and hardly repeats is none."""
+ENOUGH_KEPT = 20
+"""So many events do not all stay behind those of their key by chance, unless nothing moves far enough."""
 TRIED_IN_PAIRS = 8
 
 Order = Any
@@ -60,24 +63,29 @@ class Moves:
         """How many neighbours have changed places."""
         return sum(one > other for one, other in pairwise(self._places))
 
-    def keys(self, beside: tuple[Path, ...] = ()) -> list[Key]:
+    def keys(self, beside: tuple[Path, ...] = (), *, between_barriers: bool = False) -> list[Key]:
         """The supported keys that hold, the tightest first; each has the paths `beside`, too.
 
-        Raises Undecided where keys hold and too little has moved to tell which of them counts.
+        `between_barriers`: barriers keep apart what stands far apart, so that this says nothing of a key.
+
+        Raises Undecided where keys hold and the runs do not tell which of them counts.
         """
         ranked = sorted(self._paths, key=lambda path: len(set(self._columns[path])))
         ranked = [path for path in ranked if path not in beside]
+        untested: list[Key] = []
         for size in (1, 2):
             tried = combinations(ranked if size == 1 else ranked[-TRIED_IN_PAIRS:], size)
             holding = [key for paths in tried if (key := self.key((*beside, *paths))) is not None]
             if supported := [key for key in holding if key.supported]:
                 return supported
             if holding and self.moved < ENOUGH_MOVED:
-                names = ", ".join(f"`{'+'.join(key.fields)}`" for key in holding[:4])
-                raise Undecided(
-                    f"the order differs in {self.moved} places, too few to tell whether it is kept for each "
-                    f"{names}; give the key by --key, an order in a comparison file, or longer runs"
+                raise _undecided(
+                    holding, f"differs in {self.moved} places, too few to tell whether it is kept"
                 )
+            untested = untested or [key for key in holding if key.kept >= ENOUGH_KEPT]
+        if untested and not between_barriers:
+            far = "only between events closer than those of one key stand, so it may be kept"
+            raise _undecided(untested, f"differs in {self.moved} places, {far}")
         return []
 
     def key(self, paths: tuple[Path, ...]) -> Key | None:
@@ -95,6 +103,12 @@ class Moves:
             control = next((j for j in (i + 1, i - 1) if before < j < len(rows) and rows[j] != row), None)
             swaps += control is not None and places[before] > places[control]
         return Key(tuple(map(field_text, paths)), len(rows) - len(latest), swaps)
+
+
+def _undecided(keys: Sequence[Key], why: str) -> Undecided:
+    names = ", ".join(f"`{'+'.join(key.fields)}`" for key in keys[:4])
+    helps = "give the key by --key, an order in a comparison file, or longer runs"
+    return Undecided(f"the order {why} for each {names}; {helps}")
 
 
 Keys = Callable[[tuple[str, ...], tuple[str, ...]], Iterator[tuple[str, ...]]]

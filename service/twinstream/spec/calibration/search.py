@@ -206,7 +206,7 @@ class _Search:
             chosen = [(i, j) for i, j in pairs if self._runs.left[i].kind not in without]
             values = [self._runs.left[i].value for i, _ in chosen]
             moves = Moves(values, [j for _, j in chosen], [one.path for one in noise])
-            for key in moves.keys(tuple(map(parse_path, beside))):
+            for key in moves.keys(tuple(map(parse_path, beside)), between_barriers=bool(without)):
                 self._moved = f"{moved}; {_kept(key)}"
                 yield key.fields
             self._moved = moved

@@ -236,6 +236,17 @@ def test_a_few_swaps_do_not_tell_the_key() -> None:
     assert given.found.draft.data["order"] == {"per_key": ["taxi"]}
 
 
+def test_a_key_whose_events_stand_too_far_apart_to_be_swapped_is_not_given_up() -> None:
+    """Twenty sensors report in turn, and neighbours change places: they are never of one sensor."""
+    one = rows(200, id=lambda n: n, sensor=lambda n: f"s{n % 20}")
+    other = [one[n ^ 1] for n in range(200)]
+    answer = calibrated(one, other)
+    assert (answer.found.result, answer.file) == ("undecided", None)
+    assert "it may be kept for each `sensor`; give the key by --key" in answer.found.reason
+    given = calibrated(one, other, keys=["sensor"])
+    assert given.found.draft.data["order"] == {"per_key": ["sensor"]}
+
+
 DAYS = "kinds: {night: {where: {type: eod}}, ride: {}}\norder: {barrier: night, inner: total}\n"
 
 
