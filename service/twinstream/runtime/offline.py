@@ -37,6 +37,7 @@ from twinstream.spec.explain import NAMES, Explainer
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Everything
 from twinstream.spec.model import Spec
+from twinstream.spec.reasons import undecided
 from twinstream.status import Coverage
 
 EXAMPLES_LIMIT = 100
@@ -273,7 +274,7 @@ class Check:
             text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
             return f"{text}{unexplained(self.comparison)}{unmarked(self.comparison)}."
         if verdict is Verdict.INCONCLUSIVE:
-            return f"Not decided: {'; '.join(doubts)}."
+            return undecided(doubts)
         if verdict is Verdict.PENDING:
             return f"Nothing wrong so far, but {'; '.join(lacking)}."
         matched = self.comparison.matched

@@ -18,20 +18,24 @@ def undiverged(
     '1,200 pairs match, and nothing differs; the outputs are compared in any order.'
     >>> undiverged(Verdict.INCONCLUSIVE, ["a", "b", "c", "d"], [], 0, "in any order")
     'Not decided: a; b; c; and 1 more.'
-
-    What is doubtful in one way at many places is told once.
-
-    >>> undiverged(Verdict.INCONCLUSIVE, ["a", "a", "b"], [], 0, "in any order")
-    'Not decided: a; b.'
     """
     if verdict is Verdict.INCONCLUSIVE:
-        doubts = list(dict.fromkeys(doubts))
-        more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
-        return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
+        return undecided(doubts)
     if verdict is Verdict.PENDING:
         return _sentence(f"Nothing wrong so far; not enough compared yet: {'; '.join(lacking)}")
     matched = "1 pair matches" if pairs == 1 else f"{pairs:,} pairs match"
     return f"{matched}, and nothing differs; the outputs are compared {order}."
+
+
+def undecided(doubts: Sequence[str]) -> str:
+    """The reason of INCONCLUSIVE. What is doubtful in one way at many places is told once.
+
+    >>> undecided(["a", "a", "b"])
+    'Not decided: a; b.'
+    """
+    doubts = list(dict.fromkeys(doubts))
+    more = f"; and {len(doubts) - REASONS_SHOWN} more" if len(doubts) > REASONS_SHOWN else ""
+    return _sentence(f"Not decided: {'; '.join(doubts[:REASONS_SHOWN])}{more}")
 
 
 def _sentence(text: str) -> str:

@@ -125,6 +125,13 @@ def test_nothing_at_all_is_inconclusive_unless_allowed() -> None:
     assert answer("total", "", allow_empty=True)["verdict"] == "EQUIVALENT"
 
 
+def test_what_is_doubtful_in_one_way_at_many_places_is_told_once() -> None:
+    many = [line._replace(partition=n % 2) for n, line in enumerate(lines("L:a1 L:a2 L:a3 L:a4"))]
+    found = check(spec("{per_key: [k]}"), many, open_ended=True)
+    assert len(found["holes"]) == 3
+    assert found["reason"].count("stand in two partitions") == 1
+
+
 def test_records_that_are_no_events_are_nothing_to_compare() -> None:
     more = "undecodable: {budget: 2}"
     found = answer("{per_key: [nowhere]}", "L:a1 R:a1", more)
