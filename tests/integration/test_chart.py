@@ -415,6 +415,18 @@ def test_the_rules_are_the_tested_files() -> None:
     assert rule["metadata"]["labels"]["release"] == "monitoring"
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+def test_alerts_link_to_where_the_runbooks_are_said_to_stand(end: str) -> None:
+    base = "https://wiki.example/twinstream"
+    asked = {**FULL, "prometheusRule": {"enabled": True, "runbookBase": base + end}}
+    groups = one(render(asked), "PrometheusRule")["spec"]["groups"]
+    links = [
+        rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"] if "alert" in rule
+    ]
+    assert f"{base}/alerts.md#twinstreamdiverged" in links
+    assert all(link.startswith(f"{base}/alerts.md#") for link in links)
+
+
 def test_objects_of_the_operator_are_left_out_unless_asked_for() -> None:
     assert OPERATOR not in {manifest["apiVersion"] for manifest in render(NEEDED)}
 
@@ -466,6 +478,10 @@ def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None
         ),
         ({"shards": 0}, r"at '/shards': minimum: got 0, want 1"),
         ({"memoryLimit": "much"}, r"at '/memoryLimit': 'much' does not match pattern"),
+        (
+            {"prometheusRule": {"enabled": True, "runbookBase": "docs"}},
+            r"at '/prometheusRule/runbookBase': 'docs' does not match pattern",
+        ),
         ({"standby": True}, r"additional properties 'standby' not allowed"),
         ({"api": {"replicas": 0}}, r"at '/api/replicas': minimum: got 0, want 1"),
         ({"api": {"replicas": 50}}, r"at '/api/replicas': maximum: got 50, want 20"),
