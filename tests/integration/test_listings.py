@@ -39,7 +39,11 @@ def found(service: Served) -> None:
     """Some divergences, each of which has something that the others have not."""
     service.publish(
         divergence("a", kind="missing", scope={"ad_id": 3}, fields={}),
-        divergence("b", scope={"country": "FR", "ad_id": 17}, first_seen=START + timedelta(minutes=1)),
+        divergence(
+            "b",
+            scope={"country": "FR", "ad_id": 17, "large": 1e31, "none": -0.0, "at": {"x": 1, "y": [2]}},
+            first_seen=START + timedelta(minutes=1),
+        ),
         divergence("c", explained="PRICE-17"),
         divergence("d", late=12.5, kind="missing"),
         divergence("e", tainted=True),
@@ -64,6 +68,11 @@ def asked(http: httpx.Client, query: str) -> str:
         ("scope=country=FR", "b"),
         ("scope=country=%22FR%22&scope=ad_id=17", "b"),
         ("scope=country=FR&scope=ad_id=3", ""),
+        ("scope=ad_id=17.0&scope=none=0", "b"),
+        ("scope=large=10000000000000000000000000000000", "b"),
+        ("scope=at={%22y%22:[2],%22x%22:1.0}", "b"),
+        ("scope=ad_id=17x", ""),
+        ("scope=ad_id=%2217%22", ""),
         ("field=price", "g"),
         ("field=price&field=campaign_id", ""),
         ("from=2026-03-01T12:00:30Z", "b"),

@@ -6,9 +6,9 @@ it stood; of what waits it names a place in the order of time.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -21,7 +21,10 @@ from twinstream.api.divergences import DivergenceLog, Identity
 from twinstream.api.problems import UNKNOWN
 from twinstream.api.rendered import of_model
 from twinstream.api.schemas import Listing, Unmatched
+from twinstream.errors import DecodeError
 from twinstream.parts import DivergenceKind, Frozen, Sides
+from twinstream.spec.canonical import canonical_value
+from twinstream.spec.formats import jsontext
 from twinstream.status import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
 
 NDJSON = "application/x-ndjson"
@@ -213,6 +216,15 @@ def _place_of(cursor: str) -> _Place:
 
 
 def _in_scope(pair: str, scope: dict[str, Any]) -> bool:
-    """Whether a field of the scope has this value, as JSON or as a plain text."""
-    field, _, value = pair.partition("=")
-    return field in scope and value in (scope[field], json.dumps(scope[field]))
+    """Whether a field of the scope has this value, as JSON in any spelling or as a plain text."""
+    field, _, text = pair.partition("=")
+    return field in scope and (text == scope[field] or _as_json(text) == canonical_value(scope[field]))
+
+
+@lru_cache(256)
+def _as_json(text: str) -> bytes | None:
+    """The canonical form of a JSON text; None for a text that is none."""
+    try:
+        return canonical_value(jsontext.decode(text.encode()))
+    except DecodeError:
+        return None
