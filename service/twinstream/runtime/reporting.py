@@ -237,7 +237,9 @@ class Reporter:
         closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())
         named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
         if provisional:
-            named.append(f"{provisional:,} not yet classified for good")
+            halted = "classified by what came before the halt, behind which nothing is compared"
+            sure = halted if self._comparison.halted else "not yet classified for good"
+            named.append(f"{provisional:,} {sure}")
         text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
         return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
 

@@ -375,3 +375,11 @@ def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
     assert met.accounts.reference.unmatched == 298
     assert worker._course.turns.next() == [Side.RIGHT, Side.LEFT]
     assert unrest(Ground(worker._spec, worker.comparison, worker.intake.positions, ()), 0.0) is None
+
+
+def test_behind_a_halt_nothing_is_said_to_be_classified_yet() -> None:
+    bench = Bench(f"{SPEC}on_divergence: halt\n")
+    worker = bench.started()
+    _lose_one(bench)
+    reason = bench.settled(worker).reason
+    assert "1 classified by what came before the halt, behind which nothing is compared" in reason
