@@ -31,6 +31,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (1795288758742, "a shard that had just stopped had no status any more"),
     (1795290116054, "a service that was stopping came back with the number of matchers of before"),
     (1795317437751, "a start at the input of a version that had written more than it said it had consumed"),
+    (1795371964464, "who had not heard of a reset that the store then lost was heard no more"),
 )
 """Seeds that once broke something. Their meaning changes with what is drawn: each has a unit test, too."""
 

@@ -261,7 +261,7 @@ class Board:
         known = matcher.said is not None and _same_writing(matcher.said.status, status)
         if known or matcher.ended == status.started_at:
             return
-        matcher.hear(said, now if made_at is None else min(made_at, now))
+        entry.hear(said, shard, now if made_at is None else min(made_at, now))
         self._tell_verdict(entry, entry.merge(self._now()))
         complete = all(one.said is not None for one in entry.matchers)
         sample = entry.samples.add(entry.status, matcher.as_of) if complete else None

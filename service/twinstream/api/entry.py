@@ -23,7 +23,7 @@ from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Samples
 from twinstream.api.timeline import Timeline
 from twinstream.spec.exclusions import Exclusion
-from twinstream.status import ComparisonStatus, UnmatchedEvent
+from twinstream.status import ComparisonStatus, ShardStatus, UnmatchedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,13 @@ class Entry:
     def waiting(self) -> list[UnmatchedEvent]:
         """The events that have waited longest for a partner."""
         return [event for matcher in self.matchers for event in matcher.waiting]
+
+    def hear(self, said: ShardStatus, shard: int, as_of: float) -> None:
+        """A matcher has said something. The first one makes resets: of which it does not tell is lost."""
+        self.matchers[shard].hear(said, as_of)
+        if shard == 0 and said.status.waiting_for is None:
+            for matcher in self.matchers:
+                matcher.go_on(said.status.resets)
 
     def merge(self, now: datetime) -> ComparisonStatus:
         """Take together what all matchers have said last; the status of before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +17,7 @@ LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 class Matcher:
     """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
-    `ended`: when that began which a reset has ended.
+    `ended`: when that began which a reset has ended, `ended_by` the reset's id.
     `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
     are the events that have waited longest for a partner.
     """
@@ -24,6 +25,7 @@ class Matcher:
     as_of: float
     said: ShardStatus | None = None
     ended: datetime | None = None
+    ended_by: str = ""
     lost: str | None = None
     unheard: str | None = None
     falls: int = 0
@@ -55,4 +57,9 @@ class Matcher:
     def end(self, reset: Reset) -> None:
         """The comparison was begun anew: what was said before counts no more, nor what comes of it yet."""
         if self.said is not None and all(one.id != reset.id for one in self.said.status.resets):
-            self.ended, self.said = self.said.status.started_at, None
+            self.ended, self.ended_by, self.said = self.said.status.started_at, reset.id, None
+
+    def go_on(self, resets: Iterable[Reset]) -> None:
+        """Who makes resets knows of these: another one is lost, and has ended nothing."""
+        if all(one.id != self.ended_by for one in resets):
+            self.ended = None

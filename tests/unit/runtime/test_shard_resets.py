@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -50,6 +51,20 @@ def test_a_reset_without_a_start_compares_again_what_the_file_says() -> None:
     assert isinstance(players.reset(), Reset)
     view = players.turns(24)
     assert (view.status.verdict, view.status.divergences.total, view.status.reset_count) == ("DIVERGED", 1, 1)
+
+
+def test_where_the_store_has_lost_the_reset_before_others_heard_of_it_all_are_heard_again() -> None:
+    players = playing()
+    shelf = players.team.shelf
+    before = shelf.in_effect, {storage: deepcopy(vars(storage)) for storage in shelf.storages.values()}
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    shelf.in_effect = before[0]
+    for storage, held in before[1].items():
+        vars(storage).update(held)
+    write_all(players.team, 24)
+    view = players.turns(24)
+    assert view.is_fresh, view.freshness.reason
+    assert (view.status.matched, players.replaced) == (72, 0)
 
 
 # -- where somebody ends, or something fails ---------------------------------------------------------------
