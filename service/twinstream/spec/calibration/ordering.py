@@ -6,7 +6,7 @@ control: wherever two events of one key follow each other, the neighbour of the 
 keys did not matter, as many of the first would be swapped as of the second. A key is *supported* when none of
 the first are and at least `FEWEST_SWAPS` of the second: by chance that happens less than once in a thousand
 times. Where events moved less far than those of one key stand apart, as of devices that report in turn, a key
-can be neither supported nor ruled out; so nobody may say that there is no order.
+can be neither supported nor ruled out: it is proposed, being tighter than no order, and said to be open.
 
 Looser orders than a declared one allow whatever it allows: another field is added to its key, the inner order
 of a barrier is loosened before the barrier is given up.
@@ -64,7 +64,7 @@ class Moves:
         return sum(one > other for one, other in pairwise(self._places))
 
     def keys(self, beside: tuple[Path, ...] = (), *, between_barriers: bool = False) -> list[Key]:
-        """The supported keys that hold, the tightest first; each has the paths `beside`, too.
+        """The supported keys that hold, else those that may, tightest first; each has `beside`, too.
 
         `between_barriers`: barriers keep apart what stands far apart, so that this says nothing of a key.
 
@@ -79,14 +79,13 @@ class Moves:
             if supported := [key for key in holding if key.supported]:
                 return supported
             if holding and self.moved < ENOUGH_MOVED:
-                raise _undecided(
-                    holding, f"differs in {self.moved} places, too few to tell whether it is kept"
+                names = ", ".join(f"`{'+'.join(key.fields)}`" for key in holding[:4])
+                raise Undecided(
+                    f"the order differs in {self.moved} places, too few to tell whether it is kept for each "
+                    f"{names}; give the key by --key, an order in a comparison file, or longer runs"
                 )
             untested = untested or [key for key in holding if key.kept >= ENOUGH_KEPT]
-        if untested and not between_barriers:
-            far = "only between events closer than those of one key stand, so it may be kept"
-            raise _undecided(untested, f"differs in {self.moved} places, {far}")
-        return []
+        return [] if between_barriers else untested
 
     def key(self, paths: tuple[Path, ...]) -> Key | None:
         """The key of some paths, if its events kept their order."""
@@ -103,12 +102,6 @@ class Moves:
             control = next((j for j in (i + 1, i - 1) if before < j < len(rows) and rows[j] != row), None)
             swaps += control is not None and places[before] > places[control]
         return Key(tuple(map(field_text, paths)), len(rows) - len(latest), swaps)
-
-
-def _undecided(keys: Sequence[Key], why: str) -> Undecided:
-    names = ", ".join(f"`{'+'.join(key.fields)}`" for key in keys[:4])
-    helps = "give the key by --key, an order in a comparison file, or longer runs"
-    return Undecided(f"the order {why} for each {names}; {helps}")
 
 
 Keys = Callable[[tuple[str, ...], tuple[str, ...]], Iterator[tuple[str, ...]]]

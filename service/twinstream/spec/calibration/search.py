@@ -329,10 +329,10 @@ def _moved(pairs: list[Pair]) -> str:
 
 def _kept(key: Key) -> str:
     names = " and ".join(f"`{field}`" for field in key.fields)
-    return (
-        f"none of the {key.kept:,} that follow another of the same {names} did, and of those beside them "
-        f"{key.swaps:,}"
-    )
+    kept = f"none of the {key.kept:,} that follow another of the same {names} did"
+    if not key.supported:
+        return f"{kept}, but nothing moved as far as those stand apart, so that may be chance"
+    return f"{kept}, and of those beside them {key.swaps:,}"
 
 
 def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Unexplained]) -> None:
