@@ -64,7 +64,7 @@ class Check:
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0
-        self._no_events = 0
+        self._events = 0
         self._sorted = Sorted()
 
     def feed(self, line: Line) -> None:
@@ -90,22 +90,24 @@ class Check:
         attempts = None
         if self.comparison.retries is not None:
             attempts, refused = attempts_of((line.headers,), refused)
-        if not refused:
-            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
-            self._compare(line, run)
-        elif refused[0].reason is None:
-            self.comparison.ignore(line.side, 1)
+        if refused:
+            reason = refused[0].reason
+            if reason is None:
+                self.comparison.ignore(line.side, 1)
         else:
-            self._refuse(line, refused[0].reason)
-            self._no_events += place != "beside"
-
-    def _compare(self, line: Line, run: Run) -> None:
-        compared, reason = self.begins.feed(line.side, run)
-        for side, behind in compared:
-            self._seen.note(side, behind.forms)
+            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
+            reason = self._compare(line.side, run)
         if reason is not None:
             self._refuse(line, reason)
-            self._no_events += 1
+        elif place != "beside":
+            self._events += 1
+
+    def _compare(self, side: Side, run: Run) -> str | None:
+        """Compare an event; why it is none, if it is not."""
+        compared, reason = self.begins.feed(side, run)
+        for where, behind in compared:
+            self._seen.note(where, behind.forms)
+        return reason
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
@@ -236,9 +238,6 @@ class Check:
 
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
-        events = sum(account.consumed for account in comparison.accounts) - self._no_events
-        if self._edges is not None:
-            events -= sum(self._edges.beside)
         doubts = [hole.reason for hole in comparison.holes]
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
@@ -246,7 +245,7 @@ class Check:
             doubts.append(HELD)
         if self._sorted.undecided:
             doubts.append(undecided_text(self._sorted))
-        if not events and not allow_empty:
+        if not self._events and not allow_empty:
             doubts.append("neither side has an event, so nothing was compared")
         lacking = self._lacking(evidence)
         verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))
