@@ -12,14 +12,16 @@ from twinstream.core.event_time import EventTime
 from twinstream.core.passing import Input
 from twinstream.errors import DecodeError
 from twinstream.spec.codec import Codec
-from twinstream.spec.cut import CENTURY
 from twinstream.spec.marks import InputPosition, input_position
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import read
 
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001")}
+UNITS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001")}
+"""By name, how many milliseconds the units have in which numbers count time since 1970."""
+_CENTURY = (946_684_800_000, 4_102_444_800_000)
+"""The years 2000 to 2099, in milliseconds: less than a thousandfold, so one unit fits at most."""
 _BEYOND = 1 << 60
 """No time in milliseconds is that far from 1970."""
 
@@ -49,7 +51,7 @@ def _place(mark: str) -> InputPosition | None:
 
 
 def _time_of(spec: Spec, codec: Codec, field: str) -> Callable[[bytes], int | None]:
-    path, unit = spec.path_of(field), _UNITS[spec.overdue.unit]
+    path, unit = spec.path_of(field), UNITS[spec.overdue.unit]
 
     def time_of(record: bytes) -> int | None:
         return milliseconds(read(codec.decode(record), path), unit)
@@ -79,9 +81,13 @@ def other_unit(time_ms: int, unit: str) -> str | None:
     >>> other_unit(1_767_225_600, "ms"), other_unit(1_767_225_600_000, "ms"), other_unit(5_000, "ms")
     ('s', None, None)
     """
-    number = time_ms / _UNITS[unit]
-    fitting = [other for other, factor in _UNITS.items() if CENTURY[0] <= number * factor < CENTURY[1]]
-    return fitting[0] if fitting and fitting[0] != unit else None
+    fitting = unit_of(time_ms / UNITS[unit])
+    return None if fitting == unit else fitting
+
+
+def unit_of(number: Decimal) -> str | None:
+    """The one unit in which a number is a time of this century; None where there is none."""
+    return next((unit for unit, ms in UNITS.items() if _CENTURY[0] <= number * ms < _CENTURY[1]), None)
 
 
 def _of_text(text: str) -> int | None:

@@ -13,6 +13,7 @@ from twinstream.core.cuts import BarrierCut, Cut, EventTimeCut
 from twinstream.core.input_cut import InputCut
 from twinstream.core.orders import Time
 from twinstream.errors import DecodeError
+from twinstream.spec.clocks import UNITS, unit_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.marks import input_position
 from twinstream.spec.model import Barrier, Spec
@@ -23,11 +24,6 @@ from twinstream.spec.traits import trait
 
 HELD_LIMIT = 200_000
 """Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""
-
-_UNITS = (1, 1_000, 1_000_000)
-"""Seconds, milliseconds, microseconds since 1970, by how many make a second."""
-CENTURY = (946_684_800_000, 4_102_444_800_000)
-"""The years 2000 to 2099, in milliseconds: less than a thousandfold, so one unit fits at most."""
 
 
 def cut_of(spec: Spec, codec: Codec) -> Cut | None:
@@ -50,8 +46,8 @@ def _milliseconds(first: datetime | Decimal) -> int | None:
     """A time as Kafka counts it; of a number only where one unit alone makes it a time of this century."""
     if isinstance(first, datetime):
         return floor(first.timestamp() * 1000)
-    found = [floor(first * 1_000 / in_a_second) for in_a_second in _UNITS]
-    return next((at for at in found if CENTURY[0] <= at < CENTURY[1]), None)
+    unit = unit_of(first)
+    return None if unit is None else floor(first * UNITS[unit])
 
 
 def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
