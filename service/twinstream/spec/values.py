@@ -208,7 +208,7 @@ Flag = Annotated[bool, Field(strict=True)]
 """True or false as YAML and JSON have them: `NO` is a text, and 1 a number."""
 NO_FLAG = BeforeValidator(_no_flag)
 """Stands behind the bounds of a number, which the schema would not know else."""
-Finite = Annotated[float | Decimal, WithJsonSchema({"type": "number"})]
+Finite = Annotated[Annotated[float, Field(allow_inf_nan=False)] | Decimal, WithJsonSchema({"type": "number"})]
 """A number that is no whole one: a decimal where a float would be another number."""
 Above0 = Annotated[
     Decimal,
