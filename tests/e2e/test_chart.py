@@ -18,6 +18,7 @@ import yaml
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.processes import free_port
+from tests.support.commands import COMMAND
 from tests.support.helm import Manifest, Values, container, one, pod, render
 from tests.support.marks import whole_product
 from tests.support.processes import new_mark
@@ -68,10 +69,9 @@ class Pod:
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
         """The process; it is told to stop as the cluster tells it, and killed if that takes too long."""
-        program = str(Path(sys.executable).with_name("twinstream"))
         environment = {**os.environ, **self.environment, **new_mark()}
         with (self._folder / "log").open("wb") as log:
-            process = subprocess.Popen([program, *self.arguments], env=environment, stdout=log, stderr=log)
+            process = subprocess.Popen([COMMAND, *self.arguments], env=environment, stdout=log, stderr=log)
         try:
             yield process
         finally:

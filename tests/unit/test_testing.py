@@ -14,6 +14,7 @@ import msgpack
 import pytest
 
 import twinstream
+from tests.support import commands
 from twinstream import Answer, InputError, Matcher, SpecError, check, load
 
 RIDES: list[dict[str, Any]] = [{"taxi": 7, "n": 1}, {"taxi": 9, "n": 1}, {"taxi": 7, "n": 2}]
@@ -48,8 +49,7 @@ def test_an_answer_is_typed_and_is_what_the_command_prints(tmp_path: Path, spec_
     for name, rides in (("a.jsonl", RIDES), ("b.jsonl", SWAPPED)):
         (tmp_path / name).write_text("\n".join(map(json.dumps, rides)))
     arguments = ["check", spec_file, "--reference", "a.jsonl", "--candidate", "b.jsonl", "--json"]
-    command = Path(sys.executable).with_name("twinstream")
-    printed = subprocess.run([command, *arguments], cwd=tmp_path, capture_output=True, check=False).stdout
+    _, printed, _ = commands.twinstream(*arguments, folder=tmp_path)
     answer = check(spec_file, tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     assert answer.to_dict() == json.loads(printed)
     assert Answer.from_dict(json.loads(printed)).to_dict() == json.loads(printed)
