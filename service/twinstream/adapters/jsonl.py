@@ -41,7 +41,7 @@ INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
 SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
 _RECORD = ("value_base64", "key", "headers", "partition", "offset", "timestamp_ms")
 _TRACE = ("side", "value", *_RECORD, "end")
-LARGEST = (1 << 63) - 1
+_LARGEST = (1 << 63) - 1
 """The largest offset, partition or time that a line may have: Kafka's are no larger."""
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
@@ -237,9 +237,9 @@ def _headers(entry: dict[str, Any], at: _Place) -> Headers:
 
 def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
     value = entry.get(name, default)
-    if type(value) is Decimal and value <= LARGEST and value == value.to_integral_value():
+    if type(value) is Decimal and value <= _LARGEST and value == value.to_integral_value():
         value = int(value)  # a line that is read exactly has its long numbers as decimals
-    if type(value) is not int or not 0 <= value <= LARGEST:
+    if type(value) is not int or not 0 <= value <= _LARGEST:
         raise at.refuse(f'"{name}" must be a whole number from 0 to 2^63-1, but is {_shown(value)}')
     return value
 

@@ -39,4 +39,4 @@ def from_difference(one: str, other: str, room: int, more: str = "…") -> tuple
 
 
 def _escaped(text: str) -> str:
-    return "".join(one if one.isascii() else one.encode("unicode_escape").decode() for one in text)
+    return text.encode("ascii", "backslashreplace").decode()

@@ -68,7 +68,7 @@ class Moves:
 
         `between_barriers`: barriers keep apart what stands far apart, so that this says nothing of a key.
 
-        Raises Undecided where keys hold and the runs do not tell which of them counts.
+        Raises Undecided where keys hold and too little has moved to tell which of them counts.
         """
         ranked = sorted(self._paths, key=lambda path: len(set(self._columns[path])))
         ranked = [path for path in ranked if path not in beside]
