@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint types openapi screenshots bench clean
+.PHONY: help setup demo test nightly soak lint types openapi screenshots bench clean
 
 PY := .venv/bin/python
 
@@ -11,6 +11,7 @@ DEMO := $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \
         $(if $(DURATION),--duration $(DURATION)) $(if $(JSON),--json)
 ARGS ?=
 HOURS ?= 1
+SETUP_OF_TESTS := $(PY) -m deploy.embedded setup --chromium --helm --prometheus --compiler
 
 help:
 	@echo 'make demo     Kafka, Redis, both PySpark versions and the service; Ctrl-C stops everything'
@@ -20,7 +21,8 @@ help:
 	@echo '              make reports any failure as 2; for the exact exit code (0 pass, 1 fail, 3 undecided,'
 	@echo '              4 the service cannot be reached) run what it calls, after make setup:'
 	@echo '              .venv/bin/python -m deploy.demo --fault drop --duration 60 --json'
-	@echo 'make test     every test                         (ARGS="..." goes to pytest)'
+	@echo 'make test     what each change must pass, in minutes (ARGS="tests/unit -k gate": these tests of any tier)'
+	@echo 'make nightly  every test, with more seeds, examples and faults than each change has time for'
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
 	@echo 'make lint     ruff: rules and formatting'
 	@echo 'make types    mypy, strict'
@@ -41,8 +43,12 @@ demo: .venv/.ready
 	@exec $(PY) -m deploy.demo $(DEMO)
 
 test: .venv/.ready
-	@$(PY) -m deploy.embedded setup --chromium --helm --prometheus --compiler
-	@exec $(PY) -m pytest $(ARGS)
+	@$(SETUP_OF_TESTS)
+	@exec $(PY) -m $(if $(ARGS),pytest $(ARGS),tests.tiers change)
+
+nightly: .venv/.ready
+	@$(SETUP_OF_TESTS)
+	@exec $(PY) -m tests.tiers nightly
 
 soak: .venv/.ready
 	@exec $(PY) -m tests.simulation --soak $(HOURS)

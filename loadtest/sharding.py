@@ -38,7 +38,7 @@ from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.ports import Positions
-from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH
+from twinstream.runtime.falls import TRAIL_LENGTH
 from twinstream.runtime.supervisor import Brief
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
@@ -54,7 +54,7 @@ def shard_loop(settings: dict[str, Any], text: str, number: int, start: Any, res
     source = KafkaSource(chosen.brokers, "bench", topics, {})
     ends = {side: topic.ends for side, topic in source.topics().items()}
     source.close()
-    brief = Brief(f"shard-{number}", [0] * TRAIL_LENGTH, NO_SUSPICION, Shard(number, chosen.shards))
+    brief = Brief(f"shard-{number}", [0] * TRAIL_LENGTH, (), Shard(number, chosen.shards))
     worker = make_worker(chosen, spec, MemoryPublisher(), brief)
     while not worker.start():
         time.sleep(0.1)

@@ -37,9 +37,9 @@ from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError
 from twinstream.listening import Access, bound
 from twinstream.logs import configure_logging
 from twinstream.observing import Observers
+from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.fuse import alarm
 from twinstream.runtime.pipe import Failure, PipePublisher
-from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.shards import ShardStore
@@ -82,6 +82,7 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
                 return
             del worker
             gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
+            brief = brief._replace(left_out=())  # The new one has not fallen over anything.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
     except TwinstreamError as error:
@@ -105,7 +106,7 @@ def make_worker(
     """A worker on real Kafka and Redis, with a file that is tried beside the comparison."""
     source, store = _make_source(settings, spec, brief.shard), store or _make_store(settings, spec, brief)
     trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
-    caution = Caution(trail, brief.suspicion, limit)
+    caution = Caution(trail, brief.left_out, limit)
     part = Part(brief.shard, settings.shard_by)
     terms = Terms(trail, alarm, brief.trial_over, limit)
     trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)

@@ -6,7 +6,7 @@ checks that every implementation passes, the shipped in-memory ones included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -70,12 +70,16 @@ class Line(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Records that were to be read are not there any more: `wanted` is gone, `available` is the next."""
+    """Records that were to be read are not read: from `wanted` on, and `available` is the next.
+
+    The source has lost them, or they are `left_out`, since matchers fell over them.
+    """
 
     side: Side
     partition: int
     wanted: int
     available: int
+    left_out: bool = False
 
 
 class Topic(NamedTuple):
@@ -172,6 +176,10 @@ class Source(Protocol):
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on. Called once, before `poll`."""
+        ...
+
+    def pause(self, side: Side, partitions: Collection[int]) -> None:
+        """Read none of these partitions of a side, and all others: one that was paused from where it was."""
         ...
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:

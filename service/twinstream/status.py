@@ -40,7 +40,7 @@ class Health(Frozen):
     """Whether the service itself can judge; each reason is a sentence.
 
     `unreachable` names the services that it cannot use now: a degraded service may still be ready, one that
-    cannot reach them is not. `stalled` are the sides that are silent while the other goes on.
+    cannot reach them is not. `stalled` are the sides that are silent while newer events of the other wait.
     """
 
     status: Literal["ok", "degraded"]
@@ -92,20 +92,6 @@ class Stretches(Frozen):
     at: int = 0
     begins: list[int] = []
     matched: dict[str, list[int]] = {}
-
-
-class Surge(Frozen):
-    """A known difference that explains far more than before; `text` says so in a sentence.
-
-    `hits` among so many `compared` are those of ten minutes up to its latest, the others of the day before.
-    """
-
-    rule: str
-    hits: int
-    compared: int
-    hits_before: int
-    compared_before: int
-    text: str
 
 
 class Coverage(Frozen):
@@ -215,8 +201,7 @@ class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
     `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
-    needs to decide. `explained_by_rule` counts by id what each known difference has explained; `surges` are
-    those that explain far more than before, which is no matter for the verdict.
+    needs to decide. `explained_by_rule` counts by id what each known difference has explained.
     `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
     are known; no jump of a clock moves it.
     """
@@ -238,7 +223,6 @@ class ComparisonStatus(Frozen):
     divergences: DivergenceCounts
     closed_divergences: DivergenceCounts = DivergenceCounts()
     explained_by_rule: dict[str, int] = {}
-    surges: list[Surge] = []
     suspicions: int
     waiting_for: str | None = None
     difference_awaits: list[Awaited] = []
@@ -267,8 +251,7 @@ class ShardStatus(Frozen):
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
-    by kind the hashes of fields that had one value, `known` by time what was compared and what each known
-    difference has explained. `unrest` is what waits for a partner, or may; None at a
+    by kind the hashes of fields that had one value. `unrest` is what waits for a partner, or may; None at a
     moment that is a cut of both sides, where its `progress` says. `rested` is where there was such a moment
     last, since it told of itself before; None if there was none.
     """
@@ -279,7 +262,6 @@ class ShardStatus(Frozen):
     first_at: datetime | None = None
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
-    known: Stretches = Stretches()
     unrest: str | None = "it does not say what waits for a partner"
     rested: Sides[dict[str, int]] | None = None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
@@ -227,7 +229,7 @@ def test_records_that_retention_took_are_a_gap_with_both_offsets(kafka: Kafka, t
 
     eventually(read_on, what="records behind the gap")
     source.close()
-    assert found[0] == (Side.LEFT, 0, 2, 6)
+    assert found[0] == Gap(Side.LEFT, 0, 2, 6)
     assert list(found[1].offsets) == [6, 7, 8, 9]
 
 
@@ -300,3 +302,83 @@ def test_records_are_read_again_at_their_places_and_those_that_are_gone_are_name
     assert [found[place] for place in wanted] == [b"3", b"0", b"other", None, None]
     write(Side.LEFT, 1, b"next", 0)
     assert _read(source, Side.LEFT, 1)[0].offsets == range(4, 5), "where it reads on is not touched"
+
+
+def test_a_paused_partition_is_left_alone_and_read_on_from_where_it_was(opened: Opened) -> None:
+    source, write = opened
+    for number in range(4):
+        write(Side.LEFT, number % 2, b"%d" % number, 1)
+    _begin(source)
+    source.pause(Side.LEFT, [1])
+    first = _read(source, Side.LEFT, 2)
+    assert {batch.partition for batch in first} == {0}
+    assert not source.poll(Side.LEFT, 0.2)
+    source.pause(Side.LEFT, [0])
+    write(Side.LEFT, 0, b"4", 1)
+    assert [(batch.partition, list(batch.records)) for batch in _read(source, Side.LEFT, 2)] == [
+        (1, [b"1", b"3"])
+    ]
+    source.pause(Side.LEFT, [])
+    assert [list(batch.records) for batch in _read(source, Side.LEFT, 1)] == [[b"4"]]
+
+
+def test_a_pause_of_one_side_leaves_the_other_alone(opened: Opened) -> None:
+    source, write = opened
+    write(Side.RIGHT, 0, b"0", 1)
+    _begin(source)
+    source.pause(Side.LEFT, [0, 1])
+    assert _read(source, Side.RIGHT, 1)
+
+
+@pytest.mark.requires_kafka
+def test_pauses_lose_no_record_and_bring_none_twice(kafka: Kafka, topic: MakeTopic) -> None:
+    partitions, count = 5, 40_000
+    topics = {side: topic(partitions=partitions) for side in Side}
+    producer = Producer({"bootstrap.servers": kafka.brokers})
+    for number in range(count):
+        producer.produce(topics[Side.LEFT], b"%d" % number, partition=number % partitions)
+    producer.flush()
+    source = KafkaSource(kafka.brokers, "contract", topics, {"max.partition.fetch.bytes": 20_000})
+    _begin(source)
+    draw = random.Random(1)
+    offsets: dict[int, list[int]] = {partition: [] for partition in range(partitions)}
+
+    def all_read() -> bool:
+        for _ in range(20):
+            source.pause(Side.LEFT, draw.sample(range(partitions), draw.randint(0, partitions - 1)))
+            for batch in source.poll(Side.LEFT, 0.01):
+                assert isinstance(batch, Batch)
+                offsets[batch.partition].extend(batch.offsets)
+        return sum(map(len, offsets.values())) >= count
+
+    eventually(all_read, seconds=60, what="all is read")
+    source.close()
+    assert all(read == list(range(count // partitions)) for read in offsets.values())
+
+
+@pytest.mark.requires_kafka
+def test_both_topics_are_known_before_any_of_them_is_assigned(
+    kafka: Kafka, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Noting(Consumer):
+        def list_topics(self, *args: Any) -> Any:
+            asked.append(f"{args[0]} is asked for")
+            return super().list_topics(*args)
+
+        def assign(self, places: list[TopicPartition]) -> None:
+            asked.append(f"{places[0].topic} is assigned")
+            super().assign(places)
+
+    monkeypatch.setattr("twinstream.adapters.kafka.Consumer", Noting)
+    names = [topic(partitions=PARTITIONS) for _ in Side]
+    source = KafkaSource(kafka.brokers, "contract", dict(zip(Side, names, strict=True)), {}, control=topic())
+    _begin(source)
+    source.follow(None)
+    source.close()
+    assert asked[:4] == [
+        *(f"{name} is asked for" for name in names),
+        *(f"{name} is assigned" for name in names),
+    ]
+    assert [line.split(" ", 1)[1] for line in asked[4:]] == ["is asked for", "is assigned"]

@@ -36,6 +36,7 @@ def drill(
         yield running
 
 
+@pytest.mark.nightly
 def test_a_time_of_day_that_jumps_changes_nothing_but_is_named_until_it_is_right(
     drill: Drill, clock: TimeOfDay, redis_server: RedisServer
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_time_of_day_that_jumps_changes_nothing_but_is_named_until_it_is_right
     assert set(drill.watch.answers()) == {"undecided", "pass", "fail"}
 
 
+@pytest.mark.nightly
 def test_a_standby_whose_clock_is_wrong_shows_what_the_owner_says_and_takes_over_as_any_other(
     drill: Drill, tmp_path: Path, redis_server: RedisServer
 ) -> None:

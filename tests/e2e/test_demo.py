@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.marks import whole_product
+from tests.support.marks import one_a_change, whole_product
 from tests.support.processes import marked, new_mark
 from tests.support.waiting import eventually
 
@@ -79,7 +79,9 @@ def test_an_honest_candidate_passes() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("drop", "missing"), ("duplicate", "duplicate"), ("field", "changed"), ("reorder", "reordered")],
+    one_a_change(
+        [("drop", "missing"), ("duplicate", "duplicate"), ("field", "changed"), ("reorder", "reordered")]
+    ),
 )
 def test_a_bug_fails_and_is_named(fault: str, kind: str) -> None:
     failed = demo("--fault", fault, "--duration", "20")
@@ -91,6 +93,7 @@ def test_a_bug_fails_and_is_named(fault: str, kind: str) -> None:
     assert accounts_add_up(views)
 
 
+@pytest.mark.nightly
 def test_a_candidate_that_stalls_is_undecided_and_no_difference() -> None:
     stalled = demo("--fault", "stall", "--duration", "30")
     assert stalled.exit_code == 3, stalled.told
@@ -118,6 +121,7 @@ def running_demo(mark: dict[str, str], told: Path) -> Iterator[subprocess.Popen[
             demo.kill()
 
 
+@pytest.mark.nightly
 def test_ctrl_c_stops_everything_in_bounded_time(tmp_path: Path) -> None:
     mark = new_mark()
     with running_demo(mark, tmp_path / "told") as demo:
@@ -128,6 +132,7 @@ def test_ctrl_c_stops_everything_in_bounded_time(tmp_path: Path) -> None:
     assert "comparisons" in json.loads(output)
 
 
+@pytest.mark.nightly
 def test_nothing_outlives_a_demo_that_is_killed(tmp_path: Path) -> None:
     mark = new_mark()
     with running_demo(mark, tmp_path / "told") as demo:
@@ -139,6 +144,7 @@ def test_nothing_outlives_a_demo_that_is_killed(tmp_path: Path) -> None:
     eventually(lambda: not marked(mark), seconds=60, what="no process is left")
 
 
+@pytest.mark.nightly
 def test_a_service_that_is_killed_is_started_again_and_said(tmp_path: Path) -> None:
     mark = new_mark()
     told = tmp_path / "told"

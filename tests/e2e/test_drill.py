@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
-from tests.support.marks import whole_product
+from tests.support.marks import one_a_change, whole_product
 from tests.support.processes import marked, new_mark
 from tests.support.prometheus import Prometheus, alertmanager, prometheus
 from tests.support.service import ServiceProcess, spec_file
@@ -126,7 +126,7 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [step["name"] for step in answer["steps"]]
 
 
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", one_a_change(WAYS))
 def test_a_difference_comes_through_to_the_metrics_and_the_live_comparison_stays_as_it_is(
     live: Live, kind: str
 ) -> None:

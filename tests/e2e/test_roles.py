@@ -19,7 +19,7 @@ from tests.support.cases import passes_with
 from tests.support.dashboard import filled, queries
 from tests.support.marks import whole_product
 from tests.support.prometheus import SHIPPED, Prometheus, prometheus
-from tests.support.service import ServiceProcess, Writer, spec_file
+from tests.support.service import WEB, ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 
@@ -154,7 +154,7 @@ def ended(process: ServiceProcess) -> None:
 
 
 def metrics(process: ServiceProcess) -> str:
-    return httpx.get(f"{process.address}/metrics", trust_env=False).text
+    return WEB.get(f"{process.address}/metrics").text
 
 
 def value(process: ServiceProcess, name: str) -> float:

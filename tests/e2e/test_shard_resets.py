@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with, running
-from tests.support.marks import whole_product
+from tests.support.marks import one_a_change, whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
@@ -101,7 +101,7 @@ def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -
         is_anew(service, 300)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", one_a_change([0, 1]))
 def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or_both_in_the_new(
     place: Place, number: int
 ) -> None:

@@ -85,7 +85,7 @@ def test_a_topic_created_anew_while_the_service_was_away_is_a_hole(passing: Case
     write.flush()
     service.start()
     hole = _hole(service, "was deleted and created anew")
-    assert "offset 100 of partition 0 was next" in hole["reason"]
+    assert "offset 100 was next" in hole["reason"]
     assert "begins there at 0 and ends at 150" in hole["reason"]
     assert hole["position"]["offset"] == 100
 
@@ -95,7 +95,7 @@ def test_a_partition_added_while_the_service_runs_is_a_hole_and_is_read(passing:
     for side in Side:
         topics.add_partition(side)
         topics.append(side, 1, b'{"k": 3, "n": 777}')
-    hole = _hole(service, "partition 1 was added, which begins at offset 0")
+    hole = _hole(service, " partition 1 (reference) was added, which begins at offset 0")
     assert hole["position"]["partition"] == 1
     eventually(lambda: service.get("")["matched"] == 101, seconds=60, what="the new partition is compared")
 
@@ -106,7 +106,7 @@ def test_records_deleted_before_they_were_read_are_a_hole_with_both_offsets(pass
     write.both(range(100, 200))
     topics.retain(Side.LEFT, 0, 150)
     service.start()
-    hole = _hole(service, "Kafka does not have offsets 100 to 149 any more")
+    hole = _hole(service, "Kafka no longer has offsets 100–149 of ")
     assert hole["position"]["offset"] == 100
 
 
@@ -152,10 +152,10 @@ def test_records_deleted_while_a_side_waits_for_the_other_are_a_hole_with_both_o
 
 def _check_lost(service: ServiceProcess, *, total: int, begins_at: int) -> int:
     """What the reference has lost is named, decides nothing, and is not counted; where it begins."""
-    hole = _hole(service, f" to {begins_at - 1} any more; they were not compared")
+    hole = _hole(service, f"–{begins_at - 1:,} of ")
     status = eventually(lambda: _read(service, total), seconds=60, what="the rest is read")
     first = int(hole["position"]["offset"])
-    assert hole["reason"].startswith(f"Kafka does not have offsets {first} to ")
+    assert hole["reason"].startswith(f"Kafka no longer has offsets {first:,}–")
     assert status["events"]["reference"] == total - (begins_at - first)
     assert (status["verdict"], service.gate()) == ("INCONCLUSIVE", "undecided")
     return first
@@ -211,7 +211,7 @@ def test_an_empty_store_of_which_the_records_are_gone_is_a_hole_with_the_gap(
     for side in Side:
         topics.retain(side, 0, 40)
     service.start()
-    hole = _hole(service, "does not have offsets 0 to 39 of partition 0 any more")
+    hole = _hole(service, "Kafka no longer has offsets 0–39 of ")
     assert hole["reason"].startswith("the state in the store was lost")
 
 

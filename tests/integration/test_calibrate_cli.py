@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 from deploy.embedded.kafka import Kafka
 from tests.support.commands import twinstream
 from tests.support.noise import run_of, with_noise
+from tests.support.plants import flights
 from tests.support.stack import MakeTopic
 
 NOISE = ("clock", "wobble", "null", "keys")
@@ -76,9 +77,9 @@ def test_everything_is_there_as_one_object_and_the_file_where_it_is_asked_for(fo
     assert (code, err) == (0, "")
     assert (found["result"], found["pairs"], found["paired_by"]) == ("proposed", 100, ["ride"])
     assert found["events"] == {"reference": 100, "candidate": 100}
-    assert {"key": "order", "field": None, "value": {"per_key": ["taxi"]}}.items() <= found["proposals"][
-        0
-    ].items()
+    proposed = [(one["key"], one["value"]) for one in found["proposals"]]
+    assert ("order", {"per_key": ["taxi"]}) in proposed
+    assert ("identity", ["ride"]) in proposed, "what it has paired by is in the file"
     assert found["file"] == (folder / "spec.yaml").read_text()
 
 
@@ -99,6 +100,27 @@ def test_what_no_rule_explains_exits_with_1_and_is_told(folder: Path) -> None:
     assert "ignore: [processed_at]" in out
     assert "fare differed in 1 of 100 pairs, and stays compared" in err
     assert "1. changed" in err
+
+
+def test_one_swap_of_a_declared_key_exits_with_1_and_is_told_with_its_place(folder: Path) -> None:
+    rows = flights(Random(12), 1000)
+    other = list(rows)
+    place = next(n for n in range(101, 1000) if rows[n]["flight"] == rows[100]["flight"])
+    other[100], other[place] = rows[place], rows[100]
+    (folder / "one.jsonl").write_bytes(lines(rows))
+    (folder / "two.jsonl").write_bytes(lines(other))
+    head = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\n"
+    (folder / "given.yaml").write_text(head + "order: {per_key: [carrier, flight]}\n")
+    code, out, err = run(folder, "calibrate", "given.yaml", *FILES)
+    assert code == 1
+    assert "order: {per_key: [carrier, flight]}" in out
+    assert "identity: [time]" in out
+    assert "order differed in 1 of 1,000 pairs, and stays compared" in err
+    assert "where: event " in err
+    (folder / "spec.yaml").write_text(out)
+    assert run(folder, "check", "spec.yaml", *FILES)[0] == 1
+    (left,) = json.loads(run(folder, "calibrate", "given.yaml", *FILES, "--json")[1])["unexplained"]
+    assert (left["field"], left["differed"], len(left["places"])) == ("order", 1, 1)
 
 
 def test_too_little_exits_with_3_and_proposes_nothing(folder: Path) -> None:

@@ -162,7 +162,8 @@ def test_what_retention_took_is_inconclusive_and_named(topics: Topics) -> None:
     KafkaTopics(topics.kafka.brokers, dict(zip(Side, topics.names, strict=True))).retain(Side.RIGHT, 0, 2)
     code, answer = topics.check()
     assert (code, answer["verdict"]) == (3, "INCONCLUSIVE")
-    assert "Kafka has nothing below offset 2 of partition 0 of the candidate any more" in answer["reason"]
+    place = f"{topics.names[1]} partition 0 (candidate)"
+    assert f"Kafka no longer has anything below offset 2 of {place}" in answer["reason"]
 
 
 def test_what_cannot_be_compared_is_one_sentence(topics: Topics, topic: MakeTopic) -> None:

@@ -90,7 +90,8 @@ def test_kafka_and_redis_end_when_their_parent_is_killed(tmp_path: Path) -> None
 def test_a_grandchild_in_its_own_session_ends_with_the_parent(tmp_path: Path, number: signal.Signals) -> None:
     mark = new_mark()
     parent = run_until_ready(FAMILY_PARENT, tmp_path, mark)
-    assert len(marked(mark)) == 4  # the parent, the guard, the program, and its orphaned grandchild
+    family = "the parent, the guard, the program, and its orphaned grandchild"
+    eventually(lambda: len(marked(mark)) == 4, what=family)
     end(parent, number)
     none_left(mark)
 

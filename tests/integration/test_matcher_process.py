@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import resource
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,11 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tests.support.statuses import reset
 from tests.support.waiting import eventually
+from twinstream.core.events import Side
+from twinstream.ports import Batch
+from twinstream.runtime.falls import Trail
 from twinstream.runtime.pipe import PipePublisher
 from twinstream.runtime.supervisor import Brief, Matcher, MatcherProcess, die_with_parent
 from twinstream.status import Publication, Withdrawn
@@ -124,6 +129,37 @@ def test_messages_of_any_length_are_heard_whole_and_in_their_order() -> None:
 
 def _falls(pipe: Connection, _: Brief) -> None:
     PipePublisher(pipe).publish(withdrawn(0))
+
+
+def _dies_over_one_batch(pipe: Connection, brief: Brief) -> None:
+    """Be killed while a batch is taken, by whoever does not leave it out; then begin anew, and say so."""
+    publisher = PipePublisher(pipe)
+    publisher.publish(withdrawn(len(brief.left_out)))
+    if not brief.left_out:
+        Trail(brief.trail).enter(Batch(Side.RIGHT, 0, [b"", b""], [7, 8], [0, 0]))
+        os.kill(os.getpid(), signal.SIGKILL)
+    publisher.publish(reset())
+
+
+def test_after_three_falls_over_one_batch_a_matcher_leaves_it_out_until_the_comparison_begins_anew() -> None:
+    with supervised(_dies_over_one_batch) as running:
+        told = [*map(withdrawn, (0, 0, 0, 1)), reset(), withdrawn(0)]
+        eventually(lambda: len(running.heard.published) >= len(told), seconds=30, what="six things are told")
+        assert running.heard.published[: len(told)] == told
+
+
+def _is_killed_further_on_each_time(pipe: Connection, brief: Brief) -> None:
+    publisher = PipePublisher(pipe)
+    publisher.publish(withdrawn(len(brief.left_out)))
+    first = time.monotonic_ns()
+    Trail(brief.trail).enter(Batch(Side.RIGHT, 0, [b""], [first], [0]))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_matcher_that_is_killed_in_different_batches_leaves_nothing_out() -> None:
+    with supervised(_is_killed_further_on_each_time) as running:
+        eventually(lambda: len(running.heard.published) >= 4, seconds=30, what="it was killed three times")
+        assert running.heard.published[:4] == [withdrawn(0)] * 4
 
 
 @contextmanager

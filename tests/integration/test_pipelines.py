@@ -210,6 +210,7 @@ def test_both_count_the_views_of_every_closed_window(bench: Bench) -> None:
         assert counted == wanted
 
 
+@pytest.mark.nightly
 def test_drop_loses_views_of_one_campaign_now_and_then(bench: Bench, reference_views: list[Row]) -> None:
     views = bench.run("candidate", "views", "--fault", "drop", "--fault-seed", "7")
     lost = bag(reference_views) - bag(views)
@@ -219,6 +220,7 @@ def test_drop_loses_views_of_one_campaign_now_and_then(bench: Bench, reference_v
     assert min(dict(row)["event_time"] for row in lost) < START_MS + 10_000
 
 
+@pytest.mark.nightly
 def test_duplicate_writes_some_views_twice_side_by_side(bench: Bench, reference_views: list[Row]) -> None:
     views = bench.run("candidate", "views", "--fault", "duplicate")
     doubled = bag(views) - bag(reference_views)
@@ -228,6 +230,7 @@ def test_duplicate_writes_some_views_twice_side_by_side(bench: Bench, reference_
         assert list(dict.fromkeys(sequence)) == list(dict.fromkeys(by_ad(reference_views)[ad]))
 
 
+@pytest.mark.nightly
 def test_field_gives_some_views_a_wrong_campaign_in_their_place(
     bench: Bench, reference_views: list[Row]
 ) -> None:
@@ -237,6 +240,7 @@ def test_field_gives_some_views_a_wrong_campaign_in_their_place(
     assert len(reference_views) / 100 < wrong.total() < len(reference_views) / 25
 
 
+@pytest.mark.nightly
 def test_reorder_swaps_views_within_some_ads_only(bench: Bench, reference_views: list[Row]) -> None:
     views = bench.run("candidate", "views", "--fault", "reorder")
     assert bag(views) == bag(reference_views)
@@ -245,6 +249,7 @@ def test_reorder_swaps_views_within_some_ads_only(bench: Bench, reference_views:
     assert 0 < len(swapped) < len(right)
 
 
+@pytest.mark.nightly
 def test_stall_stops_both_outputs_while_the_queries_live(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +272,7 @@ def _stands_still(kafka: Kafka, topic: str, *, seconds: float) -> int:
     return written if size(kafka, topic) == written else 0
 
 
+@pytest.mark.nightly
 def test_another_campaign_table_can_be_given(bench: Bench, tmp_path: Path) -> None:
     table = tmp_path / "campaigns.csv"
     table.write_text("ad_id,campaign_id\nad-001,it's one\nad-002,two\n")
@@ -297,6 +303,7 @@ def submitted(
     )
 
 
+@pytest.mark.nightly
 def test_submitted_jobs_that_are_stopped_and_go_on_write_every_view_once(
     kafka: Kafka, tmp_path: Path
 ) -> None:

@@ -1,39 +1,67 @@
-"""A meeting of two sequences is never missed: where the pieces have met, their newest rows told so."""
+"""Where two sequences meet is told by the sequences: once it is known, and the same however they come."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.events import Side
-from twinstream.core.meeting import Meeting
-from twinstream.core.orders import Lanes
-from twinstream.core.pairing import Item, pair
+from twinstream.core.meeting import Lengths, Meeting
 
-LETTERS = st.lists(st.sampled_from("abcd"), max_size=30)
-LENGTH = 3
+LETTERS = st.text("abcd", max_size=24)
+STEPS = st.lists(st.booleans(), max_size=80)
+RUN, BUDGET = 3, 6
+OPEN, ENDED = (False, False), (True, True)
 
 
-@given(LETTERS, LETTERS, LETTERS)
-def test_pieces_whose_ends_are_equal_in_a_row_are_told(
-    left: list[str], right: list[str], run: list[str]
-) -> None:
-    pieces = left + run, right + run
-    meeting = Meeting(LENGTH)
-    for side, piece in zip(Side, pieces, strict=True):
-        for letter in piece:
-            meeting.add(side, letter.encode())
-    items = [[Item(place, letter.encode(), "lane") for place, letter in enumerate(piece)] for piece in pieces]
-    if pair(Lanes(), items[0], items[1], lambda *_: False, whole=False).clean >= LENGTH:
-        assert meeting.likely
+def meeting(left: str, right: str) -> Meeting:
+    return Meeting(RUN, BUDGET, lambda i, j: left[i] == right[j])
+
+
+def differences(left: str, right: str) -> int:
+    """The fewest letters of both without a partner, by the textbook's table."""
+    row = list(range(len(right) + 1))
+    for i, x in enumerate(left):
+        above, row = row, [i + 1]
+        for j, y in enumerate(right):
+            row.append(above[j] if x == y else 1 + min(above[j + 1], row[j]))
+    return row[-1]
+
+
+def fewest(left: str, right: str) -> int | None:
+    """The fewest differences behind which a run stands, by trying all places."""
+    places = [(i, j) for i in range(RUN, len(left) + 1) for j in range(RUN, len(right) + 1)]
+    runs = [(i, j) for i, j in places if left[i - RUN : i] == right[j - RUN : j]]
+    return min((differences(left[:i], right[:j]) for i, j in runs), default=None)
+
+
+@given(LETTERS, LETTERS, STEPS)
+def test_the_place_is_the_same_however_the_sequences_come(left: str, right: str, steps: list[bool]) -> None:
+    search, came = meeting(left, right), [0, 0]
+    found: Lengths | None = None
+    for of_right in steps:
+        if found is None and came[of_right] < len((left, right)[of_right]):
+            came[of_right] += 1
+            found = search.look((came[0], came[1]), OPEN)
+    at_once = meeting(left, right).look((len(left), len(right)), ENDED)
+    assert at_once == (search.look((len(left), len(right)), ENDED) if found is None else found)
 
 
 @given(LETTERS, LETTERS)
-def test_the_newest_row_of_one_side_stands_in_the_other(left: list[str], right: list[str]) -> None:
-    meeting = Meeting(LENGTH)
-    for side, piece in zip(Side, (left, right), strict=True):
-        for letter in piece:
-            meeting.add(side, letter.encode())
-    words = "".join(left), "".join(right)
-    found = [len(word) >= LENGTH and word[-LENGTH:] in other for word, other in (words, words[::-1])]
-    assert meeting.likely == any(found)
+def test_fewer_differences_come_before_no_other_run(left: str, right: str) -> None:
+    place = meeting(left, right).look((len(left), len(right)), ENDED)
+    least = fewest(left, right)
+    if place is None:
+        assert least is None or least > BUDGET
+    else:
+        i, j = place
+        assert left[i - RUN : i] == right[j - RUN : j]
+        assert differences(left[:i], right[:j]) == least
+
+
+@given(LETTERS, LETTERS)
+def test_the_place_is_that_of_the_other_side_where_the_sides_are_exchanged(left: str, right: str) -> None:
+    one = meeting(left, right).look((len(left), len(right)), ENDED)
+    other = meeting(right, left).look((len(right), len(left)), ENDED)
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert sum(one) == sum(other)

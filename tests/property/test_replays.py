@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.matchings import largest
 from tests.support.retries import (
     Pipeline,
     Reader,
@@ -25,6 +26,8 @@ from tests.support.retries import (
 from tests.support.streams import LEFT, RIGHT
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.replays import Alike, Replays
+from twinstream.spec.marks import Attempt
 
 seeds = st.integers(0, 2**32)
 Batches = list[list[Value]]
@@ -194,3 +197,72 @@ def test_a_batch_that_is_not_deterministic_is_a_hole_and_never_a_difference(
     assert not reader.comparison.diverged
     assert len(reader.reasons()) == 1
     assert "not the same each time" in reader.reasons()[0]
+
+
+# -- numbers with a tolerance ------------------------------------------------------------------------------
+
+TOLERANT = {
+    "{per_key: [k]}": "{per_key: [k]}\nequality: {tolerance: {v: {abs: 0.5}}}",
+    "unordered": "unordered\nidentity: [k]\nequality: {tolerance: {v: {abs: 0.5}}}",
+}
+
+
+def noisy(rng: random.Random, made: World) -> World:
+    """The same world, in which equal rows have numbers that are less than 0.5 away from each other.
+
+    Numbers of other rows are 10 away: so closeness is transitive, and which rows are equal is beyond doubt.
+    """
+    noise = rng.choice([rng.random, lambda: 0.25])
+
+    def noised(value: Value) -> Value:
+        return {"k": value["k"], "v": value["n"] * 10 + noise() * 0.4}
+
+    logs = {side: [row._replace(value=noised(row.value)) for row in made.logs[side]] for side in Side}
+    batches = {side: [[noised(one) for one in batch] for batch in made.batches[side]] for side in Side}
+    return made._replace(order=TOLERANT[made.order], logs=logs, batches=batches)
+
+
+@given(seeds, st.booleans())
+def test_retries_that_differ_within_the_tolerance_change_nothing(seed: int, restarts: bool) -> None:
+    rng = random.Random(seed)
+    made = noisy(rng, world(rng))
+    reader = compared(made, rng, restarts=restarts)
+    assert reader.reasons() == []
+    assert not reader.comparison.diverged
+    assert reader.comparison.matched == made.rows[LEFT]
+    for side in Side:
+        assert reader.replayed(side) == len(made.logs[side]) - made.rows[side]
+
+
+@given(seeds, st.booleans())
+def test_a_retry_that_differs_by_more_than_the_tolerance_is_a_hole_and_never_a_difference(
+    seed: int, restarts: bool
+) -> None:
+    rng = random.Random(seed)
+    made = world(rng)
+    made = noisy(rng, made._replace(logs={**made.logs, RIGHT: spoil(rng, made.logs[RIGHT])}))
+    reader = compared(made, rng, restarts=restarts, watch=never_diverged)
+    assert not reader.comparison.diverged
+    assert ["not the same each time" in reason for reason in reader.reasons()] == [True]
+
+
+@given(seeds)
+def test_where_attempts_agree_all_of_them_wrote_what_stands_within_the_tolerance(seed: int) -> None:
+    rng = random.Random(seed)
+    replays, stands, attempts = Replays(RIGHT, 10), [], []
+    for number in range(rng.randrange(1, 5)):
+        writes = Attempt("q", 1, f"e{rng.randrange(2)}", 0, number)
+        values = [rng.randrange(6) for _ in range(rng.randrange(1, 5))]
+        attempts.append(values)
+        for offset, value in enumerate(values):
+            record = b"%d %d" % (value, rng.randrange(2))
+            if replays.feed(writes, b"form", 0, offset, Alike(record, record, close)):
+                stands.append(value)
+    replays.end()
+    (closed,) = replays.take_closed()
+    for values in attempts if closed.hole is None else ():
+        assert largest(values, stands, lambda one, other: abs(one - other) <= 1) == len(values)
+
+
+def close(one: bytes, other: bytes) -> bool:
+    return abs(int(one.split()[0]) - int(other.split()[0])) <= 1

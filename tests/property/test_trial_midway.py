@@ -10,9 +10,10 @@ from random import Random
 from typing import NamedTuple
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.searching import examples
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.ports import Batch
@@ -223,7 +224,7 @@ def _case(rules: Rules, random: Random, *, faulty: bool = False) -> Case:
     return Case(batches := feed.batches(), random.randrange(len(batches)))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(PAIRS), st.sampled_from(["", PROVES]), st.integers(0, 1 << 32))
 def test_what_agrees_by_the_rules_on_trial_agrees_from_wherever_these_begin(
     pair: tuple[Rules, Rules], clock: str, seed: int
@@ -236,7 +237,7 @@ def test_what_agrees_by_the_rules_on_trial_agrees_from_wherever_these_begin(
             assert tried is None or tried.told.kinds.total() == 0, (number, case)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.sampled_from(PAIRS), st.integers(0, 1 << 32))
 def test_a_trial_comes_to_what_its_rules_come_to_alone_on_what_lies_behind_its_beginning(
     pair: tuple[Rules, Rules], seed: int

@@ -1,4 +1,7 @@
-"""``python -m tests.simulation SEED [--log]``, or ``--soak HOURS`` for as many seeds as there is time."""
+"""``python -m tests.simulation SEED [--log]``, or ``--soak HOURS`` for as many seeds as there is time.
+
+``--record`` writes down which seed finds each planted bug.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import sys
 import time
 
+from tests.simulation.finding import record
 from tests.simulation.many import Runners
 from tests.simulation.run import logged, seeds_within
 
@@ -20,7 +24,12 @@ def main() -> int:
     parser.add_argument("--soak", type=float, metavar="HOURS", help="run seeds for so long")
     parser.add_argument("--first", type=int, default=None, help="the first seed of a soak")
     parser.add_argument("--processes", type=int, default=None, help="how many run them; else one a core")
+    parser.add_argument("--record", action="store_true", help="find a seed for each planted bug without one")
     options = parser.parse_args()
+    if options.record:
+        with Runners(options.processes) as runners:
+            record(runners)
+        return 0
     if options.soak is not None:
         try:
             with Runners(options.processes) as runners:

@@ -52,12 +52,14 @@ def _starts(scheduler: Scheduler, given: Input, topics: Topics) -> Iterator[Aske
 
     Where events of before are told by their times, or by what versions said, an offset is no cut. Where the
     clock is that of events, a partition may hold none behind an offset, and when an empty one is idle is a
-    matter of the reader's time.
+    matter of the reader's time. And where several events of one form are within a tolerance, who is paired
+    behind a cut depends on who was before it.
     """
     file, clock = given.spec.start.at, given.spec.overdue.clock
     refused = given.order in COPIED or given.spec.duplicates.policy == "replays"
     by_place = file in ("earliest", "barrier", "offsets") and clock != "event_time" and topics.stay
-    if by_place or (refused and file == "earliest"):
+    by_place = by_place and not given.ambiguous
+    if by_place or (refused and file == "earliest" and not given.ambiguous):
         yield "now"
     if by_place and not refused and file != "barrier":
         cuts = _drawn(scheduler, list(_places(given)), topics.written)
@@ -122,7 +124,7 @@ def _first_barrier(given: Input) -> int | None:
     order = given.order
     if not (isinstance(order, dict) and "barrier" in order):
         return None
-    if any(fault.startswith(("reorder", "duplicate")) for fault in given.faults):
+    if any(fault.fault in ("reorder", "move", "duplicate") for fault in given.faults):
         return None
     left, right = (
         [row.letter for row in rows if row.letter is not None and b'"type":"e"' in row.record]

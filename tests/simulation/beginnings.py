@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tests.simulation.numbers import FURTHER, WITHIN
 from tests.simulation.saying import Spoken, consumed
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
@@ -34,8 +35,10 @@ class Beginning(NamedTuple):
     earlier: tuple[int, int] = (0, 0)
 
 
-def draw_beginning(scheduler: Scheduler, order: Order, streams: Streams, *, says: bool) -> Beginning:
-    """A start that fits the order, often the first records."""
+def draw_beginning(
+    scheduler: Scheduler, order: Order, streams: Streams, *, says: bool, tolerant: bool = False
+) -> Beginning:
+    """A start that fits the order, often the first records. `tolerant`: numbers are a little different."""
     fits = ["offsets", "event_time"]
     if isinstance(order, dict) and "barrier" in order and "copies" not in order:
         fits += ["barrier"] * 3
@@ -47,7 +50,7 @@ def draw_beginning(scheduler: Scheduler, order: Order, streams: Streams, *, says
     if at == "event_time":
         return _from_a_time(scheduler, streams)
     if at == "barrier":
-        return _behind_a_barrier(scheduler, streams)
+        return _behind_a_barrier(scheduler, streams, tolerant=tolerant)
     if at == "input":
         return _of_both(scheduler, streams)
     return Beginning("earliest", {}, streams)
@@ -99,14 +102,23 @@ def _from_a_time(scheduler: Scheduler, streams: Streams) -> Beginning:
     return Beginning("event_time", start, found)
 
 
-def _behind_a_barrier(scheduler: Scheduler, streams: Streams) -> Beginning:
-    """From the first barrier on that both have: others were before it."""
-    barrier = orjson.dumps({"type": "e", "k": 1, "n": -1, "ts": 0, "v": 0})
+def _behind_a_barrier(scheduler: Scheduler, streams: Streams, *, tolerant: bool) -> Beginning:
+    """From the first barrier on that both have: others were before it.
+
+    Where numbers have a tolerance both have one before it that is alike but for a number, which is further
+    away than that.
+    """
     found: Streams = ([], [])
     for side in Side:
         before = [orjson.dumps(event) for event in _earlier(scheduler, side)]
-        found[side].extend([*before, barrier, *streams[side]])
+        if tolerant:
+            before.insert(len(before) // 2, _barrier(-100, FURTHER * side))
+        found[side].extend([*before, _barrier(-1, WITHIN * side * tolerant), *streams[side]])
     return Beginning("barrier", {"start": {"at": "barrier"}}, found)
+
+
+def _barrier(n: int, v: int) -> bytes:
+    return orjson.dumps({"type": "e", "k": 1, "n": n, "ts": 0, "v": v})
 
 
 def _of_both(scheduler: Scheduler, streams: Streams) -> Beginning:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tests.simulation.inputs import Input
 from tests.simulation.scheduler import Scheduler
@@ -125,6 +125,7 @@ class SimulatedSource:
         self._scheduler, self._broker, self._group = scheduler, broker, group
         self._next: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self._ends: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self._paused: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
         self.fickle, self._steady = fickle, steady
         self._slow = scheduler.one_of(SLOW) if fickle else 0.0
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
@@ -183,6 +184,10 @@ class SimulatedSource:
         self._next = {side: dict(positions[side]) for side in Side}
         self._looks_at = self._scheduler.now + LOOK_SECONDS
 
+    def pause(self, side: Side, partitions: Collection[int]) -> None:
+        """Leave these partitions of a side alone."""
+        self._paused[side] = frozenset(partitions)
+
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
         """Some of what is there."""
         self._trouble = self._broker.away
@@ -196,7 +201,7 @@ class SimulatedSource:
         return found
 
     def _deliver(self, side: Side) -> Iterator[Batch | Gap]:
-        partitions = list(self._next[side])
+        partitions = [partition for partition in self._next[side] if partition not in self._paused[side]]
         if self.fickle and len(partitions) > 1:
             self._scheduler.random.shuffle(partitions)
             del partitions[self._scheduler.number(1, len(partitions)) :]

@@ -46,17 +46,8 @@ ORDERS: tuple[Order, ...] = (
     },
 )
 
-KNOWN = {
-    "known_differences": [
-        {
-            "id": "known",
-            "when": {"divergences": ["changed"]},
-            "owner": "somebody",
-            "expires": "2999-01-01",
-            "ceiling": {"count": 10},
-        }
-    ]
-}
+KNOWN: dict[str, Any] = {"known_differences": []}
+"""Where some differences are known; which these are is drawn (`differences`)."""
 PROVES = {"overdue": {"after": "20s", "proves": True}}
 EVENT_TIME = {"overdue": {"clock": "event_time", "field": "ts", "unit": "s", "after": "20s"}}
 EVENT_TIME_PROVES = {"overdue": {**EVENT_TIME["overdue"], "proves": True}}
@@ -74,7 +65,6 @@ def comparison(order: Order, more: dict[str, Any], *, limited: bool = False) -> 
     limit = {"unmatched_events": LIMIT} if limited else {}
     return spec_of(
         order,
-        identity=["n"],
         show=["type", "k", "n", "v"],
         limits={"lead": "1d", **limit},
         evidence={"matched": 1, "seconds": 0, "may_be_absent": list(KINDS)},

@@ -12,6 +12,7 @@ import orjson
 
 from tests.simulation.anew import Asked, begun
 from tests.simulation.ends import Outcome, undisturbed
+from tests.simulation.expected import surprises
 from tests.simulation.inputs import Input
 from twinstream.status import ComparisonStatus, Reset, ResetRefused, ResetRequest
 
@@ -92,5 +93,7 @@ class Eras:
     def calm(self, given: Input) -> Outcome:
         """How it ends where nothing happens."""
         if id(given) not in self._calm:
-            self._calm[id(given)] = undisturbed(given)
+            self._calm[id(given)] = calm = undisturbed(given)
+            for surprise in surprises(given, calm) if given is self._given else ():
+                self._violated(f"undisturbed: {surprise}")
         return self._calm[id(given)]

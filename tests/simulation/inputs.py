@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import orjson
-
 from tests.simulation.beginnings import Beginning, behind_the_input, draw_beginning, offsets_of
 from tests.simulation.comparisons import (
     BY_CLOCK,
@@ -28,34 +26,43 @@ from tests.simulation.comparisons import (
     comparison,
     division,
 )
+from tests.simulation.differences import NOTHING, RULED, TOLERANT, Declared, declared
+from tests.simulation.numbers import Letters, again, numbered
 from tests.simulation.saying import OTHER, RETRIES, Spoken
 from tests.simulation.scheduler import Scheduler
-from tests.simulation.streams import APART, POISON, draw_events, plant, reordered, tail
+from tests.simulation.streams import APART, POISON, Planted, draw_events, plant, reordered, tail
 from tests.simulation.topics import Row, Shape, Speaking, lay, lay_speaking
 from tests.simulation.truth import Truth
 from tests.support.orders import Order
 from twinstream.core.events import Side
+from twinstream.errors import SpecError
 from twinstream.spec.model import Limits, Spec
 from twinstream.spec.sharding import ShardBy
 
 CROSSING: tuple[frozenset[int], ...] = (frozenset({1}), frozenset({1, 2, 3}), *[frozenset[int]()] * 14)
 """Which keys the candidate has in other partitions than the reference."""
 
+UNIQUE = 0.85
+"""How often no event comes twice."""
+SAYING = (True, False, False)
+"""Whether versions say how far they are."""
+
 
 @dataclass(frozen=True)
 class Input:
     """One comparison and both topics, by side in the order in which they are written.
 
-    `only_by_order`: nothing but the order proves a difference. `all_count`: no difference is a known one.
+    `only_by_order`: nothing but the order proves a difference. `all_count`: no difference can be a known one.
     Where barriers have copies neither is said, since `truth` knows nothing of them. `crosses`: the candidate
-    has some keys in other partitions than the reference.
+    has some keys in other partitions than the reference. `ambiguous`: there are events that come twice, and
+    may be within the tolerance of each other or not.
     """
 
     order: Order
     spec: Spec
     rows: tuple[list[Row], list[Row]]
     partitions: tuple[int, int]
-    faults: tuple[str, ...]
+    faults: tuple[Planted, ...]
     truth: Truth
     only_by_order: bool
     all_count: bool
@@ -63,6 +70,8 @@ class Input:
     shard_by: ShardBy = "auto"
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     crosses: bool = False
+    declared: Declared = NOTHING
+    ambiguous: bool = False
 
     @property
     def poisoned(self) -> bool:
@@ -90,12 +99,16 @@ class Input:
 
 
 class Outputs(NamedTuple):
-    """What both versions put out of one input. `unique`: no event comes twice."""
+    """What both versions put out of one input. `unique`: no event comes twice.
+
+    `tolerant`: the numbers of the candidate are a little different.
+    """
 
     order: Order
     unique: bool
+    tolerant: bool
     streams: tuple[list[Any], list[Any]]
-    faults: tuple[str, ...]
+    faults: tuple[Planted, ...]
 
 
 def draw_input(scheduler: Scheduler) -> Input:
@@ -111,13 +124,17 @@ def draw_input(scheduler: Scheduler) -> Input:
         partitions = (scheduler.aside("each", (2, 3)),) * 2
     begins = Beginning("earliest", {}, outputs.streams)
     if more in ({}, KNOWN, *SPEAKING) and order not in COPIED:
-        begins = draw_beginning(scheduler, order, outputs.streams, says=more in SPEAKING)
+        says, tolerant = more in SPEAKING, outputs.tolerant
+        begins = draw_beginning(scheduler, order, outputs.streams, says=says, tolerant=tolerant)
     step_ms = 700 if more is PROVES else scheduler.one_of((1, 20, 20, 4000))
     limited = begins.at != "barrier" and not faults and scheduler.aside("limited", (True, *[False] * 7))
-    spec = comparison(order, {**more, **begins.file}, limited=limited)
+    differences = _declared(scheduler, outputs, more, step_ms)
+    file = {**more, **differences.file}
+    spec = comparison(order, {**file, **begins.file}, limited=limited)
     shards, shard_by = division(scheduler, spec, partitions, divided=bool(crossing))
     keyed = order in KEYED or order == COPIED[0] or shards != (1,)
-    letters: dict[bytes, int] = {}
+    ambiguous = outputs.tolerant and not outputs.unique
+    letters = Letters(unique=not ambiguous)
     shapes = [
         Shape(partitions[0], step_ms, order, keyed),
         Shape(partitions[1], step_ms, order, keyed, crossing),
@@ -125,21 +142,21 @@ def draw_input(scheduler: Scheduler) -> Input:
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     if more in SPEAKING:
         uneven = more is RETRIES and not faults and scheduler.aside("uneven", (True, False))
-        how = Speaking(more is RETRIES, uneven, _exact(scheduler, begins))
+        how = Speaking(more is RETRIES, uneven, _exact(scheduler, begins), outputs.tolerant)
         sides, said = lay_speaking(scheduler, begins.streams, letters, shapes, how)
     else:
         left, right = (lay(scheduler, begins.streams[side], letters, shapes[side]) for side in Side)
         sides = left, right
     compared = sides
     if begins.at == "offsets":
-        file = {**more, **offsets_of(sides, begins.earlier, partitions)}
-        spec = comparison(order, file, limited=limited)
+        spec = comparison(order, {**file, **offsets_of(sides, begins.earlier, partitions)}, limited=limited)
         compared = sides[0][begins.earlier[0] :], sides[1][begins.earlier[1] :]
     elif begins.at == "input":
         compared = behind_the_input(sides, said)
     scheduler.note(
-        f"order {order}, {len(outputs.streams[0])} events, faults {list(faults)}, partitions {partitions}, "
-        f"{step_ms} ms each, {more or 'nothing more'}, start {begins.at}, shards {shards} by {shard_by}"
+        f"order {order}, {len(outputs.streams[0])} events, faults {[*map(str, faults)]}, partitions "
+        f"{partitions}, {step_ms} ms each, {file or 'nothing more'}, start {begins.at}, "
+        f"shards {shards} by {shard_by}"
         + (f", keys {sorted(crossing)} cross" if crossing else "")
         + (f", at most {LIMIT} unmatched" if limited else "")
     )
@@ -150,42 +167,68 @@ def draw_input(scheduler: Scheduler) -> Input:
         sides,
         partitions,
         faults,
-        Truth(order, [orjson.loads(record) for record in letters], compared),
+        Truth(order, letters.events, compared),
         only_by_order=exact and more not in BY_CLOCK,
-        all_count=exact and more is not KNOWN,
+        all_count=exact and not differences.may_explain(faults),
         shards=shards,
         shard_by=shard_by,
         said=said,
         crosses=bool(crossing),
+        declared=differences,
+        ambiguous=ambiguous,
     )
 
 
 def _outputs(scheduler: Scheduler) -> Outputs:
     order = scheduler.one_of(ORDERS)
-    unique = scheduler.chance(0.85)
+    unique = scheduler.chance(UNIQUE)
     events = draw_events(scheduler, unique=unique)
+    tolerant = scheduler.aside("tolerance", TOLERANT) and (unique or not _has_rules(order))
+    numbers = scheduler.apart("numbers")
+    if tolerant:
+        events = numbered(numbers, events)
     other: list[Any] = reordered(scheduler, order, events)
-    faults: list[str] = []
+    if tolerant:
+        other = again(numbers, other)
+    faults: list[Planted] = []
     if len({event["n"] for event in events}) == len(events):
         place = scheduler.number(0, 30)
         for _ in range(scheduler.weighted({0: 1.0, 1: 2.0, 2: 1.0})):
-            faults += plant(scheduler, order, other, place)
-            place += APART + scheduler.number(0, 20)
+            planted = plant(scheduler, order, other, place)
+            place = (place if planted is None else planted.end) + APART + scheduler.number(0, 20)
+            faults += [] if planted is None else [planted]
     if faults:
         behind = tail(len(events), {event["k"] for event in events})
         events += behind
-        other += behind
+        other += again(numbers, behind) if tolerant else behind
     if scheduler.aside("poison", (True, *[False] * 9)):
         poisoned: list[Any] = scheduler.one_of((events, other))
         poisoned.insert(scheduler.number(0, len(poisoned)), POISON)
-    return Outputs(order, unique, (events, other), tuple(faults))
+    return Outputs(order, unique, tolerant, (events, other), tuple(faults))
+
+
+def _has_rules(order: Order) -> bool:
+    """Whether there is a list of rules: under one, events that come twice are paired as they come."""
+    return isinstance(order, dict) and ("dependent" in order or _has_rules(order.get("inner")))
+
+
+def _declared(scheduler: Scheduler, outputs: Outputs, more: dict[str, Any], step_ms: int) -> Declared:
+    """What the comparison file says of differences."""
+    known = more is KNOWN or scheduler.aside("known", RULED)
+    without = Declared(tolerant=outputs.tolerant, identity=False)
+    try:
+        comparison(outputs.order, without.file)
+    except SpecError:  # Without an identity nothing tells partners.
+        without = NOTHING
+    needs = without is NOTHING
+    return declared(scheduler, rules=known, tolerant=outputs.tolerant, needs_identity=needs, step_ms=step_ms)
 
 
 def _more(scheduler: Scheduler, outputs: Outputs) -> dict[str, Any]:
     """What the comparison file says besides the order."""
     more: dict[str, Any] = scheduler.one_of(({}, {}, {}, {}, KNOWN, PROVES))
     more = more or scheduler.aside("event time", ({}, {}, {}, {}, EVENT_TIME, EVENT_TIME_PROVES))
-    if not more and outputs.unique and scheduler.aside("says", (True, *[False] * 4)):
+    if not more and outputs.unique and scheduler.aside("says", SAYING):
         more = scheduler.aside("retries", SPEAKING)
     return more
 

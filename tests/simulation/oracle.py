@@ -18,6 +18,7 @@ from twinstream.core.events import Side
 from twinstream.parts import Sides
 from twinstream.ports import Positions
 from twinstream.runtime.timepieces import APART_SECONDS
+from twinstream.spec.explain import NAMES
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
@@ -39,10 +40,12 @@ SLOWEST_SECONDS = 20.0
 """The longest that it takes to ask the store for the time, which may explain as much."""
 _UNEQUAL_COPIES = "the copies of one barrier in"
 """What follows where a copy of a barrier is lost in one partition and not in another."""
-_LOST_RANGE = re.compile(r"offsets (\d+) to (\d+) (?:of partition \d+ )?any more")
+_LOST_RANGE = re.compile(r"no longer has offsets? (?:[\d,]+–)?([\d,]+) of ")
 _HALF_A_BATCH = "several times, and not the same each time"
 """What follows where a part of what a retry has written is lost."""
-_POISON = "the matcher fell over this record again and again"
+_COPY = "whether it is a copy is not known"
+"""What follows where a rule names copies, and something that was written is not known."""
+_FELL = re.compile(r"the matcher fell \d+ times while it took offsets? (?:([\d,]+)–)?([\d,]+) of ")
 _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
 _ANOTHER = "created anew"
 _TOGETHER = "all together"
@@ -214,7 +217,7 @@ class Oracle:
         if not status.hole_count:
             return 0
         gone = {partition: min(first[partition], at) for partition, at in positions[side].items()}
-        return given.truth.written(side, gone)
+        return given.truth.written(side, gone) + _left_out(side, status, given)
 
     def _check_final(self, process: Process, report: DivergenceReport) -> None:
         shelf = self._world.shelf("a look", self._world.server.copy().execute)
@@ -323,7 +326,7 @@ class Oracle:
         """What is wrong with a matcher that the faults do not explain."""
         for process in service.processes:
             said = process.said
-            if said is None or said.health.status == "ok" or "stalled" in said.health.reasons[0]:
+            if said is None or said.health.status == "ok" or _waits_for_a_side(said):
                 continue
             if not (service.shards > 1 and "no safe start" in said.health.reasons[0] and self._is_gone()):
                 return f"it is degraded: {said.health.reasons}"
@@ -345,17 +348,23 @@ class Oracle:
         Which of two events changed places is told as one or the other, as the sides came in, and so is which
         copy stands for a barrier. How many copies stand for one depends on how the work is divided, and so
         does whether two events of a bag that have one identity are told as one that has changed. How many
-        events before a start at the input are read depends on what both had said of it by then.
+        events before a start at the input are read depends on what both had said of it by then. And the id
+        of one that has changed tells which half of it was found first.
         """
-        moved = any(fault.startswith("reorder") for fault in given.faults) or given.order in COPIED
+        moved = any(fault.fault in ("reorder", "move") for fault in given.faults) or given.order in COPIED
         left_out = {"verified_up_to", "reports", "places"} if moved or self._is_another() else set()
-        if given is not self._world.given or given.limited:
+        if given is not self._world.given or given.limited or self._comes_in_halves(given):
             left_out.add("reports")
         if (given.order in COPIED and given.shards != (1,)) or given.spec.start.at == "input":
             left_out.add("accounts")
         if given.shards != (1,) and not given.only_by_order:
             left_out |= {"by_kind", "reports", "places"}
         return [name for name in vars(calm) if name not in left_out]
+
+    @staticmethod
+    def _comes_in_halves(given: Input) -> bool:
+        """Whether a clock may prove one half of what has changed before the other has come."""
+        return not given.only_by_order and any(fault.fault in ("field", "stray") for fault in given.faults)
 
     def _no_safe_start(self, status: ComparisonStatus) -> bool:
         """Whether records are gone that nobody remembers to have compared."""
@@ -379,58 +388,98 @@ class Oracle:
         given = self._world.given
         may_be_missed = self._is_gone() or self._is_another() or given.poisoned or not given.only_by_order
         may_be_missed = may_be_missed or given.limited  # Another reading need not reach the limit.
-        return _STATE_LOST in reason and "offsets" not in reason and self.losses > 0 and may_be_missed
+        of_offsets = _LOST_RANGE.search(reason) is not None
+        return _STATE_LOST in reason and not of_offsets and self.losses > 0 and may_be_missed
 
     def _unjustified(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
         """Why a hole was not to be; None where records are gone indeed."""
         for place, hole in enumerate(status.holes):
+            if not _names_its_place(hole, status):
+                return f"a hole that does not say where it is: {hole.reason}"
             if self._is_explained(hole, given):
                 continue
             lost = _LOST_RANGE.search(hole.reason)
-            follows = place or self._is_gone() or self._is_another()
+            follows = place or self._is_gone() or self._is_another() or given.poisoned
             if (follows and _UNEQUAL_COPIES in hole.reason) or self._forgotten(hole.reason):
                 continue
             if lost is None or hole.position is None:
                 return f"a hole for nothing: {hole.reason}"
             side = Side.LEFT if hole.side == "reference" else Side.RIGHT
-            if self._world.broker.first[side][hole.position.partition] <= int(lost[2]):
+            if self._world.broker.first[side][hole.position.partition] <= int(lost[1].replace(",", "")):
                 return f"a hole where nothing is gone: {hole.reason}"
         allowed = ("INCONCLUSIVE", "DIVERGED") if calm.verdict == "DIVERGED" else ("INCONCLUSIVE",)
         return None if status.verdict in allowed else f"{status.verdict} with a hole: {status.reason}"
 
     def _is_explained(self, hole: Hole, given: Input) -> bool:
         """Whether the input, or what happened, is a reason for a hole wherever it stands."""
-        if _POISON in hole.reason and self._is_poison(hole):
+        if (found := _fell_over(hole)) is not None and self._is_poison(hole, *found):
             return True
         if _ANOTHER in hole.reason and self._is_another():
             return True
-        if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven):
+        if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven or given.poisoned):
             return True
         if given.crosses and (_INDIVISIBLE in hole.reason or self._were_noted(hole.reason)):
             return True
         if given.limited and _LIMIT_REACHED in hole.reason:
             return True
+        if _COPY in hole.reason and self._may_be_a_copy(given):
+            return True
         return hole.reason.startswith(_RESET_LOST) and self.losses > 0 and self.eras.asked
 
+    def _may_be_a_copy(self, given: Input) -> bool:
+        """Whether the candidate may have written what it has more of before, unseen or elsewhere."""
+        unseen = given.spec.start.at != "earliest" or self._is_gone() or self._is_another() or given.poisoned
+        return given.declared.asks_for("duplicate") and (unseen or given.partitions[Side.RIGHT] > 1)
+
     def _miscounted(self, status: ComparisonStatus, given: Input, calm: Outcome) -> str | None:
-        """What is counted otherwise than records that are left out explain: each is no event, and once."""
-        others = [hole.reason for hole in status.holes if _POISON not in hole.reason]
+        """What is counted otherwise than records that are left out explain: none of them, all others once.
+
+        Of a batch that one of several matchers leaves out the others count what is theirs. Where a topic was
+        created anew, the offsets tell how many are left out at most.
+        """
+        others = [hole.reason for hole in status.holes if _fell_over(hole) is None]
         if others or self.losses or self._is_gone() or "accounts" not in self._told(given, calm):
             return None
-        told = status.accounts.model_dump()
-        found, right = (
-            {side: (of["consumed"], of["undecodable"]) for side, of in accounts.items()}
-            for accounts in (told, calm.accounts)
-        )
-        return None if found == right else f"consumed and undecodable: {found}, undisturbed {right}"
+        for side in Side:
+            found, right = _of(status.accounts, side).consumed, calm.accounts[NAMES[side]]["consumed"]
+            exact = given.shards == (1,) and not self._is_another()
+            most = found + _left_out(side, status, None if self._is_another() else given)
+            if not (found <= right == most if exact else found <= right <= most):
+                return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"
+        return None
 
-    def _is_poison(self, hole: Hole) -> bool:
+    def _is_poison(self, hole: Hole, first: int, last: int) -> bool:
         if self._is_another():
             return self._world.given.poisoned
         assert hole.position is not None
         rows = self._world.given.rows[Side.LEFT if hole.side == "reference" else Side.RIGHT]
-        place = (hole.position.partition, hole.position.offset)
-        return any(row.record == POISON and row[:2] == place for row in rows)
+        of_partition = (row for row in rows if row[0] == hole.position.partition)
+        return any(row.record == POISON and first <= row[1] <= last for row in of_partition)
+
+
+def _fell_over(hole: Hole) -> tuple[int, int] | None:
+    """The first and the last offset of what matchers fell over; None where this is another hole."""
+    found = _FELL.search(hole.reason)
+    if found is None:
+        return None
+    last = int(found[2].replace(",", ""))
+    return last if found[1] is None else int(found[1].replace(",", "")), last
+
+
+def _left_out(side: Side, status: ComparisonStatus, given: Input | None) -> int:
+    """So many records of a side are left out, since matchers fell over them; offsets, without an input."""
+    count = 0
+    for hole in status.holes:
+        found = _fell_over(hole)
+        if found is None or hole.side != NAMES[side] or hole.position is None:
+            continue
+        partition, (first, last) = hole.position.partition, found
+        if given is None:
+            count += last + 1 - first
+        else:
+            count += given.truth.written(side, {partition: last + 1})
+            count -= given.truth.written(side, {partition: first})
+    return count
 
 
 def _positions(status: ComparisonStatus) -> dict[Side, dict[int, int]]:
@@ -441,6 +490,21 @@ def waits(status: ComparisonStatus) -> bool:
     """Whether it has not started to compare, and says so. A side is stalled also where it has."""
     reasons = [reason for reason in status.health.reasons if " is stalled: " not in reason]
     return status.verdict == "PENDING" and bool(reasons)
+
+
+def _names_its_place(hole: Hole, status: ComparisonStatus) -> bool:
+    """Whether the reason of a hole names side, topic and partition, where these are known."""
+    if hole.side is None:
+        return True
+    version = status.reference if hole.side == "reference" else status.candidate
+    partition = "" if hole.position is None else f" partition {hole.position.partition}"
+    return f"{version.topic}{partition} ({hole.side})" in hole.reason
+
+
+def _waits_for_a_side(status: ComparisonStatus) -> bool:
+    """Whether a side is stalled, and events of the other wait for it: two idle sides are healthy."""
+    other = {"reference": Side.RIGHT, "candidate": Side.LEFT}
+    return any(_of(status.unmatched, other[side]) for side in status.health.stalled)
 
 
 def _writing(status: ComparisonStatus) -> tuple[object, ...]:

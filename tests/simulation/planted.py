@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from tests.simulation import inputs
 from tests.simulation.line import SimulatedShelf
+from tests.simulation.planted_in_core import CRASHES, IN_CORE
 from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters import redis_scripts
@@ -16,14 +17,13 @@ from twinstream.adapters.redis import RedisStore
 from twinstream.core import dealing
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE
 from twinstream.errors import Fenced
-from twinstream.ports import Checkpoint, Layout, Stored
+from twinstream.ports import Checkpoint, Gap, Layout, Stored
 from twinstream.runtime.checkpoint import decode
 from twinstream.runtime.course import Course
+from twinstream.runtime.falls import Falls
 from twinstream.runtime.hearing import Hearing
 from twinstream.runtime.intake import Intake
-from twinstream.runtime.poison import Poison
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.worker import Worker
 from twinstream.status import ResetRequest
@@ -92,7 +92,6 @@ class OneGeneration(SimulatedShelf):
 LATE = {"arrives_late": 0.12}
 TAKEN_OVER = {"pause_in_call": 0.12}
 DIVIDED = {"divided_anew": 1.0}
-CRASHES = {"crash": 0.5}
 JUMPS = {"wall_jump": 0.5}
 FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
@@ -359,15 +358,23 @@ def deals_halves_together(seed: int) -> Failure | None:
         return simulate(seed, storm=DIVIDED)
 
 
-def counts_poison_everywhere(seed: int) -> Failure | None:
-    """What a matcher falls over is counted by each of several that read it."""
-    leave_out = Intake._leave_out
+def leaves_out_in_silence(seed: int) -> Failure | None:
+    """What matchers fell over is left out, and nothing says so."""
 
-    def counting(intake: Intake, poison: Poison) -> None:
-        with patch.object(intake, "_shard", WHOLE):
-            leave_out(intake, poison)
+    def passing(intake: Intake, gap: Gap) -> None:
+        if gap.left_out:
+            intake.positions[gap.side][gap.partition] = gap.available
+        else:
+            note_gap(intake, gap)
 
-    with patch.object(Intake, "_leave_out", counting):
+    note_gap = Intake._note_gap
+    with patch.object(Intake, "_note_gap", passing):
+        return simulate(seed)
+
+
+def falls_for_ever(seed: int) -> Failure | None:
+    """However often matchers fall over a batch, it is not left out."""
+    with patch.object(Falls, "fell_over", lambda *_: False):
         return simulate(seed)
 
 
@@ -414,12 +421,14 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (trusts_its_clock, "a pass though a clock is"),
     (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
     (deals_halves_together, "says DIVERGED|undisturbed"),
-    (counts_poison_everywhere, "consumed"),
+    (leaves_out_in_silence, "consumed of|matchers fall over is no hole"),
+    (falls_for_ever, "not settled"),
     (counts_on, "consumed of|undisturbed"),
     (stays_full, "was reached with"),
     (keeps_reports, "places: .*undisturbed"),
     (forgets_where_it_began, "consumed of|undisturbed|takes DIVERGED back"),
     (takes_it_twice, "more often than was asked for|though that was refused"),
     (is_incautious, "processes own a part|is no hole|nothing is said"),
+    *IN_CORE,
 )
 """Each with what the simulation says of it."""

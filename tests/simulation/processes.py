@@ -22,7 +22,7 @@ from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.ports import Clock, Publisher, Shelf, Source, Store
-from twinstream.runtime.poison import Caution
+from twinstream.runtime.falls import Caution
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
@@ -31,6 +31,7 @@ from twinstream.status import (
     ComparisonStatus,
     Publication,
     Relayed,
+    Reset,
     ResetRefused,
     ResetRequest,
     ShardStatus,
@@ -113,6 +114,7 @@ class Process:
         try:
             while self._worker().run(self._stopping, self._next_asked):
                 self._scheduler.note(f"{self.token} begins anew")
+                self._caution = self._caution._replace(left_out=())
             self.over = "stopped"
         except Crash:
             self.over = "killed"
@@ -164,6 +166,8 @@ class Process:
             self.said = publication.said.status
         if isinstance(publication, ResetRefused):
             self._unsure = self._unsure or publication.open
+        if isinstance(publication, Reset):
+            self.matcher.begun_anew()
         self._world.oracle.published(self, publication)
         self.matcher.service.accept(publication, self.shard, made_at)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tests.simulation.numbers import same
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
 from twinstream.spec.marks import Attempt, Headers, InputPosition
@@ -27,8 +28,8 @@ SAYS: dict[str, Any] = {
 """What a comparison file adds that hears it."""
 RETRIES = {**SAYS, "duplicates": {"policy": "replays", "horizon": 5}}
 """And that tells what was written again."""
-OTHER = 7
-"""The value that an execution that was killed wrote in the place of the one that was right."""
+OTHER = 99_999
+"""The number that an execution that was killed wrote in the place of the one that was right."""
 Reorder = Callable[[Sequence[Any]], list[Any]]
 
 
@@ -83,11 +84,13 @@ def written(
         found += [Written(event, number, "killed", replay=False) for event in on_time]
         rest = list(on_time)
         for event in batch:
-            replay = event in rest
-            if replay:
-                rest.remove(event)
-            found.append(Written(event, number, "last", replay))
-        found += [Written(event, number, "killed", event in batch) for event in after]
+            place = next((place for place, one in enumerate(rest) if same(one, event)), None)
+            if place is not None:
+                del rest[place]
+            found.append(Written(event, number, "last", replay=place is not None))
+        for event in after:
+            replay = any(same(event, one) for one in batch)
+            found.append(Written(event, number, "killed", replay))
     return found
 
 

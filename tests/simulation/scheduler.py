@@ -80,7 +80,11 @@ class Scheduler:
 
     def aside(self, what: str, options: Sequence[T]) -> T:
         """Any of them, by the seed and a name alone: what else is drawn stays as it was."""
-        return options[int(Random(f"{self.seed} {what}").random() * len(options))]
+        return options[int(self.apart(what).random() * len(options))]
+
+    def apart(self, what: str) -> Random:
+        """What draws by the seed and a name alone."""
+        return Random(f"{self.seed} {what}")
 
     def number(self, least: int, most: int) -> int:
         """A whole number between both, both included."""

@@ -16,7 +16,7 @@ from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation
 from twinstream.core.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.runtime.poison import NO_SUSPICION, Caution, Isolation, Trail
+from twinstream.runtime.falls import Caution, Falls, Trail
 from twinstream.runtime.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
 from twinstream.spec.load import digest
 from twinstream.status import Publication, Version
@@ -33,13 +33,13 @@ class Matcher:
         self.process: Process | None = None
         self.starts_at = 0.0
         self._backoff = BACKOFF_SECONDS
-        self._isolation, self._suspicion = Isolation(), NO_SUSPICION
+        self._falls = Falls()
         self._trail = Trail()
 
     def start(self) -> None:
         """Start a process with a token of its own."""
         self._trail = Trail()
-        caution = Caution(self._trail, self._suspicion)
+        caution = Caution(self._trail, self._falls.left_out)
         token = self.service.next_token(self._shard)
         self._world.scheduler.note(f"{token} is started as {self._shard}")
         self.process = Process(self._world, self, token, self._shard, caution)
@@ -52,14 +52,16 @@ class Matcher:
         self.process = None
         if process.over == "stopped":
             return
-        stretch = self._trail.stretch()
-        if self._isolation.narrows(stretch):
+        if self._falls.fell_over(self._trail.stretch()):
             self._backoff = BACKOFF_SECONDS
-        self._suspicion = self._isolation.fell_in(stretch)
         self.service.lost(self._shard)
         self.starts_at = self._world.scheduler.now + self._backoff
         self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
         self._hand_back(process.token)
+
+    def begun_anew(self) -> None:
+        """The comparison was reset: no fall counts any more."""
+        self._falls = Falls()
 
     def _hand_back(self, token: str) -> None:
         world = self._world

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
+from tests.simulation.numbers import FURTHER
 from tests.simulation.scheduler import Scheduler
 from tests.support.orders import KINDS, Event, Order, dependent
 
@@ -13,6 +14,10 @@ APART = 60
 """Events between two faults, so that neither can be part of the other's explanation."""
 TAIL_ROUNDS = 16
 FAULTS = ("drop", "duplicate", "field", "reorder", "garbage")
+MOVES = ("reorder", "reorder", "move", "stray")
+"""What becomes of two that would change places: one may go further; a stray has another number, too."""
+FURTHEST = 40
+"""Events over which one may move."""
 POISON = b"poison"
 """A record that every matcher falls over."""
 
@@ -51,27 +56,58 @@ def reordered(scheduler: Scheduler, order: Order, events: Sequence[Event]) -> li
     return found
 
 
-def plant(scheduler: Scheduler, order: Order, events: list[Any], place: int) -> list[str]:
-    """One fault at or behind a place; what it is called, or nothing where there is no room for it."""
+class Planted(NamedTuple):
+    """A fault, the first and the last place that it touches, and the events that stood there."""
+
+    fault: str
+    begin: int
+    end: int
+    events: tuple[Event, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.fault} at {self.begin}"
+
+
+def plant(scheduler: Scheduler, order: Order, events: list[Any], place: int) -> Planted | None:
+    """One fault at or behind a place; None where there is no room for it."""
     if place >= len(events):
-        return []
-    fault = scheduler.one_of(FAULTS)
+        return None
+    fault, end, event = scheduler.one_of(FAULTS), place, events[place]
     if fault == "drop":
         del events[place]
     elif fault == "duplicate":
-        events.insert(place, events[place])
+        end = min(place + scheduler.aside(f"copy {place}", (0, 0, 1, 10)), len(events))
+        events.insert(end, event)
     elif fault == "field":
-        events[place] = {**events[place], "v": 1}
+        events[place] = further(event)
     elif fault == "garbage":
         events.insert(place, b"garbage")
     else:
+        return _move(scheduler, order, events, place)
+    return Planted(fault, place, end, (event,))
+
+
+def further(event: Event) -> Event:
+    """The event with another number, which no tolerance reaches."""
+    return {**event, "v": event["v"] + FURTHER}
+
+
+def _move(scheduler: Scheduler, order: Order, events: list[Any], place: int) -> Planted | None:
+    fault = scheduler.aside(f"move {place}", MOVES)
+    if fault == "reorder":
         return _swap(order, events, place)
-    return [f"{fault} at {place}"]
+    end = min(place + scheduler.aside(f"so far {place}", (1, 4, 20, FURTHEST)), len(events) - 1)
+    moved = events[place]
+    touched = tuple(events[place : end + 1])
+    if not any(dependent(order, moved, passed) for passed in touched[1:]):
+        return None
+    events.insert(end, further(events.pop(place)) if fault == "stray" else events.pop(place))
+    return Planted(fault, place, end, touched)
 
 
-def _swap(order: Order, events: list[Any], place: int) -> list[str]:
+def _swap(order: Order, events: list[Any], place: int) -> Planted | None:
     for here in range(place, min(place + 20, len(events) - 1)):
         if dependent(order, events[here], events[here + 1]):
             events[here], events[here + 1] = events[here + 1], events[here]
-            return [f"reorder at {here}"]
-    return []
+            return Planted("reorder", here, here + 1, tuple(events[here : here + 2]))
+    return None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.simulation.comparisons import COPIED
+from tests.simulation.numbers import Letters, again
 from tests.simulation.saying import Spoken, spoken, written
 from tests.simulation.scheduler import START_MS, Scheduler
 from tests.simulation.streams import reordered
@@ -46,7 +47,7 @@ class Shape(NamedTuple):
         return ((event["k"] + (event["k"] in self.away)) % self.partitions,)
 
 
-def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], shape: Shape) -> list[Row]:
+def lay(scheduler: Scheduler, stream: Sequence[Any], letters: Letters, shape: Shape) -> list[Row]:
     following = dict.fromkeys(range(shape.partitions), 0)
     homes: dict[int | None, int] = {}
     gaps = scheduler.one_of((0.0, 0.0, 0.1))
@@ -54,7 +55,7 @@ def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], 
     for number, event in enumerate(stream):
         garbage = isinstance(event, bytes)
         record = event if garbage else orjson.dumps(event)
-        letter = None if garbage else letters.setdefault(record, len(letters))
+        letter = None if garbage else letters.of(event)
         home = homes.setdefault(letter, scheduler.number(0, shape.partitions - 1))
         for partition in (home,) if garbage else shape.places(event, home):
             offset = following[partition] + scheduler.chance(gaps)
@@ -66,23 +67,25 @@ def lay(scheduler: Scheduler, stream: Sequence[Any], letters: dict[bytes, int], 
 class Speaking(NamedTuple):
     """What versions do that say how far they are: `retries`, one of them `uneven`, with another content.
 
-    `exact`: what is written by then comes of what they say they have consumed.
+    `exact`: what is written by then comes of what they say they have consumed. `tolerant`: numbers of a retry
+    are a little different.
     """
 
     retries: bool
     uneven: bool
     exact: bool
+    tolerant: bool
 
 
 def lay_speaking(
     scheduler: Scheduler,
     streams: tuple[Sequence[Any], Sequence[Any]],
-    letters: dict[bytes, int],
+    letters: Letters,
     shapes: Sequence[Shape],
     how: Speaking,
 ) -> tuple[tuple[list[Row], list[Row]], tuple[list[Spoken], list[Spoken]]]:
     """The rows of both sides with their marks, a replay as no event, and what the versions say."""
-    retried = partial(reordered, scheduler, shapes[0].order) if how.retries else None
+    retried = partial(_written_again, scheduler, shapes[0].order, how) if how.retries else None
     sides: tuple[list[Row], list[Row]] = ([], [])
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     for side in Side:
@@ -96,3 +99,9 @@ def lay_speaking(
         places = [(number, row.partition, row.offset) for number, row in zip(numbers, rows, strict=True)]
         said[side].extend(spoken(side, wrote, places))
     return sides, said
+
+
+def _written_again(scheduler: Scheduler, order: Order, how: Speaking, batch: Sequence[Any]) -> list[Any]:
+    """A batch as an execution of it writes it that is killed before its end."""
+    wrote = reordered(scheduler, order, batch)
+    return again(scheduler.apart(f"batch {wrote[0]['n']}"), wrote) if how.tolerant else wrote

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+expect.set_options(timeout=20_000)  # More than by default: other tests run at the same time.
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
     "--no-sandbox",

@@ -7,9 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.forking import fork
+
 COMMAND = Path(sys.executable).with_name("twinstream")
 SECONDS = 150
 """No command of a test takes longer, however busy the machine is."""
+STARTED = os.environ.get("TWINSTREAM_COMMANDS") == "started"
+"""Whether each command is a program that is started, as it is each night, and none is forked."""
+SPAWN = {"drill", "serve"}
+"""Commands that start Python processes of their own, which look for the program that started them."""
+AT_START = ("PYTHON", "LANG", "LC_")
+FORKED = {"PYTHONIOENCODING"}
+"""What Python looks at when it starts, and not later; and what of it one that is forked looks at, too."""
 
 
 def twinstream(
@@ -23,15 +32,34 @@ def twinstream(
 
     What goes wrong is said in a sentence, so no trace of a stack is in it.
     """
+    words = [str(argument) for argument in arguments]
+    at_start = any(name.startswith(AT_START) for name in environment.keys() - FORKED)
+    started = STARTED or at_start or bool(SPAWN.intersection(words))
+    run = run_started if started else run_forked
+    code, told, complained = run(words, folder or Path.cwd(), {**os.environ, **environment}, stdin)
+    out, err = told.decode(encoding), complained.decode()
+    assert "Traceback" not in out + err
+    return code, out, err
+
+
+def run_started(
+    arguments: list[str], folder: Path, environment: dict[str, str], stdin: bytes
+) -> tuple[int, bytes, bytes]:
+    """Start the program."""
     done = subprocess.run(
         [COMMAND, *arguments],
         cwd=folder,
-        env={**os.environ, **environment},
+        env=environment,
         input=stdin,
         capture_output=True,
         timeout=SECONDS,
         check=False,
     )
-    out, err = done.stdout.decode(encoding), done.stderr.decode()
-    assert "Traceback" not in out + err
-    return done.returncode, out, err
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_forked(
+    arguments: list[str], folder: Path, environment: dict[str, str], stdin: bytes
+) -> tuple[int, bytes, bytes]:
+    """Have a process forked that is the program from there on."""
+    return fork().run([str(COMMAND), *arguments], str(folder), environment, stdin, SECONDS)

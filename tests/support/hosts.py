@@ -10,7 +10,7 @@ from twinstream.api.board import Board
 from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
-from twinstream.runtime.poison import Trail
+from twinstream.runtime.falls import Trail
 from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import digest, loads

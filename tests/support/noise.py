@@ -12,6 +12,7 @@ from twinstream.adapters.jsonl import JSON, shapes_of
 from twinstream.adapters.values import read_values
 from twinstream.core.events import Side
 from twinstream.runtime.calibrating import Answer, Recording, calibrate, start_of
+from twinstream.spec.calibration.proposals import Proposal
 
 Event = dict[str, Any]
 
@@ -86,8 +87,13 @@ def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **
     return calibrate(recording, start, **more)
 
 
+def loosened(answer: Answer) -> list[Proposal]:
+    """The proposals that make more runs equal, and not only say what events are about."""
+    return [proposal for proposal in answer.found.draft.proposals if proposal.loosens]
+
+
 def proposed(answer: Answer) -> set[tuple[str, str | None]]:
-    """Key and field of every proposal; a number may be rounded or tolerated."""
-    keys = {(proposal.key, proposal.field) for proposal in answer.found.draft.proposals}
+    """Key and field of all that is loosened; a number may be rounded or tolerated."""
+    keys = {(proposal.key, proposal.field) for proposal in loosened(answer)}
     numbers = {"equality.quantum", "equality.tolerance"}
     return {("number" if key in numbers else key, field) for key, field in keys}

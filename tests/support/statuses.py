@@ -20,7 +20,6 @@ from twinstream.status import (
     Position,
     Reset,
     Stretches,
-    Surge,
     UnmatchedEvent,
     Version,
     Witness,
@@ -182,19 +181,6 @@ def reset(identifier: str = "r-1", at: datetime = START, **changes: Any) -> Rese
         ),
     }
     return Reset(**{**values, **changes})
-
-
-def surge() -> Surge:
-    """A known difference that explains far more than before."""
-    return Surge(
-        rule="PRICE-17",
-        hits=412,
-        compared=10_300,
-        hits_before=12,
-        compared_before=120_000,
-        text="`PRICE-17` explains 412 of 10,300 compared (4%) in ten minutes, "
-        "12 of 120,000 (0.01%) in the day before",
-    )
 
 
 def unmatched(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
-from twinstream.core.ledger import Divergence
+from twinstream.core.halves import Divergence
 from twinstream.core.run import Run
 from twinstream.core.snapshot import delta, merged, restore, snapshot
 from twinstream.core.surveys import Survey
@@ -18,6 +18,7 @@ from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
+from twinstream.spec.marks import Attempt
 from twinstream.spec.model import Spec
 
 LEFT, RIGHT = Side.LEFT, Side.RIGHT
@@ -75,13 +76,15 @@ class Driver:
         timestamps_ms: Sequence[int] | None = None,
         partition: int = 0,
         marks: Sequence[Any] | None = None,
+        attempts: Sequence[Attempt | None] | None = None,
     ) -> None:
         forms, refused = self.codec.forms(records)
         assert not refused, "every record is an event"
         first = self.offsets[side]
         self.offsets[side] += len(records)
         times = timestamps_ms or [0] * len(records)
-        self.comparison.feed(side, Run(forms, partition, range(first, self.offsets[side]), times, 0.0, marks))
+        offsets = range(first, self.offsets[side])
+        self.comparison.feed(side, Run(forms, partition, offsets, times, 0.0, marks, attempts))
 
     def look(self, now: float = 0.0) -> Survey:
         """Look at everything that waits, with both sides read to their ends."""

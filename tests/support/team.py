@@ -14,7 +14,7 @@ from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
-from twinstream.runtime.poison import NO_SUSPICION, Caution, Suspicion, Trail
+from twinstream.runtime.falls import Caution, Stretch, Trail
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
@@ -39,7 +39,7 @@ class Team:
     shelf: MemoryShelf = field(default_factory=MemoryShelf)
     clock: ManualClock = field(default_factory=ManualClock)
     publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
-    suspicion: Suspicion = NO_SUSPICION
+    left_out: tuple[Stretch, ...] = ()
     starts: int = 0
     host: str = "one"
 
@@ -61,7 +61,7 @@ class Team:
             store,
             self.publishers[number],
             self.clock,
-            Caution(Trail(), self.suspicion),
+            Caution(Trail(), self.left_out),
             part=part,
             exchange=store.exchange,
             bulletins=store,

@@ -9,8 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T], *, seconds: float = 20.0, what: str, every_seconds: float = 0.05) -> T:
-    """Call `look` until it returns something true, and return that; fail with `what` and its last answer."""
+def eventually(look: Callable[[], T], *, seconds: float = 60.0, what: str, every_seconds: float = 0.05) -> T:
+    """Call `look` until it returns something true, and return that; fail with `what` and its last answer.
+
+    The bound is for what never comes. What comes at all may take long where other tests run at the same time.
+    """
     deadline = time.monotonic() + seconds
     while True:
         answer = look()

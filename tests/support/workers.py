@@ -8,8 +8,8 @@ import orjson
 
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
+from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.fuse import Fuse, endless
-from twinstream.runtime.poison import Trail
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
@@ -43,6 +43,7 @@ class Bench:
     storage: MemoryStorage = field(default_factory=MemoryStorage)
     clock: ManualClock = field(default_factory=ManualClock)
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
+    caution: Caution | None = None
     workers: int = 0
 
     def worker(self) -> Worker:
@@ -56,6 +57,7 @@ class Bench:
             store,
             self.publisher,
             self.clock,
+            self.caution,
             trial=self._beside(spec) if self.trial else None,
             mask_secret=lambda: self.secret,
             recall=self.source.recall,

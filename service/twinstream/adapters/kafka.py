@@ -5,6 +5,8 @@ Choices, each for a reason:
 - Two consumers, so that the side that is behind can be read first, and the other left alone.
 - `assign`, never a shared group: the matcher's positions are those of its checkpoint, and it must not disturb
   the pipelines' consumers. The group only remembers, beside the checkpoint, how far it has come.
+- A topic's metadata are asked for before it is assigned, of both sides first: else the first records of each
+  come up to a second late, and not of both at once (`kafka_records.know`).
 - `auto.offset.reset=error`: a range that Kafka has lost must be heard of, not skipped.
 - `isolation.level=read_committed`: what a pipeline aborted was never put out.
 - `fetch.queue.backoff.ms=10`: its default of a second stalls catching up.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -27,6 +29,7 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from twinstream.adapters.kafka_recall import KafkaRecall
+from twinstream.adapters.kafka_records import know
 from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
@@ -158,6 +161,8 @@ class KafkaSource:
 
     def assign(self, positions: Positions) -> None:
         """Read from these positions on."""
+        for reader in self._readers.values():
+            reader.know()
         for side, reader in self._readers.items():
             reader.assign(positions[side])
         self._watch.start()
@@ -165,6 +170,10 @@ class KafkaSource:
     def extend(self, side: Side, partition: int, offset: int) -> None:
         """Read one more partition, from this offset on."""
         self._readers[side].extend(partition, offset)
+
+    def pause(self, side: Side, partitions: Collection[int]) -> None:
+        """Read none of these partitions of a side, and all others."""
+        self._readers[side].pause(frozenset(partitions))
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
         """What has come for a side within `timeout` seconds."""
@@ -221,12 +230,16 @@ class _TopicReader:
         self._next: dict[int, int] = {}
         self._ended_at: dict[int, int] = {}
         self._lost: dict[int, int] = {}
+        self._paused: frozenset[int] = frozenset()
         self._closed = False
 
     def _first_offset(self, partition: int) -> int:
         place = TopicPartition(self._topic, partition)
         first, _ = self._consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
         return int(first)
+
+    def know(self) -> None:
+        know(self._consumer, self._topic)
 
     def assign(self, positions: Mapping[int, int]) -> None:
         self._partitions = list(positions)
@@ -258,7 +271,14 @@ class _TopicReader:
     def extend(self, partition: int, offset: int) -> None:
         self._partitions.append(partition)
         self._next[partition] = offset
+        self.know()
         self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
+
+    def pause(self, partitions: frozenset[int]) -> None:
+        """What was fetched of a partition that is paused is dropped, and fetched again when it goes on."""
+        before, self._paused = self._paused, partitions
+        self._consumer.pause([TopicPartition(self._topic, p) for p in sorted(partitions - before)])
+        self._consumer.resume([TopicPartition(self._topic, p) for p in sorted(before - partitions)])
 
     def poll(self, timeout: float) -> Sequence[Batch | Gap]:
         messages = self._consumer.consume(BATCH_RECORDS, timeout)
@@ -350,6 +370,7 @@ class _ControlReader:
     def follow(self, position: int | None) -> None:
         self.close()
         self._consumer = Consumer({**self._config, "logger": _quiet_logger()})
+        know(self._consumer, self._topic)
         place = TopicPartition(self._topic, 0, OFFSET_BEGINNING if position is None else position)
         self._consumer.assign([place])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -12,6 +13,7 @@ from twinstream.errors import SourceError
 FORWARD = 1000
 """Records that are read in passing rather than beginning anew behind them."""
 SILENCE_SECONDS = 10.0
+METADATA_SECONDS = 2.0
 _DEFAULTS: dict[str, str | int | bool] = {
     "group.id": "twinstream.replay",
     "auto.offset.reset": "error",
@@ -28,6 +30,15 @@ class Found(NamedTuple):
 
     record: bytes | None
     timestamp_ms: int
+
+
+def know(consumer: Consumer, topic: str, seconds: float = METADATA_SECONDS) -> None:
+    """Ask for the metadata of a topic before a consumer is assigned some of it; best effort.
+
+    librdkafka looks for topics that it does not know once a second only, and reads none of them meanwhile.
+    """
+    with suppress(KafkaException):
+        consumer.list_topics(topic, max(0.001, min(seconds, METADATA_SECONDS)))
 
 
 def records_at(
@@ -76,6 +87,7 @@ def of_partition(
     within that, and SourceError where Kafka says why.
     """
     left, position = list(reversed(offsets)), -FORWARD
+    know(consumer, topic, patience())
     while left:
         if not 0 <= left[-1] - position < FORWARD:
             position = left[-1]

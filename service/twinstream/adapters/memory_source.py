@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
@@ -36,6 +36,7 @@ class MemorySource:
     def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
         self._topics = {side: _MemoryTopic("1", partitions) for side in Side}
         self._next: dict[Side, dict[int, int]] = {side: dict.fromkeys(range(partitions), 0) for side in Side}
+        self._paused: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
         self._batch = batch
         self._deleted: set[Side] = set()
         self._looking = False
@@ -157,13 +158,17 @@ class MemorySource:
         """Read one more partition, from this offset on."""
         self._next[side][partition] = offset
 
+    def pause(self, side: Side, partitions: Collection[int]) -> None:
+        """Leave these partitions of a side alone."""
+        self._paused[side] = frozenset(partitions)
+
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:  # noqa: ARG002
         """The next records of the first partition that has some. It never waits."""
         if self.down or side in self._deleted:
             return ()
         topic = self._topics[side]
         for partition, start in self._next[side].items():
-            if partition >= len(topic.rows):
+            if partition >= len(topic.rows) or partition in self._paused[side]:
                 continue
             first = topic.first[partition]
             if not first <= start <= topic.end(partition):

@@ -1,9 +1,9 @@
 """Metrics for Prometheus, made at each scrape from the newest statuses: nothing is counted here.
 
 Every series of an expected comparison is there from the first scrape on, at 0, so that ``rate()`` sees the
-first increase and an alert on absence means what it says. Series per partition are there from the first
-status on, which names the partitions. A lag or log start that nobody knows is NaN, not 0: no alert takes it
-for good.
+first increase and an alert on absence means what it says. Series per partition and per known difference are
+there from the first status on, which names them. A lag or log start that nobody knows is NaN, not 0: no alert
+takes it for good.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
 
 def _health(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     unreachable = _gauge("unreachable", "1 if the matcher cannot use it now: kafka, redis.", "kind")
-    stalled = _gauge("side_stalled", "1 if the side is silent or behind while the other goes on.", "side")
+    waited_for = "1 if the side is silent while newer events of the other wait for it."
+    stalled = _gauge("side_stalled", waited_for, "side")
     started = _gauge("start_timestamp_seconds", "When the comparison began.")
     resets = _counter("resets", "How often the comparison was begun anew.")
     for status in statuses:
@@ -188,13 +189,15 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
     suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
     holes = _gauge("holes", "Stretches of input that were not checked.")
-    surges = _gauge("known_difference_surges", "Known differences that explain far more than before.")
+    # A gauge: a known difference gives back what turns out to be another one, and no counter may fall.
+    explained = _gauge("explained_differences", "Differences that a known difference explains.", "rule")
     for status in statuses:
         name = status.name
         matched.add_metric([name], status.matched)
         suspicions.add_metric([name], status.suspicions)
         holes.add_metric([name], status.hole_count)
-        surges.add_metric([name], len(status.surges))
+        for rule, count in status.explained_by_rule.items():
+            explained.add_metric([name, rule], count)
         peak.add_metric([name], status.max_unmatched)
         for kind, count in status.closed_divergences.by_kind.items():
             divergences.add_metric([name, kind], count)
@@ -207,7 +210,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
             for state in Accounts.model_fields:
                 accounts.add_metric([name, side, state], getattr(account, state))
     yield from (events, matched, undecodable, divergences, provisional)
-    yield from (unmatched, peak, accounts, suspicions, holes, surges)
+    yield from (unmatched, peak, accounts, suspicions, holes, explained)
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:

@@ -76,7 +76,7 @@ def to_decide(known: Known) -> list[str]:
 
 
 def _stalled(side: SideName) -> str:
-    return f"The {side} has to write again, or catch up: it is silent while the {_OTHER[side]} goes on."
+    return f"The {side} has to write again, or catch up: newer events of the {_OTHER[side]} wait for it."
 
 
 # -- doubts ------------------------------------------------------------------------------------------------

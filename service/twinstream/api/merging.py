@@ -22,7 +22,6 @@ from twinstream.api.expectation import Expectation, placeholder
 from twinstream.core import verdicts
 from twinstream.core.stretches import united
 from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
-from twinstream.spec import surging
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
 from twinstream.spec.reasons import undiverged
@@ -72,7 +71,6 @@ def merged(
             "accounts": _accounts(statuses),
             "divergences": _counts(status.divergences for status in statuses),
             "closed_divergences": _counts(status.closed_divergences for status in statuses),
-            "surges": surging.told(united(shard.known.model_dump() for shard in shards)),
             "suspicions": sum(status.suspicions for status in statuses),
             "waiting_for": "; ".join(waiting) or None,
             "difference_awaits": list(

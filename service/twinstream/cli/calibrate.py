@@ -44,8 +44,9 @@ _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
 Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
 this finds the tightest comparison file under which they are equal: fields that always differ, numbers that
 wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each proposal
-stands under a comment with its evidence and with what it hides. Nothing else is loosened: each is necessary,
-and together they are sufficient, both found by running the comparison.
+stands under a comment with its evidence and with what it hides. What shows at few places, at one time or for
+one key is no noise: it is told with its places, and no rule is told from it. Nothing else is loosened: each
+is necessary, and together they are sufficient, both found by running the comparison.
 
 SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one. Without
 it everything is compared, in one order. Outputs are files as for `twinstream check`; with --brokers they are

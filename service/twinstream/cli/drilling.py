@@ -209,18 +209,22 @@ class Drill:
         """Whether all is well with the copies before the difference; what they say is reported.
 
         The gate should pass, so that its change is seen; where it does not within some seconds, it is enough
-        that nothing is wrong.
+        that nothing is wrong. A doubt is waited for as long: the times of the copies may be minutes apart, so
+        what is still being written looks overdue until the next survey.
         """
         began = time.monotonic()
         while True:
             look = self._look(service, None)
-            waited, verdict, gate = time.monotonic() - began, look.gate["verdict"], look.gate
+            waited, gate = time.monotonic() - began, look.gate
+            verdict = look.status["verdict"]
             all_read = read(look, planted.before)
-            if verdict in {"DIVERGED", "INCONCLUSIVE"} or (not all_read and waited > BEFORE_SECONDS):
+            settled = all_read and (gate["pass"] or waited > PASS_SECONDS)
+            wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
+            if wrong or (not all_read and waited > BEFORE_SECONDS):
                 why = look.status["reason"]
                 self.report.reason = f"nothing was planted, since the copies were not well before: {why}"
                 return False
-            if all_read and (gate["pass"] or waited > PASS_SECONDS):
+            if settled:
                 self.report.told["before"] = {
                     "verdict": verdict,
                     "gate": gate["answer"],

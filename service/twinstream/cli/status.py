@@ -108,7 +108,7 @@ def _severity(code: int) -> int:
 
 
 def _beside(item: dict[str, Any]) -> list[str]:
-    return [*_explained(item), *_surging(item), *_untested(item), *on_trial(item)]
+    return [*_explained(item), *_untested(item), *on_trial(item)]
 
 
 def _untested(item: dict[str, Any]) -> list[str]:
@@ -121,11 +121,6 @@ def _explained(item: dict[str, Any]) -> list[str]:
     """What known differences have explained. A service of an older version does not say."""
     told = explained_text(item.get("explained_by_rule", {}))
     return [told] if told else []
-
-
-def _surging(item: dict[str, Any]) -> list[str]:
-    """Which of them explain far more than before. A service of an older version does not say."""
-    return [f"explains far more than before: {surge['text']}" for surge in item.get("surges", ())]
 
 
 def _print(items: list[dict[str, Any]]) -> None:

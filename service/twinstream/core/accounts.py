@@ -31,8 +31,14 @@ class Account:
         return self.consumed - (matched + left_out + self.explained + self.divergent)
 
 
+PLACE = "{place}"
+
+
 class Hole(NamedTuple):
-    """A stretch of input that was not checked: why, and where if it is known."""
+    """A stretch of input that was not checked: why, and where if it is known.
+
+    `PLACE` in the reason stands for topic, partition and side, which are put there where it is told.
+    """
 
     reason: str
     side: Side | None = None

@@ -13,7 +13,6 @@ from twinstream.core.aside import Aside
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
 from twinstream.core.ledger import Ledger
-from twinstream.core.orders import Epochs
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
 
@@ -22,9 +21,8 @@ class Arrivals:
     """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
 
     def __init__(self, rules: Rules, ledger: Ledger, aside: Aside) -> None:
-        self._canonical, self._ledger, self._aside = rules.canonical, ledger, aside
-        by_copies = isinstance(rules.order, Epochs) and rules.order.copies
-        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if by_copies else ()
+        self._canonical, self._close, self._ledger, self._aside = rules.canonical, rules.close, ledger, aside
+        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = ledger.retries
         self._lacking: list[frozenset[int]] = [frozenset(), frozenset()]
 
@@ -41,13 +39,18 @@ class Arrivals:
             self.retries.sides[side].end()
             self._settle_batches(side)
 
+    def note_written(self, side: Side, partition: int, events: Sequence[Event]) -> None:
+        """Note what the right side writes, where it has to be told what it writes twice."""
+        if side is Side.RIGHT and self._ledger.repeats is not None:
+            self._ledger.repeats.note(partition, events)
+
     # -- what a retry has written again --------------------------------------------------------------------
 
     def without_replays(self, side: Side, run: Run) -> Run:
         """The run without what a retry has written again, which is settled."""
         if run.attempts is None or self.retries is None:
             return run
-        new = self.retries.new_of(side, run, self._canonical)
+        new = self.retries.new_of(side, run, self._canonical, self._close)
         self._settle_batches(side)
         account, replayed = self._ledger.accounts[side], len(run.forms) - len(new.forms)
         account.consumed += replayed
@@ -59,8 +62,10 @@ class Arrivals:
         account = self._ledger.accounts[side]
         account.consumed += len(run.forms)
         account.before_start += len(run.forms)
+        if side is Side.RIGHT and by_place and self._ledger.repeats is not None:
+            self._ledger.repeats.skip(run.partition)
         if run.attempts is not None and self.retries is not None:
-            self.retries.note_before(side, run, self._canonical, by_place=by_place)
+            self.retries.note_before(side, run, self._canonical, self._close, by_place=by_place)
             self._settle_batches(side)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
@@ -79,13 +84,8 @@ class Arrivals:
 
     def _settle_batches(self, side: Side) -> None:
         """Take in what closed batches decide: a difference counts, or something was not checked."""
-        assert self.retries is not None
-        was_held = self.retries.held_at is not None
-        moment, holes = self.retries.settle(side)
-        if was_held and self.retries.held_at is None:
-            self._ledger.settle_held(moment)
-        for hole in holes:
-            self._aside.doubt(hole)
+        for hole in self._ledger.settle_batches(side):
+            self._aside.doubt_batch(hole)
 
     # -- barriers with copies ------------------------------------------------------------------------------
 

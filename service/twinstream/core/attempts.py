@@ -6,10 +6,10 @@ The theory, and the letters n, N and M, stand in `replays`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
-HASH_BYTES = 16
-"""Rows are known by the hash of their canonical form."""
+from twinstream.core.leaders import COVERED, FULL, ROOM, Leaders, Near
 
 Place = tuple[int, int]
 """Partition and offset of a record."""
@@ -82,6 +82,15 @@ class Execution:
         counts[place] = counts.get(place, 0) + copies
         held.total += max(0, counts[place] - largest)
 
+    def count_with(self, place: int, form: bytes) -> int:
+        """N of a form with one more row of an attempt."""
+        held = self.rows.get(form)
+        if held is None:
+            return 1
+        counts = held.counts if isinstance(held, Cell) else {held: 1}
+        largest = max(counts.get(other, 0) for other in self.siblings[self.attempts[place][0]])
+        return self.count(form) + (counts.get(place, 0) == largest)
+
     def contains(self, other: Execution) -> bool:
         """Whether no form has more copies in the other."""
         return all(other.count(form) <= self.count(form) for form in other.rows)
@@ -103,10 +112,23 @@ class Batch:
 
     `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
     `saved` is how many of its `rows` the last snapshot of any kind had. It `counts` where one of them lies
-    behind the start of the comparison.
+    behind the start of the comparison. `leaders` are of rows that are `Near` others. `starts` is by partition
+    the offset of its first row since it is open.
     """
 
-    __slots__ = ("_agreed", "counts", "executions", "place", "refuted", "retried", "rows", "saved", "waits")
+    __slots__ = (
+        "_agreed",
+        "counts",
+        "executions",
+        "leaders",
+        "place",
+        "refuted",
+        "retried",
+        "rows",
+        "saved",
+        "starts",
+        "waits",
+    )
 
     def __init__(self, place: Place, waits: Iterable[int]) -> None:
         self.executions: dict[str, Execution] = {}
@@ -114,25 +136,49 @@ class Batch:
         self.waits = set(waits)
         self.retried = self.refuted = self.counts = False
         self.rows = self.saved = 0
+        self.leaders = Leaders()
+        self.starts = dict([place])
         self._agreed = (0, True)
 
-    def add(self, attempt: Attempt, form: bytes, place: Place) -> bool:
+    @property
+    def weight(self) -> int:
+        """What is remembered of it, in rows."""
+        return self.rows + self.leaders.weight
+
+    def add(self, attempt: Attempt, form: bytes, place: Place, near: Near | None = None) -> bool:
         """Note a row; whether it raises M."""
-        execution = self.executions.get(attempt.execution)
-        if execution is None:
-            execution = self.executions[attempt.execution] = Execution()
-            self._note_retry(place, first=len(self.executions) == 1)
-        before = max(other.count(form) for other in self.executions.values())
-        known = len(execution.attempts)
-        at = execution.place(attempt.task, attempt.attempt)
-        if at == known:
-            self._note_retry(place, first=len(execution.siblings[attempt.task]) == 1)
+        execution, at = self._writer(attempt, place)
+        if near is not None:
+            form = self.leaders.take(form, near, partial(self._room, execution, at))
+        before = self._most(form)
         execution.add(at, form)
         self.rows += 1
         raised = execution.count(form) > before
         if raised and self.retried:
             self.place = place
         return raised
+
+    def _most(self, form: bytes) -> int:
+        """M of a form."""
+        return max(execution.count(form) for execution in self.executions.values())
+
+    def _room(self, execution: Execution, at: int, form: bytes) -> int:
+        """What one more row of an attempt raises; before any retry that is M."""
+        if not self.retried or (count := execution.count_with(at, form)) > self._most(form):
+            return FULL
+        return ROOM if count > execution.count(form) else COVERED
+
+    def _writer(self, attempt: Attempt, place: Place) -> tuple[Execution, int]:
+        """The execution of an attempt, and the place of the attempt in it."""
+        execution = self.executions.get(attempt.execution)
+        if execution is None:
+            execution = self.executions[attempt.execution] = Execution()
+            self._note_retry(place, first=len(self.executions) == 1)
+        known = len(execution.attempts)
+        at = execution.place(attempt.task, attempt.attempt)
+        if at == known:
+            self._note_retry(place, first=len(execution.siblings[attempt.task]) == 1)
+        return execution, at
 
     def _note_retry(self, place: Place, *, first: bool) -> None:
         if not first:

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.arrivals import Arrivals
 from twinstream.core.aside import Aside
+from twinstream.core.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
+from twinstream.core.halves import Divergence
 from twinstream.core.homes import Watch
 from twinstream.core.index import Index, Pairs
 from twinstream.core.indexes import index_of
 from twinstream.core.judging import Judge
-from twinstream.core.ledger import Divergence, Ledger
+from twinstream.core.lanes import waiting
+from twinstream.core.ledger import Ledger
 from twinstream.core.neighbours import Asking, Sample
 from twinstream.core.orders import Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
@@ -58,9 +62,11 @@ class Comparison:
         self.ledger = Ledger(rules)
         self.watch = Watch(rules.order)
         self.aside = Aside(rules, self.ledger, self.watch)
-        self.index: Index = index_of(rules.order, self.aside.hooks())
+        self.bags = None if rules.close is None else Bags(rules.equal)
+        hooks = replace(self.aside.hooks(), bags=self.bags, doubt=self.doubt_pairs)
+        self.index: Index = index_of(rules.order, hooks)
         self.arrivals = Arrivals(rules, self.ledger, self.aside)
-        self.partnerless = Partnerless(rules, self.ledger, self.index, self.aside)
+        self.partnerless = Partnerless(rules, self.ledger, self.index, self.aside, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.progress = Progress() if rules.hears else None
@@ -136,7 +142,8 @@ class Comparison:
     @property
     def in_dispute(self) -> bool:
         """Whether something differs that may turn out to be a known difference."""
-        return self.disputed_at is not None or any(scope.disputed for scope in self.scopes)
+        scopes = any(scope.disputed for scope in self.scopes)
+        return self.disputed_at is not None or scopes or len(self.ledger.disputed) > 0
 
     @property
     def reads_input_marks(self) -> bool:
@@ -146,7 +153,7 @@ class Comparison:
     @property
     def is_held(self) -> bool:
         """Whether a difference waits for batches that may still be written again."""
-        return self.retries is not None and self.retries.held_at is not None
+        return self.retries is not None and bool(self.retries.held)
 
     @property
     def is_asked(self) -> bool:
@@ -182,6 +189,7 @@ class Comparison:
     def _feed(self, side: Side, run: Run) -> list[Event]:
         faced = self._unanswered(side) if self.ended[side.other] else 0
         self.ledger.accounts[side].consumed += len(run.forms)
+        self.ledger.read[side][run.partition] = run.offsets[-1]
         if self.overflowing:
             self.ledger.give_up(side, next(run.events()))
             return []
@@ -190,6 +198,7 @@ class Comparison:
         if not self.is_shown_all:
             self.saw(side, run)
         events = list(run.events())
+        self.arrivals.note_written(side, run.partition, events)
         pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
         self.aside.watch_pairs(pairs)
         self.ledger.came(side, events, pairs)
@@ -198,10 +207,15 @@ class Comparison:
             self.ledger.held.thin()
         self.aside.close_finished()
         if self.ended[side.other] and self._unanswered(side) > faced:
-            self._face_an_end(side)
+            self._face_an_end(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return pairs.partners
+
+    def join_late(self) -> None:
+        """What both sides wrote so far was compared elsewhere, so that what comes may be a copy of it."""
+        if self.ledger.repeats is not None:
+            self.ledger.repeats.incomplete = True
 
     def saw(self, side: Side, run: Run) -> None:
         """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
@@ -228,7 +242,7 @@ class Comparison:
         moment = self.ledger.asking.take()
         if crossing is not None:
             self.aside.doubt(crossing)
-        self.ledger.settle_held(None if crossing is not None else moment)
+        self.ledger.settle_asked(None if crossing is not None else moment)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed.
@@ -258,8 +272,13 @@ class Comparison:
         self.arrivals.note_ends(at_end)
 
     def _unanswered(self, side: Side) -> int:
-        """The unmatched events of a side, without those that wait for other partitions of it."""
-        return self.unmatched(side) - self.arrivals.waiting(side)
+        """The unmatched events of a side that neither wait for other partitions nor may have partners."""
+        return self.unmatched(side) - self.arrivals.waiting(side) - self._unsure(side)
+
+    def _unsure(self, side: Side) -> int:
+        """The waiting events of a side of which it is not known whether they are left over (see `bags`)."""
+        doubtful = {} if self.bags is None else self.bags.doubtful()
+        return sum(len(tuple(waiting(held[side][lane]))) for lane, held in doubtful.items())
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -321,6 +340,11 @@ class Comparison:
         """
         self.aside.hole(hole)
 
+    def doubt_pairs(self) -> None:
+        """Note that it is not known of some that is left over whether it is a difference (see `bags`)."""
+        if UNKNOWN_PAIRS not in self.holes:
+            self.hole(UNKNOWN_PAIRS)
+
     def vouch(self, moment: int) -> None:
         """What was fed up to a moment is what was to be compared; of what came later nobody knows yet."""
         self.ledger.vouch(moment)
@@ -339,31 +363,38 @@ class Comparison:
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that what came has
         credit for (see `aside`).
         """
-        return self.aside.review(self.index, whole=all(self.ended) and not self.halted)
+        closed = self.aside.review(self.index, self._over)
+        if self.halted and self.ledger.disputed:
+            self.ledger.settle_disputed()
+        return closed
 
     def refresh(self) -> None:
         """Bring what is provisional up to date, whatever it costs."""
-        self.aside.refresh(self.index)
+        self.aside.refresh(self.index, self._over)
 
     # -- a difference is certain --------------------------------------------------------------------------
 
-    def _prove(self) -> None:
-        """A difference is certain now: it counts unless a hole lies before it, or it may be a known one."""
-        if self.ledger.known.open(self.ledger.matched):
+    def _prove(self, *sides: Side) -> None:
+        """What waits of these sides is a difference, which counts if it is no known one and was checked."""
+        ledger = self.ledger
+        if ledger.may_be_known():
             self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
-        elif not self.ledger.tainted:
-            self.ledger.diverge(self.moment)
+        elif ledger.doubts_nothing():
+            ledger.diverge(self.moment)
+        elif not self.diverged:
+            for side in sides:
+                self.partnerless.prove_at_an_end(side)
 
-    def _face_an_end(self, side: Side) -> None:
+    def _face_an_end(self, side: Side, partition: int | None = None) -> None:
         """The other side has ended, so what waits of this one is a difference.
 
         It is explained at the end of both, when all that waits is known; or now, where nothing that comes
-        later counts.
+        later counts. What has come of a `partition` proves nothing where something stands before it.
         """
         if self.rules.halt:
             self.partnerless.settle_facing(side)
-        else:
-            self._prove()
+        elif not self.partnerless.was_asked(side, partition):
+            self._prove(side)
 
     # -- the end ------------------------------------------------------------------------------------------
 
@@ -379,10 +410,15 @@ class Comparison:
             self._face_an_end(side.other)
         if all(self.ended):
             moment = self.moment if self.disputed_at is None else self.disputed_at
-            if self.unmatched(Side.LEFT):
-                self._prove()
+            if self.unmatched(Side.LEFT) > self._unsure(Side.LEFT):
+                self._prove(*Side)
             self.partnerless.settle_rest(moment)
             self.disputed_at = None
+
+    @property
+    def _over(self) -> tuple[bool, bool]:
+        """By side, whether nothing more is compared of it."""
+        return (self.ended[0] and not self.halted, self.ended[1] and not self.halted)
 
     @property
     def _done(self) -> bool:
@@ -401,7 +437,7 @@ class Comparison:
         """A barrier that lacks copies at the end goes on with those that it has."""
         pairs = self._match(side, self.arrivals.finish_copies(side))
         if pairs.partners:
-            self.ledger.pair(pairs)
+            self.ledger.pair(pairs, side)
         self.aside.close_finished()
         if all(self.ended):
             self.arrivals.compare_copies()
@@ -452,6 +488,7 @@ class Comparison:
         open_findings = [
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
+        open_findings += [half.divergence for side in Side for half in self.ledger.disputed.all(side)]
         if self.cut_short or all(self.ended) or not any(self.ended):
             return open_findings
         return open_findings + self.partnerless.facing(Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT)

@@ -5,8 +5,8 @@ of its partitions. The copies are one logical event: the epoch of an event is th
 own partition has delivered before it, and an epoch of a side is complete when all its partitions have
 delivered their copy. What a partition delivers of later epochs waits until then.
 
-The first copy stands for all of them; the others are settled as ignored. Copies that are not equal are no
-copies of one barrier: that was not checked, and is reported.
+The copy of the first partition stands for all of them; the others are settled as ignored. Each has to equal
+each other one: else they are no copies of one barrier, which was not checked, and is reported.
 
 Where the partitions of a side were dealt to other shards (`dealing_copies`), some may be past a barrier that
 others have still to deliver. A copy that was settled before keeps its place in its partition as `SETTLED`,
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from operator import itemgetter
 
 from twinstream.core.events import Event
 from twinstream.core.orders import BARRIER
@@ -47,6 +48,7 @@ class Copies:
         self.settled: dict[int, int] = {}
         self._waiting: dict[int, deque[Event | None]] = {}
         self._delivered: dict[int, Event] = {}
+        self._contents: dict[bytes, Event] = {}
         self._settled = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
@@ -95,14 +97,14 @@ class Copies:
             if event[0][0] is not BARRIER:
                 ready.append(event)
                 continue
-            first = next(iter(self._delivered.values()), event)
-            if first is not event and not self._equal(first, event):
+            if not all(self._equal(other, event) for other in self._contents.values()):
                 self.unequal.append(event)
+            self._contents.setdefault(event[0][1], event)
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
-        """The first of the copies that were delivered, and not settled before, stands for all of them."""
-        first, *others = self._own()
+        """Of the copies that were delivered, and not settled before, one stands for all of them."""
+        first, *others = sorted(self._own(), key=itemgetter(1))
         self._settled -= len(self._delivered) - len(others) - 1
         if self.given:
             self.given.popleft()
@@ -111,6 +113,7 @@ class Copies:
         ready.append(first)
         self.surplus += others
         self._delivered.clear()
+        self._contents.clear()
 
     def finish(self) -> tuple[list[Event], frozenset[int]]:
         """Nothing more will come: what waited goes on with the copies that there are.

@@ -16,8 +16,8 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
-from twinstream.core.accounts import Hole
-from twinstream.core.events import Canonical, Side
+from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.events import Canonical, Close, Side
 from twinstream.errors import DecodeError
 
 Run = Any
@@ -159,7 +159,7 @@ class EventTimeCut:
 
     def _gone(self, side: Side, partition: int, offset: int) -> Hole:
         reason = (
-            f"what Kafka does not have any more below offset {offset} may lie behind the start at "
+            f"what Kafka no longer has below offset {offset:,} of {PLACE} may lie behind the start at "
             f"{self._start_text}, and what differs may be that; start at a time later than Kafka's timestamp "
             "of the first record left"
         )
@@ -178,6 +178,17 @@ class EventTimeCut:
         return None
 
 
+class _Barrier(NamedTuple):
+    """A barrier as it is known: its canonical form; under a tolerance also its content, and the record.
+
+    Barriers of one name are equal.
+    """
+
+    letter: bytes
+    name: bytes
+    record: bytes = b""
+
+
 @dataclass
 class _Epoch:
     """What came of one partition since a barrier, that barrier first."""
@@ -187,24 +198,57 @@ class _Epoch:
     size: int = 0
 
 
+class _Came:
+    """The barriers that came to one partition, by form and name, and how often each did."""
+
+    def __init__(self, close: Close | None) -> None:
+        self._close = close
+        self._times: Counter[bytes] = Counter()
+        self._forms: dict[bytes, dict[bytes, _Barrier]] = {}
+
+    def note(self, barrier: _Barrier) -> None:
+        self._times[barrier.name] += 1
+        self._forms.setdefault(barrier.letter, {})[barrier.name] = barrier
+
+    def number(self, barrier: _Barrier) -> int:
+        """How many barriers of one form came."""
+        return len(self._forms.get(barrier.letter, ()))
+
+    def only(self, barrier: _Barrier) -> _Barrier | None:
+        """The barrier that equals one, if exactly one came that does."""
+        equal = [one for one in self._forms.get(barrier.letter, {}).values() if self._equal(one, barrier)]
+        return equal[0] if len(equal) == 1 and self._times[equal[0].name] == 1 else None
+
+    def _equal(self, one: _Barrier, another: _Barrier) -> bool:
+        return one.name == another.name or (
+            self._close is not None and self._close(one.record, another.record)
+        )
+
+
 class BarrierCut:
     """Everything from the first barrier on that is equal in all partitions of both sides.
 
     What lies before all barriers of its partition is before the start at once; the rest is held until the cut
     is found. A barrier that came twice in a partition is no cut, since it cannot be told which of the two is
-    meant. Barriers are events of `kinds`: one further in the order depends on all others, too, and need not
-    differ from that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up,
-    which moves the start to a later barrier.
+    meant. `close` tells of records of one canonical form whether they are equal; without it all are. With it,
+    all that are taken for one barrier have to be equal to each other, and each to just one of each partition.
 
-    Complexity: O(1) an event, O(p) in the partitions for each barrier.
+    Barriers are events of `kinds`: one further in the order depends on all others, too, and need not differ
+    from that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up, which
+    moves the start to a later barrier.
+
+    Complexity: O(1) an event, O(p) in the partitions for each barrier; with `close`, also O(b) in the
+    barriers of its form that came to the partition that has the fewest.
     """
 
     by_place = True
 
-    def __init__(self, canonical: Canonical, limit: int, kinds: Collection[str]) -> None:
-        self._canonical, self._limit, self._kinds = canonical, limit, frozenset(kinds)
+    def __init__(
+        self, canonical: Canonical, limit: int, kinds: Collection[str], close: Close | None = None
+    ) -> None:
+        self._canonical, self._limit, self._kinds, self._close = canonical, limit, frozenset(kinds), close
         self._epochs: dict[Place, deque[_Epoch]] = {}
-        self._times: dict[Place, Counter[bytes]] = {}
+        self._came: dict[Place, _Came] = {}
         self._held = [0, 0]
         self.found = False
         self.refused: str | None = None
@@ -222,7 +266,7 @@ class BarrierCut:
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Name the partitions."""
         self._epochs = {(side, p): deque() for side, offsets in positions.items() for p in offsets}
-        self._times = {place: Counter() for place in self._epochs}
+        self._came = {place: _Came(self._close) for place in self._epochs}
 
     def take(self, side: Side, run: Run) -> Passed:
         """Hold a run, or let it pass once the cut is found."""
@@ -231,7 +275,7 @@ class BarrierCut:
         held = list(self._held)
         before: list[Part] = []
         new = self._keep((side, run.partition), run, before)
-        cut = next(filter(self._is_cut, new), None)
+        cut = next(filter(None, map(self._cut_at, new)), None)
         behind: list[Part] = []
         if cut is None:
             self._give_up(side, before)
@@ -240,19 +284,19 @@ class BarrierCut:
         more = (self._held[0] - held[0], self._held[1] - held[1])
         return Passed(before + behind, more)
 
-    def _keep(self, place: Place, run: Run, before: list[Part]) -> list[bytes]:
+    def _keep(self, place: Place, run: Run, before: list[Part]) -> list[_Barrier]:
         """Put a run into epochs; the barriers in it."""
         epochs = self._epochs.setdefault(place, deque())
-        times = self._times.setdefault(place, Counter())
+        came = self._came.setdefault(place, _Came(self._close))
         size = len(run.forms)
         starts = [n for n, form in enumerate(run.forms) if form[2] in self._kinds]
         new = []
         if starts[:1] != [0]:
             self._add(place, run, range(starts[0] if starts else size), before)
         for begin, end in pairwise([*starts, size]):
-            barrier = self._canonical(run.forms[begin][1])
-            epochs.append(_Epoch(barrier))
-            times[barrier] += 1
+            barrier = self._barrier(run.forms[begin])
+            epochs.append(_Epoch(barrier.name))
+            came.note(barrier)
             new.append(barrier)
             self._add(place, run, range(begin, end), before)
         return new
@@ -267,19 +311,32 @@ class BarrierCut:
         epochs[-1].size += len(places)
         self._held[place[0]] += len(places)
 
-    def _is_cut(self, barrier: bytes) -> bool:
-        return all(times[barrier] == 1 for times in self._times.values()) and all(
-            any(epoch.barrier == barrier for epoch in epochs) for epochs in self._epochs.values()
-        )
+    def _barrier(self, form: Any) -> _Barrier:
+        letter = self._canonical(form[1])
+        return _Barrier(letter, letter) if self._close is None else _Barrier(letter, form[1], form[3])
 
-    def _release(self, barrier: bytes, before: list[Part]) -> list[Part]:
+    def _cut_at(self, barrier: _Barrier) -> dict[Place, bytes] | None:
+        """The barriers of all partitions that are equal to one, by name, if they are a cut."""
+        fewest = sorted(self._came, key=lambda place: self._came[place].number(barrier))
+        found: dict[Place, _Barrier] = {}
+        for place in fewest:
+            one = self._came[place].only(barrier)
+            if one is None or all(epoch.barrier != one.name for epoch in self._epochs[place]):
+                return None
+            found[place] = one
+        others = {one.name: one for one in found.values() if one.name != barrier.name}
+        if any(self._came[place].only(one) != found[place] for one in others.values() for place in found):
+            return None
+        return {place: one.name for place, one in found.items()}
+
+    def _release(self, cut: Mapping[Place, bytes], before: list[Part]) -> list[Part]:
         self.found = True
         behind: list[Part] = []
-        for (side, _), epochs in sorted(self._epochs.items()):
-            while epochs[0].barrier != barrier:
+        for (side, partition), epochs in sorted(self._epochs.items()):
+            while epochs[0].barrier != cut[side, partition]:
                 self._drop(side, epochs.popleft(), before)
             behind += (Part(side, run, behind=True) for epoch in epochs for run in epoch.runs)
-        self._epochs, self._times, self._held = {}, {}, [0, 0]
+        self._epochs, self._came, self._held = {}, {}, [0, 0]
         return behind
 
     def _give_up(self, side: Side, before: list[Part]) -> None:

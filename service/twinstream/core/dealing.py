@@ -12,6 +12,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from twinstream.core import bags
 from twinstream.core.columns import COLUMNS, Row, columns_of, rows_of
 from twinstream.core.dealing_copies import LetterOf, dealt_copies
 from twinstream.core.events import Side
@@ -23,14 +24,15 @@ from twinstream.core.stretches import united
 ShardOf = Callable[[bytes, int], int]
 """The shard of an event, from its record and its partition."""
 State = dict[str, Any]
-STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers")
+LEFTOVERS = ("strays", "lone", "disputed", "explained")
+LATER = ("moments", "reaches", "rules", "partners")
+STRAYS = (*COLUMNS, "witnesses", "kinds", "tainted", "numbers", *LATER)
 SUMMED = (
     "accounts",
     "given_up",
     "matched",
     "matched_by_kind",
     "stretches",
-    "known_stretches",
     "found_by_kind",
     "closed_by_kind",
 )
@@ -46,13 +48,17 @@ SHARED = (
     "clock",
     "recent",
 )
-OF_EVENTS = ("held", "strays", "lone", "chains", "scopes", "copies")
-UNDIVIDED = ("known_hits", "halted", "replays")
+OF_EVENTS = ("held", *LEFTOVERS, "chains", "scopes", "copies")
+UNDIVIDED = ("known_hits", "halted", "replays", "repeats", "unclear")
 """Members that are empty in every comparison that can be divided."""
 HEARD_ANEW: State = {"progress": []}
 """What the versions have said of themselves is read again from its beginning."""
+BAGS = "bags"
+"""What matched lately, where that counts."""
 PASSING = "passing"
 ASKED = "asked"
+FORMER = "known_stretches"
+"""What an older version kept, and nobody reads."""
 
 
 def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: LetterOf) -> list[State]:
@@ -77,15 +83,20 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: Let
     ]
     strays = {
         name: [
-            _dealt_rows([state[name][side] for state in states if state.get(name)], STRAYS, count, shard_of)
+            _dealt_rows(
+                [_complete(state[name][side]) for state in states if state.get(name)], STRAYS, count, shard_of
+            )
             for side in Side
         ]
-        for name in ("strays", "lone")
+        for name in LEFTOVERS
     }
     scopes: list[list[Any]] = [[] for _ in range(count)]
     for scope in chain.from_iterable(state["scopes"] for state in states):
         scopes[_shard_of_scope(scope, where, shard_of)].append(scope)
     shares = [_common(states) for _ in range(count)]
+    matched = [state[BAGS] for state in states if state.get(BAGS)]
+    for share, dealt_pairs in zip(shares, bags.dealt(matched, count, shard_of), strict=True):
+        share[BAGS] = dealt_pairs if matched else {}
     for number, share in enumerate(shares):
         share["held"] = [columns_of(held[side][number]) for side in Side]
         share["scopes"] = scopes[number]
@@ -103,6 +114,14 @@ def dealt(states: Sequence[State], count: int, shard_of: ShardOf, letter_of: Let
         share["copies"] = [] if by_copies is None else by_copies.copies[number]
     _count(states, shares, [0, 0] if by_copies is None else by_copies.settled)
     return shares
+
+
+def _complete(strays: dict[str, Any]) -> dict[str, Any]:
+    """Leftovers with the columns that states of before do not have."""
+    count = len(strays["kinds"])
+    no_partner: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    more = {name: [value] * count for name, value in zip(LATER, (0, None, None, no_partner), strict=True)}
+    return {**more, **strays}
 
 
 def check_apart(states: Sequence[State], key_of: Callable[[bytes], bytes | None]) -> None:
@@ -134,7 +153,17 @@ def without_clocks(state: State) -> State:
 def _check(state: State) -> None:
     if state.get(ASKED):
         raise Undealt("a difference in it waits for the word of the other shards")
-    if unknown := state.keys() - {ASKED, *SUMMED, *SHARED, *OF_EVENTS, *UNDIVIDED, *HEARD_ANEW, PASSING}:
+    if unknown := state.keys() - {
+        ASKED,
+        *SUMMED,
+        *SHARED,
+        *OF_EVENTS,
+        *UNDIVIDED,
+        *HEARD_ANEW,
+        PASSING,
+        BAGS,
+        FORMER,
+    }:
         raise Undealt(f"it holds {', '.join(sorted(unknown))}")
     if any(state["ended"]) or any(state.get(name) for name in UNDIVIDED) or state["moments"][2] is not None:
         raise Undealt("it holds what is told of all events together")
@@ -181,7 +210,6 @@ def _common(states: Sequence[State]) -> State:
         "matched": 0,
         "matched_by_kind": {},
         "stretches": united([]).state(),
-        "known_stretches": united([]).state(),
         "moments": [max(state["moments"][0] for state in states), None, None],
         "doubts": {
             "vouched_at": EVERYTHING,
@@ -263,8 +291,7 @@ def _count(states: Sequence[State], shares: Sequence[State], settled: Sequence[i
             account["consumed"] -= waiting
     first["matched"] = sum(state["matched"] for state in states)
     first["matched_by_kind"] = _sum(state["matched_by_kind"] for state in states)
-    for name in ("stretches", "known_stretches"):
-        first[name] = united(filter(None, (state.get(name) for state in states))).state()
+    first["stretches"] = united(filter(None, (state.get("stretches") for state in states))).state()
     first["found_by_kind"] = _sum(state["found_by_kind"] for state in states)
     closed = Counter(_sum(state["closed_by_kind"] for state in states))
     for share in shares[1:]:

@@ -8,9 +8,12 @@ Since all of that depends on each other, the side behind may hold nothing that h
 must match in the open epoch, and its next barrier the oldest queued one, when nothing of the side ahead waits
 in the open epoch any more. Then the epoch behind that barrier becomes the open one: a pointer is swapped.
 
-Whatever cannot match that way is a difference. Where the barrier is part of it, all that waits here is set
-aside as one scope, with the barriers in it. What was set aside inside the open epoch is finished when both
-sides are past the epoch.
+Whatever cannot match that way is a difference, and goes to a scope. While the side behind is in the open
+epoch the scope *gathers*: what has a partner there is still matched, so what is left over is a matter of the
+two epochs, not of which side came first. When both sides are at the end of the epoch, all that is left of it
+and all that is queued goes to the scope, with the barriers, and from there on everything that comes. Where
+nothing is left over and the barriers are equal, what was set aside inside the open epoch is finished. Under
+rules that is of a whole class of events, with what of it was gathered before.
 
 A scope that is lost starts again at a barrier that came on both sides after that (see `rendezvous`).
 
@@ -20,13 +23,16 @@ Source: DiffStream, section 2.2 (barriers); data-trace types, section 3.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from twinstream.core.bags import path_of
 from twinstream.core.events import Event, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, without
 from twinstream.core.lanes import LanesIndex
-from twinstream.core.orders import BARRIER, Epochs
+from twinstream.core.orders import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
 from twinstream.core.rendezvous import Rendezvous
 from twinstream.core.scopes import Scope
 
@@ -42,20 +48,37 @@ class Queued(NamedTuple):
 class EpochsIndex(Index):
     """The unmatched events of both sides, by epoch. `make` builds the index of one epoch."""
 
-    __slots__ = ("_ahead", "_aside", "_depth", "_hooks", "_lost", "_make", "_open", "_order", "_queued")
+    __slots__ = (
+        "_ahead",
+        "_aside",
+        "_barred",
+        "_classes",
+        "_depth",
+        "_hooks",
+        "_lost",
+        "_make",
+        "_open",
+        "_order",
+        "_queued",
+    )
 
     def __init__(self, order: Epochs, hooks: Hooks, depth: int, make: Callable[[], Index]) -> None:
         self._order, self._hooks, self._depth, self._make = order, hooks, depth, make
         self._open = make()
         self._ahead: Side | None = None
+        self._barred: Side | None = (
+            None  # The side whose barrier here was not answered: it is past this epoch.
+        )
         self._queued: deque[Queued] = deque()
         self._aside: Scope | None = None
+        self._classes: set[Hashable] | None = None
+        """Those of what is gathered, where they were asked for."""
         self._lost: Rendezvous | None = None
 
     # -- matching ------------------------------------------------------------------------------------------
 
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
-        if self._aside is not None:
+        if self._collects:
             return self._add_aside(side, event, route)
         if route is BARRIER:
             return self._take_barrier(side, event)
@@ -64,6 +87,11 @@ class EpochsIndex(Index):
         if self._ahead is side:
             return self._queued[-1].epoch.take(side, event, route)
         return self._answered(side, event, route)
+
+    @property
+    def _collects(self) -> bool:
+        """Whether all that comes goes to the scope."""
+        return self._aside is not None and not self._aside.gathering
 
     def _add_aside(self, side: Side, event: Event, route: Any) -> Event | None:
         """Collect an event; of a lost scope only what helps to meet again."""
@@ -89,35 +117,39 @@ class EpochsIndex(Index):
         return barrier
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        if self._aside is not None or self._ahead is side.other:
+        if self._collects or self._ahead is side.other:
             return self.take(side, event, route)
+        if self._barred is side:
+            return UNANSWERED
         if route is not BARRIER and self._ahead is None:
             return self._open.answer(side, event, route)
-        if route is BARRIER and not self._open.empty(side.other):
-            self._set_aside(side, event)
-            return None
+        self._barred = side
         return UNANSWERED
 
     def _answered(self, side: Side, event: Event, route: Any) -> Event | None:
         """Match an event of the side behind, which may not wait."""
         partner = self._open.answer(side, event, route)
-        if partner is not UNANSWERED:
-            return partner
-        self._set_aside(side, event)
-        return None
+        if partner is UNANSWERED:
+            self._gather(side, event)
+            return None
+        if partner is None and self._aside is not None and _has_rules(self._order):
+            self._let_have(side, event, route)
+        return partner
 
     def _take_barrier(self, side: Side, event: Event) -> Event | None:
         if self._ahead is side.other:
+            self._hooks.settle(self._open)
             oldest = self._queued[0].barrier
-            if self._open.empty(side.other) and self._equal(oldest, event):
+            done = self._aside is None and self._open.empty(side) and self._open.empty(side.other)
+            if done and self._equal(oldest, event):
                 self._pass()
                 return oldest
-            self._set_aside(side, event)
-        elif self._ahead is None and not self._open.empty(side.other):
-            self._set_aside(side, event)
-        else:
+            self._collect(side, event)
+            return None
+        if self._ahead is None:
+            self._gather_waiting(side.other)
             self._ahead = side
-            self._queued.append(Queued(event, event[3], self._make()))
+        self._queued.append(Queued(event, event[3], self._make()))
         return None
 
     def _equal(self, one: Event, another: Event) -> bool:
@@ -127,7 +159,10 @@ class EpochsIndex(Index):
         """Both sides are past the oldest queued barrier."""
         for scope in self._open.scopes():
             self._hooks.finish(scope)
-        self._open = self._queued.popleft().epoch
+        passed = self._queued.popleft()
+        self._open, self._barred = passed.epoch, None
+        if self._hooks.bags is not None:
+            self._hooks.bags.close(passed.barrier[0][0], self._depth)
         if not self._queued:
             self._ahead = None
 
@@ -146,17 +181,16 @@ class EpochsIndex(Index):
         return pairs
 
     def _feed_stretch(self, side: Side, stretch: list[Event], pairs: Pairs) -> None:
-        if self._aside is None and self._ahead is not side.other:
+        if not self._collects and self._ahead is not side.other:
             epoch = self._open if self._ahead is None else self._queued[-1].epoch
             found = epoch.feed(side, stretch)
             pairs.partners.extend(found.partners)
             pairs.events.extend(found.events)
             return
         events = iter(stretch)
-        if self._aside is None and type(self._open) is LanesIndex:
-            unanswered = self._open.answers(side, events, pairs)
-            if unanswered is not None:
-                self._set_aside(side, unanswered)
+        if not self._collects and type(self._open) is LanesIndex:
+            while (unanswered := self._open.answers(side, events, pairs)) is not None:
+                self._gather(side, unanswered)
         for event in events:
             if (partner := self.take(side, event, event[0][0])) is not None:
                 pairs.partners.append(partner)
@@ -164,29 +198,112 @@ class EpochsIndex(Index):
 
     # -- after a difference --------------------------------------------------------------------------------
 
-    def _set_aside(self, side: Side, event: Event) -> None:
-        """Make one scope of all that waits here, with what was set aside inside, and add the event."""
-        held = [[event for event, _ in self.unmatched(owner)] for owner in Side]
+    def _gather(self, side: Side, event: Event) -> None:
+        """An event of the open epoch cannot be answered any more: the other side is past it."""
+        if self._aside is None:
+            self._aside = self._hooks.open(self, self._order, self._depth)
+            self._aside.gathering = True
+            self._classes = None
+        self._aside.add(side, event)
+        if self._classes is not None:
+            self._classes.add(self._class_of(event))
+
+    def _let_have(self, side: Side, event: Event, route: Any) -> None:
+        """An event of the side behind was set aside within the open epoch: its scope has what was gathered.
+
+        Under rules a scope is of a whole class, also of what is independent of the difference. Had the
+        barrier of the other side come later, that would still have waited, and be in the scope.
+        """
+        gathering, whole = self._aside, ordered_class(self._order.inner, route)
+        assert gathering is not None, "asked where something was gathered"
+        if self._classes is None:
+            self._classes = set(map(self._class_of, gathering.pieces[side]))
+        if whole not in self._classes:
+            return
+        found = (scope for scope in self._open.scopes() if event in scope.pieces[side][-1:])
+        scope = next(found, None)
+        if scope is None or not isinstance(scope.order, Ruled | Pairwise):
+            return
+        gathering.give(side, [one for one in gathering.pieces[side] if self._class_of(one) == whole], scope)
+        self._classes.discard(whole)
+        if not len(gathering):
+            self._aside = None
+            self._hooks.absorb(scope, gathering)
+
+    def _class_of(self, event: Event) -> Hashable:
+        return ordered_class(self._order.inner, self._route(event))
+
+    def _gather_waiting(self, side: Side) -> None:
+        """What waits of a side in the open epoch cannot be answered any more."""
+        waiting = [event for event, _ in self._open.unmatched(side)]
+        if waiting:
+            self._doubt_forgotten(waiting[0])
+            self._open.remove(side, waiting)
+        for event in sorted(waiting, key=_PLACE):
+            self._gather(side, event)
+
+    def _collect(self, side: Side, barrier: Event) -> None:
+        """Both sides are at the end of the open epoch: make one scope of all that is left, and behind."""
+        self._doubt_forgotten(barrier)
+        self._complete(self._aside or self._hooks.open(self, self._order, self._depth), barrier)
+        assert self._aside is not None
+        self._aside.add(side, barrier)
+
+    def gathered(self, side: Side) -> Iterator[Event]:
+        if self._aside is None or not self._aside.gathering:
+            return self._open.gathered(side)
+        return (event for event, _ in self.unmatched(side))
+
+    def complete(self) -> None:
+        if self._aside is not None and self._aside.gathering:
+            self._hooks.settle(self._open)
+            if self._aside.example is not None:
+                self._doubt_forgotten(self._aside.example)
+            self._complete(self._aside)
+        else:
+            self._open.complete()
+
+    def _complete(self, whole: Scope, barrier: Event | None = None) -> None:
+        """Make one scope of all that waits here, with what was set aside inside."""
+        example = barrier or whole.example
+        assert example is not None, "a scope has an event, or a barrier that opens it"
+        if self._hooks.bags is not None:
+            self._hooks.bags.lose(example[0][0], self._depth)
+        self._open.complete()
         inner = tuple(self._open.scopes())
+        left = [[event for event, _ in self._open.unmatched(owner)] for owner in Side]
+        queued, ahead = tuple(self._queued), self._ahead
         self._clear()
-        self._aside = whole = self._hooks.open(self, self._order, self._depth)
+        self._aside = whole
         for part in inner:
             whole.absorb(part)
         for owner in Side:
-            for waiting in held[owner]:
-                whole.add(owner, waiting)
-        whole.add(side, event)
+            for event in left[owner]:
+                whole.add(owner, event)
+        whole.put_in_order()
+        for first, _, epoch in queued:
+            assert ahead is not None, "what is queued is of the side ahead"
+            for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=_PLACE)):
+                whole.add(ahead, event)
+        whole.gathering = False
         for part in inner:
             self._hooks.absorb(whole, part)
 
+    def _doubt_forgotten(self, event: Event) -> None:
+        """Say it if what is set aside might have matched, had no more been forgotten of what did."""
+        if self._hooks.bags is not None:
+            here = path_of(event[0][0], self._depth)
+            if any(path_of(lane, self._depth) == here for lane in self._hooks.bags.doubtful()):
+                self._hooks.doubt()
+
     def _clear(self) -> None:
-        self._open, self._ahead = self._make(), None
+        self._open, self._ahead, self._barred = self._make(), None, None
         self._queued.clear()
 
     def adopt(self, scope: Scope, route: Any) -> None:
         if scope.order is self._order:
             scope.owner = self
-            self._aside = scope
+            self._aside, self._classes = scope, None
         else:
             self._open.adopt(scope, route)
 
@@ -194,16 +311,24 @@ class EpochsIndex(Index):
         if scope is not self._aside:
             return self._resume_inner(scope, tails)
         self._aside = self._lost = None
+        if self._hooks.bags is not None and self._is_past_barrier(scope, tails):
+            assert scope.example is not None, "a scope has an event"
+            self._hooks.bags.close(scope.example[0][0], self._depth)
         return self.feed_again(scope, tails)
+
+    def _is_past_barrier(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> bool:
+        """Whether a barrier was settled with a scope, so that what is fed again is of another epoch."""
+        return any(
+            sum(self._route(event) is BARRIER for event in piece)
+            > sum(self._route(event) is BARRIER for event in tail)
+            for piece, tail in zip(scope.pieces, tails, strict=True)
+        )
 
     def _resume_inner(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Resume a part of the open epoch; the side behind may not keep what waits there after that."""
         pairs = scope.owner.resume(scope, tails)
-        behind = None if self._ahead is None else self._ahead.other
-        if behind is not None and not self._open.empty(behind):
-            event, _ = next(self._open.unmatched(behind))
-            self._open.remove(behind, (event,))
-            self._set_aside(behind, event)
+        if self._ahead is not None:
+            self._gather_waiting(self._ahead.other)
         return pairs
 
     def scopes(self) -> Iterator[Scope]:
@@ -258,6 +383,12 @@ class EpochsIndex(Index):
         return route
 
 
+@cache
+def _has_rules(order: Epochs) -> bool:
+    """Whether a scope within an epoch may be of more than what contradicts itself."""
+    return any(isinstance(node.order, Ruled | Pairwise) for node in nodes(order.inner))
+
+
 def _stretches(events: Iterator[Event]) -> Iterator[tuple[list[Event], Event | None]]:
     """The events before each barrier with that barrier, and those behind the last one."""
     waiting = list(events)
@@ -266,3 +397,6 @@ def _stretches(events: Iterator[Event]) -> Iterator[tuple[list[Event], Event | N
         yield waiting[start:place], waiting[place]
         start = place + 1
     yield waiting[start:], None
+
+
+_PLACE = itemgetter(1, 2)

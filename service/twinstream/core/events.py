@@ -8,6 +8,8 @@ Rules of this file:
 
 - Equality is a canonical form. `Form.content` may be the record itself as long as equal bytes mean equal
   events; where two contents differ, `Canonical` decides. So byte-equal records are never canonicalised.
+- Where a tolerance is declared, that is not enough: `Close` has to be asked of the two records as well. What
+  the one side has written twice is told without it: by the exact form, which keeps the numbers as they came.
 - Equal events are in the same lane: the lane is read from what the canonical form keeps.
 - On the hot path an event is a plain tuple of the shape of `Event`, made by `zip` at the speed of C; it is
   read by the index constants. Cold code wraps it: ``Event._make(event)``.
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import IntEnum
 from itertools import repeat
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, NewType, cast
 
 
 class Side(IntEnum):
@@ -66,8 +68,69 @@ class Event(NamedTuple):
     mark: Any = None
 
 
-Canonical = Callable[[bytes], bytes]
-"""Maps the content of a form to its canonical form: two events are equal when these bytes are."""
+if TYPE_CHECKING:
+
+    class CanonicalForm(bytes):
+        """What equal events have in common.
+
+        Without a tolerance two events with one form are equal. With one they are *alike*, and whether they
+        are equal has to be asked; so two forms are not compared: a type checker refuses it. Compare letters,
+        or ask `Rules.equal`. To look events up by their form, or to hash it, is what it is for.
+        """
+
+        def __eq__(self, other: Never) -> bool: ...  # type: ignore[override]
+        def __ne__(self, other: Never) -> bool: ...  # type: ignore[override]
+        def __hash__(self) -> int: ...
+
+else:
+    CanonicalForm = bytes
+
+Canonical = Callable[[bytes], CanonicalForm]
+"""Maps the content of a form to its canonical form."""
+
+
+def alike(one: bytes, other: bytes) -> bool:
+    """Whether two events with these canonical forms are alike: equal, if there is no tolerance."""
+    return one == other
+
+
+class Near:
+    """An event as a letter where equality has a tolerance: equal to the events that may match it.
+
+    That is not transitive. What is looked up by such letters finds one that is equal, if there is any.
+    """
+
+    __slots__ = ("_close", "_event", "_exact", "_exactly", "form")
+
+    def __init__(self, form: CanonicalForm, event: Event, close: Close, exactly: Exactly) -> None:
+        self.form, self._event, self._close, self._exactly = form, event, close, exactly
+        self._exact: Exact | None = None
+
+    @property
+    def exact(self) -> Exact:
+        """The exact form of the event, for which its record is read once."""
+        if self._exact is None:
+            self._exact = self._exactly(self._event[0][1])
+        return self._exact
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Near):
+            return False
+        one, another = self._event[0], other._event[0]
+        return one[1] == another[1] or (alike(self.form, other.form) and self._close(one[3], another[3]))
+
+    def __hash__(self) -> int:
+        return hash(self.form)
+
+
+Exact = NewType("Exact", bytes)
+"""The canonical form of an event as a letter, where there is no tolerance; where there is one, without it."""
+Exactly = Callable[[bytes], Exact]
+"""Maps the content of a form to its exact form: equal for contents that are equal without a tolerance."""
+Letter = Exact | Near
+"""An event as far as equality goes: two events are equal when their letters are."""
+Close = Callable[[bytes, bytes], bool]
+"""Where a tolerance is declared: tells of the records of two alike events whether they are equal."""
 
 
 def events_of(

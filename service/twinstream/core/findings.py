@@ -2,30 +2,34 @@
 
 - an event left over on both sides has changed places with one that depends on it (`reordered`): pairing
   leaves the fewest such events it can find;
-- two leftovers with one identity are one event that `changed`, and so are two that belong together and are
-  further apart than their tolerance;
+- two leftovers that are alike, and further apart than their tolerance, are one event that `changed`, and so
+  are two with one identity, wherever they stand;
 - a leftover of the left only is `missing`, of the right only `extra`, or `duplicate` when it is a surplus
-  copy of an event that matched.
+  copy of another event.
 
 The *witness* is the pair of equal events whose order to the leftover proves the difference.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, Exact, Letter, Near, Side
 from twinstream.core.pairing import Pairing
 
 Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 Identity = Callable[[bytes], Hashable]
-Recent = Callable[[bytes], bool]
+Recent = Callable[[Event, Sequence[Event]], bool]
+"""Whether a surplus event is a copy, also of one of these, which are paired and equal it exactly."""
 Dependent = Callable[[Event, Event], bool]
 Witness = tuple[tuple[Side, Event], ...]
+Letters = tuple[Sequence[Letter], Sequence[Letter]]
+"""Those of the events of both sides."""
 
 WITNESS_SEARCH = 20_000
 """Pairs looked at for a witness: it is nearly always among the first."""
@@ -56,10 +60,15 @@ class Finding(NamedTuple):
         assert event is not None, "a finding has an event on at least one side"
         return event
 
+    @property
+    def partner(self) -> Event | None:
+        """The right event, where there is a left one, too."""
+        return None if self.left is None else self.right
+
 
 def name_findings(
     pieces: tuple[Sequence[Event], Sequence[Event]],
-    letters: tuple[Sequence[bytes], Sequence[bytes]],
+    letters: Letters,
     pairing: Pairing,
     dependent: Dependent,
     identity: Identity | None,
@@ -67,17 +76,21 @@ def name_findings(
 ) -> list[Finding]:
     """The differences of two paired pieces, in the order in which they stand there.
 
-    `letters` are canonical forms, `recent` tells whether a content matched lately.
+    `recent` tells whether an event is a copy.
     """
     naming = _Naming(pieces, letters, pairing, dependent)
     return naming.findings(identity, recent)
 
 
 def explain_partnerless(
-    left: Sequence[Event], right: Sequence[Event], identity: Identity | None, recent: Recent
+    left: Sequence[Event],
+    right: Sequence[Event],
+    letter: Callable[[Event], Letter],
+    identity: Identity | None,
+    recent: Recent,
 ) -> list[Finding]:
     """Name events that are proven to have no partner; no two of them are equal."""
-    letters = ([event[0][1] for event in left], [event[0][1] for event in right])
+    letters = list(map(letter, left)), list(map(letter, right))
     alone = Pairing(left_rest=list(range(len(left))), right_rest=list(range(len(right))))
     return name_findings((left, right), letters, alone, lambda *_: False, identity, recent)
 
@@ -86,25 +99,38 @@ class _Naming:
     def __init__(
         self,
         pieces: tuple[Sequence[Event], Sequence[Event]],
-        letters: tuple[Sequence[bytes], Sequence[bytes]],
+        letters: Letters,
         pairing: Pairing,
         dependent: Dependent,
     ) -> None:
         self._pieces, self._letters, self._dependent = pieces, letters, dependent
-        self._pairs, self._unlike = pairing.pairs, pairing.unlike
-        self._copies = {letters[1][j] for _, j in pairing.pairs} if pairing.right_rest else set()
+        self._pairs = pairing.pairs
+        self._paired: dict[Exact, list[Event]] = {}
         self._left, self._right = sorted(pairing.left_rest), sorted(pairing.right_rest)
 
     def findings(self, identity: Identity | None, recent: Recent) -> list[Finding]:
         moved = self._partners(lambda side, place: self._letters[side][place])
         found = [((i, j), self._finding("reordered", i, j)) for i, j in moved]
-        found += [((i, j), self._finding("changed", i, j)) for i, j in self._unlike]
+        changed = self._alike()
         if identity is not None:
-            changed = self._partners(lambda side, place: identity(self._pieces[side][place][0][3]))
-            found += [((i, j), self._finding("changed", i, j)) for i, j in changed]
+            changed += self._partners(lambda side, place: identity(self._pieces[side][place][0][3]))
+        found += [((i, j), self._finding("changed", i, j)) for i, j in changed]
         found += [((i, i), self._finding("missing", i, None)) for i in self._left]
+        self._note_originals()
         found += [((j, j), self._finding(self._surplus(j, recent), None, j)) for j in self._right]
         return [finding for _, finding in sorted(found, key=lambda entry: entry[0])]
+
+    def _alike(self) -> list[tuple[int, int]]:
+        """Pair leftovers that are alike and not equal: those between the same pairs first."""
+        if not (self._left and self._right and isinstance(self._letters[0][self._left[0]], Near)):
+            return []
+        places = [sorted(pair[side] for pair in self._pairs) for side in Side]
+
+        def form(side: Side, place: int) -> bytes:
+            return _form(self._letters[side][place])
+
+        between = self._partners(lambda side, place: (form(side, place), bisect(places[side], place)))
+        return between + self._partners(form)
 
     def _partners(self, key: Callable[[Side, int], Hashable]) -> list[tuple[int, int]]:
         """Pair leftovers of both sides that have one key, oldest first; they are no leftovers any more."""
@@ -121,9 +147,17 @@ class _Naming:
         self._right = [place for place in self._right if place not in paired_right]
         return partners
 
+    def _note_originals(self) -> None:
+        """Find the paired events that a leftover may be a copy of."""
+        letters = self._letters[Side.RIGHT]
+        forms = {_form(letters[place]) for place in self._right}
+        for _, j in self._pairs if forms else ():
+            if _form(letters[j]) in forms:
+                self._paired.setdefault(_exact(letters[j]), []).append(self._pieces[Side.RIGHT][j])
+
     def _surplus(self, place: int, recent: Recent) -> Kind:
-        copied = self._letters[Side.RIGHT][place] in self._copies
-        return "duplicate" if copied or recent(self._pieces[Side.RIGHT][place][0][1]) else "extra"
+        paired = self._paired.get(_exact(self._letters[Side.RIGHT][place]), ())
+        return "duplicate" if recent(self._pieces[Side.RIGHT][place], paired) else "extra"
 
     def _finding(self, kind: Kind, left: int | None, right: int | None) -> Finding:
         here = None if left is None else self._pieces[Side.LEFT][left]
@@ -147,3 +181,13 @@ class _Naming:
                     yield i, j
             elif (i > left) if left is not None else (j > (right or 0)):
                 yield i, j
+
+
+def _form(letter: Letter) -> bytes:
+    """What letters have in common that are alike."""
+    return letter.form if isinstance(letter, Near) else letter
+
+
+def _exact(letter: Letter) -> Exact:
+    """What letters have in common that are equal without a tolerance."""
+    return letter.exact if isinstance(letter, Near) else letter

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
+from twinstream.core.bags import Bags
 from twinstream.core.events import Canonical, Event, Side
 from twinstream.core.orders import Order
 from twinstream.core.scopes import Scope
@@ -43,18 +44,23 @@ class Hooks:
 
     `canonical` maps contents to canonical form; `equal` tells whether two events whose contents differ are
     equal all the same. `open(owner, order, depth)` makes the scope of a part that is set aside, `finish` is
-    called when nothing more can come to a scope, `absorb(whole, part)` when a scope became part of a larger
-    one that has all of it by then, `came_back` for events that a lost scope had dropped. `limit` is the
-    number of events that may be kept for a scope.
+    called when nothing more can come to a scope, `settle(index)` to close those of an index that have met, of
+    which nothing more comes, `absorb(whole, part)` when a scope became part of a larger one that has all of
+    it by then, `came_back` for events that a lost scope had dropped. `limit` is the number of events that may
+    be kept for a scope. `bags` is there where equal canonical forms are not yet equal events, `doubt` is
+    called where it is not known whether what is set aside next is a difference.
     """
 
     canonical: Canonical
     equal: Callable[[Event, Event], bool]
     open: Callable[[Index, Order, int], Scope]
     finish: Callable[[Scope], None]
+    settle: Callable[[Index], None]
     absorb: Callable[[Scope, Scope], None]
     came_back: Callable[[Side, Sequence[Event]], None]
     limit: int
+    bags: Bags | None = None
+    doubt: Callable[[], None] = lambda: None
 
 
 class Index(ABC):
@@ -96,6 +102,14 @@ class Index(ABC):
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         """Drop waiting events of a side, which are settled without a partner."""
 
+    def gathered(self, side: Side) -> Iterator[Event]:  # noqa: ARG002 - epochs gather
+        """The waiting events of a side that will go to a scope which gathers, if they do not match before."""
+        return iter(())
+
+    def complete(self) -> None:
+        """Nothing more will come of either side: what a scope still gathers goes to it."""
+        return
+
     @abstractmethod
     def scopes(self) -> Iterator[Scope]:
         """What is set aside here, and in the parts of this."""
@@ -108,7 +122,7 @@ class Index(ABC):
     def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Take back what a scope stands for, and feed the events that it did not settle.
 
-        Returns what was paired of them; partners are of the left and the right side.
+        Returns what was paired of them, as partners the left ones.
         """
 
     def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
@@ -121,13 +135,14 @@ class Index(ABC):
         return pairs
 
     def feed_again(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        """`take` for events that come out of a scope."""
+        """`take` for events that come out of a scope; of the pairs the left ones are called partners."""
         pairs = Pairs([], [])
         for side in Side:
             for event in tails[side]:
                 if (partner := self.take(side, event, scope.route(event))) is not None:
-                    pairs.partners.append(partner)
-                    pairs.events.append(event)
+                    left, right = (event, partner) if side is Side.LEFT else (partner, event)
+                    pairs.partners.append(left)
+                    pairs.events.append(right)
         return pairs
 
 

@@ -8,6 +8,7 @@ matching.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -15,12 +16,14 @@ from typing import NamedTuple
 
 from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Side
+from twinstream.core.halves import Half
 from twinstream.core.index import Index
 from twinstream.core.ledger import Ledger
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.passing import Passing
 from twinstream.core.rules import Rules
 from twinstream.core.scopes import Scope
+from twinstream.core.strays import REACH, Reach
 
 
 class Judgement(NamedTuple):
@@ -78,6 +81,33 @@ class Judge:
         apart = set(map(id, self._apart(side)))
         return lambda event: event[3] <= until and id(event) not in apart
 
+    def is_alone(self, half: Half, at_end: tuple[bool, bool], now_s: float) -> bool:
+        """Whether it is certain that a leftover has no other half, or a difference its final name.
+
+        It is once all that its other half may be was read and settled: by offset, or by the time at which it
+        may have been written at the latest. That time has passed on Kafka's clock, or on the reader's where
+        both sides are at rest.
+        """
+        side, reach = half.finding.side, half.reach
+        if reach is None:
+            return True
+        held, read = self.ledger.held.of(side.other), self.ledger.read[side.other]
+        first_open, oldest_ms = held.first_open(), held.oldest_ms()
+        ends = {partition: end + REACH for partition, end in reach.offsets[side.other].items()}
+        if ends and all(
+            read.get(partition, -1) > end and first_open.get(partition, end + 1) > end
+            for partition, end in ends.items()
+        ):
+            return True
+        return (oldest_ms is None or oldest_ms > reach.until_ms) and self._is_over(half, reach, at_end, now_s)
+
+    def _is_over(self, half: Half, reach: Reach, at_end: tuple[bool, bool], now_s: float) -> bool:
+        after_ms = self.rules.overdue_after_ms
+        overdue_until = self._overdue_until(half.finding.side, at_end)
+        if overdue_until is not None and overdue_until + after_ms >= reach.until_ms:
+            return True
+        return all(at_end) and half.finding.event[4] + after_ms / 1000 <= now_s < math.inf
+
     def passed_scopes(self, at_end: tuple[bool, bool], *, gapless: bool, now_s: float) -> Iterator[Scope]:
         """The open scopes that hold overdue events only; where the clock proves, such as it proves of.
 
@@ -91,7 +121,9 @@ class Judge:
         for scope in self.scopes:
             pieces = map(reversed, scope.pieces)  # What came last is passed last.
             if not scope.lost and all(map(left, next(pieces))) and all(map(right, next(pieces))):
-                yield scope
+                more = [scope.owner.gathered(side) for side in Side] if scope.gathering else ((), ())
+                if all(map(left, more[0])) and all(map(right, more[1])):
+                    yield scope
 
     def _tells_passed(self, side: Side, at_end: tuple[bool, bool], now_s: float) -> Callable[[Event], bool]:
         """Tells of unmatched events of a side whether the other side has passed them."""
@@ -120,7 +152,8 @@ class Judge:
     def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The events in matching that the other side has passed, on a clock of how far each has come.
 
-        An event of which an equal one waits for another partition of the other side is none of them.
+        An event of which an equal one waits for another partition of the other side is none of them; nor is
+        one where that is equal but for tolerated numbers: it is told when it comes to matching.
         """
         passed = self._beyond(passing, side, at_end)
         if not passed:
@@ -151,7 +184,9 @@ class Judge:
         if not self.rules.proves:
             return []
         is_proven = self._tells_proven(side, overdue_until, now_s)
-        return [event for event, _ in self.index.unmatched(side) if is_proven(event)]
+        gathered = set(map(id, self.index.gathered(side)))
+        waiting = (event for event, _ in self.index.unmatched(side) if id(event) not in gathered)
+        return list(filter(is_proven, waiting))
 
     def _tells_proven(self, side: Side, overdue_until: int, now_s: float) -> Callable[[Event], bool]:
         """Tells of overdue events on Kafka's clock whether it proves that no partner comes.
@@ -167,9 +202,14 @@ class Judge:
         return lambda event: event[3] <= proven_until and event[4] <= read_until
 
     def _apart(self, side: Side) -> Iterator[Event]:
-        """The unmatched events that take no part in matching: set aside, or waiting for another partition."""
+        """The unmatched events that are not judged one by one.
+
+        They take no part in matching, since they are set aside or wait for another partition; or they are
+        about to be set aside with others.
+        """
         for scope in self.scopes:
             yield from scope.pieces[side]
+        yield from self.index.gathered(side)
         if self.copies:
             yield from self.copies[side]
 

@@ -71,6 +71,14 @@ class KeyedIndex(Index):
             self._parts[key].remove(side, gone)
             self._forget_if_done(key, self._parts[key])
 
+    def gathered(self, side: Side) -> Iterator[Event]:
+        for part in self._parts.values():
+            yield from part.gathered(side)
+
+    def complete(self) -> None:
+        for part in self._parts.values():
+            part.complete()
+
     def scopes(self) -> Iterator[Scope]:
         for part in tuple(self._parts.values()):
             yield from part.scopes()

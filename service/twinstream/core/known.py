@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from twinstream.core.findings import Finding
-from twinstream.core.stretches import Stretches
-from twinstream.core.surges import COMPARED
 
 
 @dataclass(frozen=True)
 class KnownDifference:
     """A declared difference.
 
-    `covers` tells whether it is one of these; where `share` is given, the ceiling is that share of the pairs
-    matched so far and at least 1, else it is `count`. It covers nothing of which an event was written at
-    `until_ms` or later.
+    `covers` tells whether it is one of these, `may_cover` of an event that has no other half yet whether it
+    may become one under the name that it is given. Where `share` is given, the ceiling is that share of the
+    pairs matched so far and at least 1, else it is `count`. It covers nothing of which an event was written
+    at `until_ms` or later.
     """
 
     id: str
@@ -31,6 +30,7 @@ class KnownDifference:
     count: int = 0
     share: float | None = None
     until_ms: float = math.inf
+    may_cover: Callable[[Finding], bool] = lambda _: True
 
     def allows(self, hits: int, matched: int) -> bool:
         """Whether one more finding is within the ceiling."""
@@ -48,14 +48,13 @@ class Covered(NamedTuple):
 class Known:
     """The rules of one comparison, and how often each has covered a finding.
 
-    `stretches` has the hits of each by time, beside all that was compared, for `surges`. Some of what a rule
-    covers are examples, to be looked at: the first hundred, each tenth up to the thousandth, each hundredth
-    up to the ten thousandth, and so on. So they are few, and there are always some of late.
+    Some of what a rule covers are examples, to be looked at: the first hundred, each tenth up to the
+    thousandth, each hundredth up to the ten thousandth, and so on. So they are few, and there are always some
+    of late.
     """
 
     rules: Sequence[KnownDifference]
     hits: dict[str, int] = field(default_factory=dict)
-    stretches: Stretches = field(default_factory=Stretches)
     _examples: list[Covered] = field(default_factory=list)
 
     @property
@@ -64,9 +63,9 @@ class Known:
         return {rule.id: self.hits.get(rule.id, 0) for rule in self.rules}
 
     def open(self, matched: int) -> bool:
-        """Whether any rule may still cover something."""
+        """Whether any rule may still cover something: a share of the pairs may, since there will be more."""
         in_force = (rule for rule in self.rules if rule.until_ms > -math.inf)
-        return any(rule.allows(self.hits.get(rule.id, 0), matched) for rule in in_force)
+        return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in in_force)
 
     def expired(self, since_ms: float) -> bool:
         """Whether no rule covers events that were written at `since_ms` or later."""
@@ -79,11 +78,39 @@ class Known:
             return None
         hits = self.hits.get(rule.id, 0)
         self.hits[rule.id] = hits + 1
-        oldest_ms = min(event[3] for _, event in finding.events if event is not None)
-        self.stretches.note_late(oldest_ms, {rule.id: 1, COMPARED: 1})
         if _is_example(hits):
             self._examples.append(Covered(finding, rule.id))
         return rule.id
+
+    def speaks_of(self, finding: Finding) -> bool:
+        """Whether a rule may cover an event under this name, whatever its ceiling."""
+        return any(rule.may_cover(finding) for rule in self._in_force(finding))
+
+    def may_cover(self, finding: Finding, matched: int) -> bool:
+        """Whether a rule may cover an event under this name, whatever its other half is."""
+        return any(
+            rule.may_cover(finding) and (rule.share is not None or rule.allows(self._hits(rule), matched))
+            for rule in self._in_force(finding)
+        )
+
+    def over_share(self, finding: Finding, matched: int) -> bool:
+        """Whether a rule covers a finding but for its share of the pairs, of which there will be more."""
+        return any(
+            rule.share is not None and not rule.allows(self._hits(rule), matched) and rule.covers(finding)
+            for rule in self._in_force(finding)
+        )
+
+    def take_back(self, rule: str) -> None:
+        """What a rule has covered turned out to be another difference."""
+        self.hits[rule] -= 1
+
+    def _hits(self, rule: KnownDifference) -> int:
+        return self.hits.get(rule.id, 0)
+
+    def _in_force(self, finding: Finding) -> Iterator[KnownDifference]:
+        """The rules that do not expire before the events of a finding."""
+        newest_ms = max(event[3] for _, event in finding.events if event is not None)
+        return (rule for rule in self.rules if newest_ms < rule.until_ms)
 
     def covers(self, findings: Iterable[Finding], matched: int) -> bool:
         """Whether rules cover all these findings together; nothing is counted."""
@@ -96,14 +123,11 @@ class Known:
         return True
 
     def _rule_of(self, finding: Finding, hits: Mapping[str, int], matched: int) -> KnownDifference | None:
-        newest_ms = max(event[3] for _, event in finding.events if event is not None)
         return next(
             (
                 rule
-                for rule in self.rules
-                if newest_ms < rule.until_ms
-                and rule.allows(hits.get(rule.id, 0), matched)
-                and rule.covers(finding)
+                for rule in self._in_force(finding)
+                if rule.allows(hits.get(rule.id, 0), matched) and rule.covers(finding)
             ),
             None,
         )
@@ -112,16 +136,6 @@ class Known:
         """The examples since the last call."""
         examples, self._examples = self._examples, []
         return examples
-
-    def compared(self, came_ms: Sequence[int], waited_ms: Sequence[int]) -> None:
-        """Count pairs by the times of the older of their events, where there are rules.
-
-        Each by its own time: a run that is read late spans minutes, and hits are counted one by one.
-        """
-        if self.rules:
-            seconds = Counter(ms // 1000 for ms in map(min, came_ms, waited_ms))
-            for second, pairs in seconds.items():
-                self.stretches.note(second * 1000, {COMPARED: pairs})
 
 
 def _is_example(before: int) -> bool:

@@ -10,7 +10,8 @@ become:
 3. else x waits in its lane.
 
 A lane therefore never holds events of both sides, unless it is set aside. (One exception: where equality has
-a tolerance, events of one lane of a bag may be unequal; they wait side by side.)
+a tolerance, events of one lane of a bag may be unequal; they wait side by side, and a largest matching tells
+who is paired with whom: see `bags`.)
 
 A lane with one event holds the event itself, since a queue of one costs 760 bytes; with more, a `Queue`. The
 lane of an event is its whole route, also where these lanes are part of another index.
@@ -25,6 +26,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from twinstream.core import orders
+from twinstream.core.bags import Bags
 from twinstream.core.events import Event, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs
 from twinstream.core.scopes import Scope
@@ -64,12 +66,51 @@ class LanesIndex(Index):
         # The lanes of bags of which a copy has left and another waits: all that may be chains, and some more.
         self._chained: tuple[dict[Hashable, Queue], dict[Hashable, Queue]] = ({}, {})
 
-    def feed(self, side: Side, events: Iterable[Event]) -> Pairs:  # noqa: C901, PLR0912 - the hot loop
+    def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
         """Take events of one side in their order.
 
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
         """
+        if self._hooks.bags is not None:
+            return self._feed_bags(side, events, self._hooks.bags)
+        return self._feed(side, events)
+
+    def _feed_bags(self, side: Side, events: Iterable[Event], bags: Bags) -> Pairs:
+        """`feed` where events of a lane of a bag need not be equal."""
+        pairs, events = Pairs([], []), list(events)
+        if not any(self._is_bag(event[0][0]) for event in events):
+            return self._feed(side, events)
+        for event in events:
+            if not self._is_bag(event[0][0]):
+                found = self._feed(side, (event,))
+                pairs.partners.extend(found.partners)
+                pairs.events.extend(found.events)
+            elif (partner := self._take_of_bag(side, event, bags)) is not None:
+                pairs.partners.append(partner)
+                pairs.events.append(event)
+        return pairs
+
+    def _take_of_bag(self, side: Side, event: Event, bags: Bags) -> Event | None:
+        """The partner of an event, or of one that makes room for it; else it waits."""
+        lane = event[0][0]
+        held = self.held[side.other].get(lane)
+        queue = held if type(held) is Queue else waiting(held)
+        partner = bags.partner(side, event, queue, self._depth)
+        if partner is not None:
+            self._drop(side.other, lane, partner)
+        else:
+            self.restore(side, event, lane, event[3])
+        return partner
+
+    def _is_bag(self, lane: Any) -> bool:
+        """Whether the lane of a route is one of a bag."""
+        for _ in range(self._depth):
+            lane = lane[1]
+        return type(lane) is bytes
+
+    def _feed(self, side: Side, events: Iterable[Event]) -> Pairs:  # noqa: C901, PLR0912 - the hot loop
         mine, theirs, chained = self.held[side], self.held[side.other], self._chained[side.other]
+        is_bag = self._is_bag
         lookup, setdefault = theirs.get, mine.setdefault
         pairs = Pairs([], [])
         waited, came = pairs.partners.append, pairs.events.append
@@ -90,7 +131,7 @@ class LanesIndex(Index):
                     came(event)
                     if not held:
                         del theirs[lane]
-                    elif type(lane) is bytes:
+                    elif is_bag(lane):
                         chained[lane] = held
                 elif (partner := self._unlike(side, event, held)) is not None:
                     waited(partner)
@@ -113,11 +154,14 @@ class LanesIndex(Index):
         return partners[0] if partners else None
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        if event[0][0] not in self.held[side.other]:
+        lane = event[0][0]
+        if lane not in self.held[side.other]:
             return UNANSWERED
         partner = self.take(side, event, route)
-        if partner is None and type(event[0][0]) is bytes and event[0][0] in self.held[side]:
+        if partner is None and self._is_bag(lane) and lane in self.held[side]:
             self.remove(side, (event,))
+            if self._hooks.bags is not None and self._hooks.bags.forgot(lane, self._depth):
+                self._hooks.doubt()
             return UNANSWERED
         return partner
 
@@ -127,12 +171,12 @@ class LanesIndex(Index):
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
         """
         theirs = self.held[side.other]
-        lookup = theirs.get
+        lookup, by_bags = theirs.get, self._hooks.bags is not None
         waited, came = pairs.partners.append, pairs.events.append
         for event in events:
             form = event[0]
             held: Any = lookup(form[0])
-            if type(held) is tuple and held[0][1] == form[1]:
+            if type(held) is tuple and held[0][1] == form[1] and not by_bags:
                 del theirs[form[0]]
                 waited(cast("Event", held))
                 came(event)
@@ -146,17 +190,13 @@ class LanesIndex(Index):
         return None
 
     def _unlike(self, side: Side, event: Event, held: Held) -> Event | None:
-        """The partner among events whose contents differ, if any; else the event waits or is in conflict."""
-        lane, equal = event[0][0], self._hooks.equal
-        candidates = waiting(held) if type(lane) is bytes else (_oldest(held),)
-        partner = next((other for other in candidates if equal(other, event)), None)
-        if partner is not None:
-            self._drop(side.other, lane, partner)
-        elif type(lane) is bytes:
-            self.restore(side, event, lane, event[3])
-        else:
-            self._set_aside(side, event, lane)
-        return partner
+        """The oldest event of a lane if it is equal all the same; else the event is in conflict with it."""
+        lane, oldest = event[0][0], _oldest(held)
+        if self._hooks.equal(oldest, event):
+            self._drop(side.other, lane, oldest)
+            return oldest
+        self._set_aside(side, event, lane)
+        return None
 
     def _drop(self, side: Side, lane: Hashable, event: Event) -> None:
         held = self.held[side][lane]
@@ -213,7 +253,7 @@ class LanesIndex(Index):
         """Complexity: O(c) in the chains, and in the lanes that lost a copy since the last call."""
         lanes, chained = self.held[side], self._chained[side]
         for lane, queue in tuple(chained.items()):
-            if type(lane) is bytes and lanes.get(lane) is queue and queue.since_ms < queue[0][3]:
+            if self._is_bag(lane) and lanes.get(lane) is queue and queue.since_ms < queue[0][3]:
                 yield queue.since_ms, queue
             else:
                 del chained[lane]
@@ -233,6 +273,8 @@ class LanesIndex(Index):
 
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
         lane = event[0][0]
+        if self._hooks.bags is not None and lane in self.held[side.other] and self._is_bag(lane):
+            self._hooks.bags.crowd(lane, self.held, self._depth)
         ours = self.held[side].get(lane)
         if type(ours) is Queue:
             ours.append(event)
@@ -249,7 +291,7 @@ def _oldest(held: Held) -> Event:
     return held[0] if type(held) is Queue else cast("Event", held)
 
 
-def waiting(held: Held | None) -> Iterable[Event]:
+def waiting(held: Held | None) -> Sequence[Event]:
     """The events of a lane, oldest first."""
     if held is None:
         return ()

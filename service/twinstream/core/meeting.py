@@ -1,69 +1,99 @@
-"""Whether two sequences may have met again, told from each event as it comes and without comparing them.
+"""Where two sequences meet again: behind the fewest differences that a run of equal events follows.
 
-Two pieces of a sequence have met when a run of equal events follows their last difference, up to the end of
-one of them (see `scopes`). Then the newest events of that one stand in a row in the other, too. That is what
-is looked for: each piece has the hashes of all its rows of that length, rolled on from event to event.
+Two pieces of a sequence begin with events that differ. They have met where `length` events in a row are equal
+on both sides. Of all such places the one with the fewest differences before it is taken, of those with as
+many the one where both sides have written most nearly as much, and of those the first. So the place is a
+function of the two sequences, and known as soon as enough of both has come: what comes later cannot move it.
 
-So it is told at once and for little that pieces are worth comparing; it is no proof that they have met.
+A difference is an event without a partner. Where equality has a tolerance, two events that are alike but for
+it are one difference, too, and not one of each side: that event has changed.
 
-Source: Karp and Rabin, "Efficient randomized pattern-matching algorithms" (1987).
+The search is the greedy one of Myers, taken up again as events come: for d = 0, 1, 2 … the furthest place
+that can be reached with d differences on each diagonal. A diagonal is *decided* when its way ends at two
+events that are not equal, at the end of a side, or with a run. Nothing is said of d differences before all
+their diagonals are decided.
+
+Source: Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 2.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Callable
 
-from twinstream.core.events import Side
-
-_MODULUS = (1 << 61) - 1
-_BASE = 0x1B8735939DEAD9F1 % _MODULUS
-
-
-class Rows:
-    """All rows of `length` letters of one sequence, by their hashes; `newest` is that of its end."""
-
-    def __init__(self, length: int) -> None:
-        self.newest: int | None = None
-        self.all: set[int] = set()
-        self._letters: deque[int] = deque()
-        self._length, self._leaving = length, pow(_BASE, length, _MODULUS)
-        self._hash = 0
-
-    def add(self, letter: bytes) -> None:
-        """Take the next letter."""
-        code = hash(letter)
-        self._letters.append(code)
-        self._hash = (self._hash * _BASE + code) % _MODULUS
-        if len(self._letters) > self._length:
-            self._hash = (self._hash - self._letters.popleft() * self._leaving) % _MODULUS
-        if len(self._letters) == self._length:
-            self.newest = self._hash
-            self.all.add(self._hash)
+Same = Callable[[int, int], bool]
+"""Whether the i-th event of the left is equal to the j-th of the right."""
+Lengths = tuple[int, int]
+"""How much of each side."""
 
 
 class Meeting:
-    """The rows of both sides.
+    """The search for the place at which two sequences meet. `exhausted`: there is none within the budget.
 
-    >>> meeting = Meeting(2)
-    >>> for side, word in ((Side.LEFT, b"xabc"), (Side.RIGHT, b"ab")):
-    ...     for letter in word:
-    ...         meeting.add(side, bytes([letter]))
-    >>> meeting.likely
+    >>> left, right = "xabcde", "abcde"
+    >>> meeting = Meeting(3, 10, lambda i, j: left[i] == right[j])
+    >>> meeting.look((4, 2), (False, False)) is None
     True
-    >>> meeting.add(Side.RIGHT, b"y")
-    >>> meeting.likely
-    False
+    >>> meeting.look((4, 3), (False, False))
+    (4, 3)
     """
 
-    def __init__(self, length: int) -> None:
-        self._rows = (Rows(length), Rows(length))
+    def __init__(self, length: int, budget: int, same: Same, alike: Same | None = None) -> None:
+        self._length, self._budget, self._same, self._alike = length, budget, same, alike
+        self._differences = 0
+        self._before: dict[int, int] = {}
+        self._reached: dict[int, int] = {}
+        self.exhausted = False
 
-    def add(self, side: Side, letter: bytes) -> None:
-        """Take the next letter of a side. Complexity: O(1)."""
-        self._rows[side].add(letter)
+    def look(self, lengths: Lengths, ended: tuple[bool, bool]) -> Lengths | None:
+        """The place where the sides have met; None while it is not known, or where there is none.
 
-    @property
-    def likely(self) -> bool:
-        """Whether the newest row of one side stands in the other: else the two have not met."""
-        left, right = self._rows
-        return left.newest in right.all or right.newest in left.all
+        `lengths` is how much of each side has come; of one that has `ended` nothing more will.
+
+        Complexity: O((n + d) d) in all for n events and d differences, at most the budget.
+        """
+        while not self.exhausted:
+            met = []
+            for diagonal in range(-self._differences, self._differences + 1, 2 if self._alike is None else 1):
+                if not self._follow(diagonal, lengths, ended):
+                    return None
+                x = self._reached[diagonal]
+                if self._run(x, x - diagonal, lengths) >= self._length:
+                    met.append((abs(diagonal), x, x - diagonal))
+            if met:
+                return min(met)[1:]
+            self._before, self._reached = self._reached, {}
+            self._differences += 1
+            self.exhausted = self._differences > self._budget
+        return None
+
+    def _follow(self, diagonal: int, lengths: Lengths, ended: tuple[bool, bool]) -> bool:
+        """Go as far as events are equal, or up to a run; whether the diagonal is decided."""
+        x = self._reached[diagonal] if diagonal in self._reached else self._start(diagonal, lengths)
+        y = x - diagonal
+        run = self._run(x, y, lengths)
+        while run < self._length and x < lengths[0] and y < lengths[1] and self._same(x, y):
+            x, y, run = x + 1, y + 1, run + 1
+        self._reached[diagonal] = x
+        left_out, right_out = x >= lengths[0], y >= lengths[1]
+        if run >= self._length or not (left_out or right_out):
+            return True
+        return (left_out and ended[0]) or (right_out and ended[1])
+
+    def _start(self, diagonal: int, lengths: Lengths) -> int:
+        """The furthest start: down from the diagonal above, right from the one below, or past a change."""
+        if not self._differences:
+            return 0
+        start = max(self._before.get(diagonal + 1, -1), self._before.get(diagonal - 1, -2) + 1)
+        x = self._before.get(diagonal)
+        if x is None or self._alike is None or x >= lengths[0] or x - diagonal >= lengths[1]:
+            return start
+        return max(start, x + 1) if self._alike(x, x - diagonal) else start
+
+    def _run(self, x: int, y: int, lengths: Lengths) -> int:
+        """How many events before a place are equal in a row, up to as many as are looked for."""
+        if x > lengths[0] or y > lengths[1]:
+            return 0
+        run = 0
+        while run < min(x, y, self._length) and self._same(x - 1 - run, y - 1 - run):
+            run += 1
+        return run

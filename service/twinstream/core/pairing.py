@@ -26,18 +26,23 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from twinstream.core.alignment import Alignment, align
-from twinstream.core.events import Side
+from twinstream.core.events import Letter, Near, Side
 from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
+from twinstream.core.tolerant import matching
 
 ALIGNMENT_BUDGET = 200
 """Differences looked for in one piece: bounds an alignment of 10,000 events to about a second."""
 
 
+MANY = 64
+"""Differences above which an open alignment may be no more than one side whole, and then the end."""
+
+
 class Item(NamedTuple):
-    """An event of a piece: its place there, its canonical form, and its route at this node of the order."""
+    """An event of a piece: its place there, its letter, and its route at this node of the order."""
 
     place: int
-    letter: bytes
+    letter: Letter
     route: Any
 
 
@@ -50,9 +55,8 @@ Related = Callable[[Side, int, Side, int], bool]
 class Pairing:
     """Places of equal events on both sides, and of those without a partner.
 
-    `*_rest` are differences, `*_tail` is what has not been answered yet, `unlike` are pairs that belong
-    together and are not equal all the same. `clean` counts the pairs behind the last difference, `epochs` the
-    complete epochs there that are not empty.
+    `*_rest` are differences, `*_tail` is what has not been answered yet. `clean` counts the pairs behind the
+    last difference, `epochs` the complete epochs there that are not empty.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
@@ -60,7 +64,6 @@ class Pairing:
     right_rest: list[int] = field(default_factory=list)
     left_tail: list[int] = field(default_factory=list)
     right_tail: list[int] = field(default_factory=list)
-    unlike: list[tuple[int, int]] = field(default_factory=list)
     clean: int = 0
     epochs: int = 0
 
@@ -68,15 +71,6 @@ class Pairing:
     def different(self) -> bool:
         """Whether something is a difference."""
         return bool(self.left_rest or self.right_rest)
-
-    def part(self, unlike: Callable[[int, int], bool]) -> None:
-        """Take the pairs that are not equal after all out of `pairs`, which are sorted."""
-        self.unlike = [pair for pair in self.pairs if unlike(*pair)]
-        if self.unlike:
-            gone = set(self.unlike)
-            self.pairs = [pair for pair in self.pairs if pair not in gone]
-            self.epochs = 0
-            self.clean = min(self.clean, sum(1 for pair in self.pairs if pair > self.unlike[-1]))
 
     def include(self, part: Pairing) -> None:
         """Add a part that lies behind everything so far; `clean` is the caller's."""
@@ -158,27 +152,36 @@ def _pair_lane(lane: Hashable, pieces: tuple[list[Item], list[Item]], whole: boo
 def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
     """Pair by counts: the n-th copy of a letter with the n-th on the other side.
 
-    Complexity: O(n).
+    Complexity: O(n); with a tolerance that of a largest matching of the events that are alike (`tolerant`).
     """
-    waiting: dict[bytes, deque[int]] = {}
-    for item in left:
-        waiting.setdefault(item.letter, deque()).append(item.place)
-    pairs, surplus = [], []
-    for item in right:
-        if copies := waiting.get(item.letter):
-            pairs.append((copies.popleft(), item.place))
-        else:
-            surplus.append(item.place)
-    lacking = sorted(place for copies in waiting.values() for place in copies)
+    pairs = _largest(left, right) if left and isinstance(left[0].letter, Near) else _counted(left, right)
+    paired = {i for i, _ in pairs}, {j for _, j in pairs}
+    lacking = [item.place for item in left if item.place not in paired[0]]
+    surplus = [item.place for item in right if item.place not in paired[1]]
     if whole:
         clean = 0 if lacking or surplus else len(pairs)
         return Pairing(pairs, left_rest=lacking, right_rest=surplus, clean=clean)
     return Pairing(pairs, left_tail=lacking, right_tail=surplus, clean=len(pairs))
 
 
+def _counted(left: Items, right: Items) -> list[tuple[int, int]]:
+    waiting: dict[Letter, deque[int]] = {}
+    for item in left:
+        waiting.setdefault(item.letter, deque()).append(item.place)
+    return [(copies.popleft(), item.place) for item in right if (copies := waiting.get(item.letter))]
+
+
+def _largest(left: Items, right: Items) -> list[tuple[int, int]]:
+    pairs = []
+    for ours, theirs in _groups(left, right, lambda item: hash(item.letter)).values():
+        for i, j in matching(ours, theirs, lambda one, other: one.letter == other.letter):
+            pairs.append((ours[i].place, theirs[j].place))
+    return pairs
+
+
 def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
     letters = _letters(left), _letters(right)
-    alignment = align(*letters, ALIGNMENT_BUDGET, whole=whole)
+    alignment = _aligned(*letters, whole=whole)
     guessed = _moved_past_nothing(alignment, *letters)
     if guessed:
         alignment = align(*letters, 0)
@@ -195,7 +198,16 @@ def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
     )
 
 
-def _moved_past_nothing(alignment: Alignment, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+def _aligned(left: Sequence[Letter], right: Sequence[Letter], *, whole: bool) -> Alignment:
+    """The fewest differences; of many, rather those that pair more than what runs into the end of a side."""
+    alignment = align(left, right, ALIGNMENT_BUDGET, whole=whole)
+    if whole or alignment.left_end + alignment.right_end - 2 * len(alignment.pairs) < MANY:
+        return alignment
+    other = align(left, right, 0)
+    return max(alignment, other, key=lambda one: len(one.pairs))
+
+
+def _moved_past_nothing(alignment: Alignment, left: Sequence[Letter], right: Sequence[Letter]) -> bool:
     """Whether a difference behind all pairs equals a part of the tail: it would have moved past none."""
     last_left, last_right = alignment.pairs[-1] if alignment.pairs else (-1, -1)
     behind = left[last_left + 1 : alignment.left_end], right[last_right + 1 : alignment.right_end]
@@ -203,7 +215,7 @@ def _moved_past_nothing(alignment: Alignment, left: Sequence[bytes], right: Sequ
     return not (set(behind[0]).isdisjoint(tails[1]) and set(behind[1]).isdisjoint(tails[0]))
 
 
-def _letters(items: Items) -> list[bytes]:
+def _letters(items: Items) -> list[Letter]:
     return [item.letter for item in items]
 
 

@@ -1,6 +1,8 @@
 """Pairing two pieces under rules, or under a function: a common subsequence, completed.
 
-A longest common subsequence of both pieces is never in contradiction to any order. Independent events that
+First the longest beginning that both pieces have in common goes, as traces: there is one, and all that was
+matched before the difference was seen is of it. So it does not matter how much of it that was. Of what is
+behind it, a longest common subsequence is never in contradiction to any order. Independent events that
 changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
 side are paired where no pair between them that depends on them would be turned round. And a pair that is in
 the way of several is given up for them: an event that moved over many is one difference. What is then left
@@ -20,16 +22,19 @@ never too few: without them both pieces are one trace.
 
 from __future__ import annotations
 
-from bisect import bisect, insort
-from collections import Counter
+from bisect import bisect, bisect_left, insort
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from twinstream.core.alignment import align
-from twinstream.core.events import Side
+from twinstream.core.events import Letter, Side
 from twinstream.core.pairing import ALIGNMENT_BUDGET, Items, Pairing, Related
 
 WORK_LIMIT = 2_000_000
 """Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""
+
+BEGINNING_LIMIT = 20_000
+"""Pairs of letters that may be asked for, to find where two pieces begin alike: about 20 ms."""
 
 Copies = tuple[list[int], list[int]]
 """The places of paired equal events on both sides, in order: the n-th of them belong together."""
@@ -49,10 +54,41 @@ class _Completion:
         self._places = ([item.place for item in left], [item.place for item in right])
         self._related = related
         self._work = WORK_LIMIT
-        self._kept: dict[bytes, Copies] = {}
-        letters = [[item.letter for item in piece] for piece in (left, right)]
+        self._kept: dict[Letter, Copies] = {}
+        rest = self._begin()
+        pieces = zip((left, right), rest, strict=True)
+        letters = [[piece[n].letter for n in places] for piece, places in pieces]
         for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs:
+            self._keep(rest[0][i], rest[1][j])
+
+    def _begin(self) -> Copies:
+        """Pair the longest common beginning; return what is behind it on either side.
+
+        An event is of it where nothing before it that is not depends on it, on both sides. Then no pairing is
+        spoilt by that pair: what it crosses is independent of it.
+        """
+        behind: list[int] = []
+        open_on_the_right = list(range(len(self.right)))
+        copies: dict[Letter, deque[int]] = {}
+        for j, item in enumerate(self.right):
+            copies.setdefault(item.letter, deque()).append(j)
+        work = BEGINNING_LIMIT
+        for i, item in enumerate(self.left):
+            theirs = copies.get(item.letter)
+            if not theirs or work <= 0 or any(self._depends(Side.LEFT, i, n) for n in behind):
+                behind.append(i)
+                work -= len(behind)
+                continue
+            j = theirs[0]
+            before = open_on_the_right[: bisect_left(open_on_the_right, j)]
+            work -= 1 + len(behind) + len(before)
+            if any(self._depends(Side.RIGHT, j, n) for n in before):
+                behind.append(i)
+                continue
+            theirs.popleft()
+            del open_on_the_right[len(before)]
             self._keep(i, j)
+        return behind, open_on_the_right
 
     def pairing(self, *, whole: bool) -> Pairing:
         moved = self._complete()
@@ -98,7 +134,7 @@ class _Completion:
             tried = len(loose)
             loose = [j for j in loose if self._finds_partner(waiting[self.right[j].letter], j) is None]
         self.pairs = sorted(pair for copies in self._kept.values() for pair in zip(*copies, strict=True))
-        left_over: dict[bytes, list[int]] = {}
+        left_over: dict[Letter, list[int]] = {}
         for j in loose:
             left_over.setdefault(self.right[j].letter, []).append(j)
         return [
@@ -107,10 +143,10 @@ class _Completion:
             for i, j in zip(waiting[letter], places, strict=False)
         ]
 
-    def _unpaired(self) -> tuple[dict[bytes, list[int]], list[int]]:
+    def _unpaired(self) -> tuple[dict[Letter, list[int]], list[int]]:
         """What is unpaired on the left by letter, and on the right what equals some of it."""
         paired = [{n for copies in self._kept.values() for n in copies[side]} for side in Side]
-        waiting: dict[bytes, list[int]] = {}
+        waiting: dict[Letter, list[int]] = {}
         for i, item in enumerate(self.left):
             if i not in paired[0]:
                 waiting.setdefault(item.letter, []).append(i)
@@ -187,7 +223,7 @@ class _Completion:
             copies = zip([*lefts[n:m], i], [j, *rights[n:m]], strict=True)
         return all(self._agrees(letter, *pair) for pair in copies)
 
-    def _agrees(self, letter: bytes, i: int, j: int) -> bool:
+    def _agrees(self, letter: Letter, i: int, j: int) -> bool:
         """Whether as many copies of each letter that depends on a pair's stand before it on both sides."""
         self._work -= len(self._kept)
         return self._work > 0 and not any(

@@ -17,6 +17,10 @@ execution, with one attempt of each of its tasks, has written all of M: all else
 none the batch has put out what no run of it would: a non-deterministic replay. Which of its rows count cannot
 be known, so it is a hole.
 
+**Where numbers have a tolerance** rows of one form are equal only if they are close, and closeness is not
+transitive. So there x is no form but a *leader*, a row of the batch (see `leaders`): a retry that differs
+within the tolerance is a replay, and what differs by more is another row.
+
 **When is that decided?** While a batch is being written, two parts that do not contain each other are usual.
 It is decided when the batch is *closed*:
 
@@ -29,8 +33,8 @@ It is decided when the batch is *closed*:
 A row that raises M of a closed batch opens it again.
 
 **What may be said before?** A difference that shows while a batch is open may be the work of a retry that has
-not come yet. So it is held (`Retries.hold`) until the batches are closed that were open when it was found,
-and dropped if one of them ends as a hole.
+not come yet. So it is held (`Retries.hold`) until the batches are closed in which, or behind which, what
+proves it stands, and decides nothing if one of them ends as a hole (see `proofs`).
 
 **What lies before the start** is no event, but a part of what an attempt has written: a batch may lie on
 both sides of the start, and its attempts agree on all of it or not. So its rows are noted (`note_before`). A
@@ -38,20 +42,22 @@ batch that lies before the start as a whole is no hole, whatever its attempts ha
 before the start for what it says, so do all its copies, and an equal row of the batch behind it is another
 one; where it does for its place, an equal one behind it may be a copy.
 
-**Memory.** Of each row the hash of its form, about 100 bytes. A batch is forgotten when each partition is
-`horizon` batches further, so a partition that is read late loses nothing; above `ROWS_LIMIT` rows when the
-query as a whole is. A row of a forgotten batch cannot be judged: it is taken as an event, and is a hole.
+**Memory.** Of each row the hash of its form, about 100 bytes; of a leader the record, too, which counts as
+more rows. A batch is forgotten when each partition is `horizon` batches further, so a partition that is read
+late loses nothing; above `ROWS_LIMIT` rows when the query as a whole is. A row of a forgotten batch cannot
+be judged: it is taken as an event, and is a hole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Hole
-from twinstream.core.attempts import HASH_BYTES, Attempt, Batch, Place, Query
-from twinstream.core.events import Side
+from twinstream.core.attempts import Attempt, Batch, Place, Query
+from twinstream.core.events import Close, Side
+from twinstream.core.leaders import HASH_BYTES, Near
 from twinstream.core.replays_state import query_state, restored_query
 
 ROWS_LIMIT = 4_000_000
@@ -62,11 +68,20 @@ _BEFORE = b"before"
 
 
 class Closed(NamedTuple):
-    """A batch that was closed; `hole` where its attempts do not agree."""
+    """A batch that was closed; `hole` where its attempts do not agree, from its `starts` on."""
 
     query: str
     batch: int
     hole: Hole | None
+    starts: Mapping[int, int]
+
+
+class Alike(NamedTuple):
+    """What tells whether an event equals others of its canonical form: its content, its record, the rule."""
+
+    content: bytes
+    record: bytes
+    close: Close
 
 
 class Replays:
@@ -94,8 +109,18 @@ class Replays:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def feed(self, attempt: Attempt | None, letter: bytes, partition: int, offset: int) -> bool:
-        """Take an event of a canonical form; whether it is new. Complexity: O(1), about 3 µs."""
+    def feed(
+        self,
+        attempt: Attempt | None,
+        letter: bytes,
+        partition: int,
+        offset: int,
+        alike: Alike | None = None,
+    ) -> bool:
+        """Take an event of a canonical form; whether it is new. Complexity: O(1), about 3 µs.
+
+        `alike` is given where events of one form need not be equal.
+        """
         if attempt is None:
             self.unmarked += 1
             return True
@@ -104,17 +129,26 @@ class Replays:
             self._miss(attempt, query, place)
             return True
         form = blake2b(letter, digest_size=HASH_BYTES).digest()
-        return self._add(query, attempt, form, place, behind=True)
+        near = None if alike is None else _near(alike)
+        return self._add(query, attempt, form, near, place, behind=True)
 
     def note_before(
-        self, attempt: Attempt, letter: bytes, partition: int, offset: int, *, by_place: bool
+        self,
+        attempt: Attempt,
+        letter: bytes,
+        partition: int,
+        offset: int,
+        alike: Alike | None = None,
+        *,
+        by_place: bool,
     ) -> None:
         """Note an event that lies before the start: for its place, or else all its copies do, too."""
         query = self._reach(attempt, partition)
         if attempt.batch > query.forgotten:
             salt = b"" if by_place else _BEFORE
             form = blake2b(letter, digest_size=HASH_BYTES, salt=salt).digest()
-            self._add(query, attempt, form, (partition, offset), behind=False)
+            near = None if alike is None else _near(alike, salt)
+            self._add(query, attempt, form, near, (partition, offset), behind=False)
 
     def _reach(self, attempt: Attempt, partition: int) -> Query:
         """The query of an attempt, of which a row was read in a partition."""
@@ -125,7 +159,9 @@ class Replays:
             self._turn(attempt.query, query, partition, attempt.batch)
         return query
 
-    def _add(self, query: Query, attempt: Attempt, form: bytes, place: Place, *, behind: bool) -> bool:
+    def _add(
+        self, query: Query, attempt: Attempt, form: bytes, near: Near | None, place: Place, *, behind: bool
+    ) -> bool:
         """Add a row to its batch; whether it is new."""
         number, partition = attempt.batch, place[0]
         batch = query.batches.get(number)
@@ -134,13 +170,15 @@ class Replays:
             waits = [other for other in partitions if query.front.get(other, -1) <= number]
             batch = query.batches[number] = query.open[number] = Batch(place, waits)
         batch.counts = batch.counts or behind
-        raised = batch.add(attempt, form, place)
-        self._rows += 1
+        leaders = batch.leaders.weight
+        raised = batch.add(attempt, form, place, near)
+        self._rows += 1 + batch.leaders.weight - leaders
         if number in query.open:
             batch.waits.add(partition)
+            batch.starts.setdefault(*place)
         elif raised and not batch.refuted:
             query.open[number] = batch
-            batch.waits = {partition}
+            batch.waits, batch.starts = {partition}, dict([place])
         return raised
 
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
@@ -212,7 +250,7 @@ class Replays:
                 f"the same each time ({_at(batch.place)}): which of its rows count is not known"
             )
             hole = Hole(reason, self._side, *batch.place)
-        self._closed.append(Closed(name, number, hole))
+        self._closed.append(Closed(name, number, hole, batch.starts))
 
     def _forget_old(self, name: str, query: Query) -> None:
         partitions = self._expected | query.front.keys()
@@ -225,7 +263,7 @@ class Replays:
             return
         self._close_below(name, query, newest + 1)
         for number in [number for number in query.batches if number <= newest]:
-            self._rows -= query.batches.pop(number).rows
+            self._rows -= query.batches.pop(number).weight
         query.forgotten = newest
 
     def _shrink(self, name: str, query: Query) -> None:
@@ -240,9 +278,13 @@ class Replays:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def open(self) -> Iterator[tuple[str, int]]:
-        """Query and number of each open batch."""
-        return ((name, number) for name, query in self._queries.items() for number in query.open)
+    def open(self) -> Iterator[tuple[str, int, Mapping[int, int]]]:
+        """Query and number of each open batch, and by partition where it begins."""
+        return (
+            (name, number, batch.starts)
+            for name, query in self._queries.items()
+            for number, batch in query.open.items()
+        )
 
     def disagreeing(self) -> Iterator[str]:
         """A sentence for each open batch whose attempts do not agree so far."""
@@ -283,8 +325,13 @@ class Replays:
         self._expected |= frozenset(state["expected"])
         self._queries = {row["name"]: restored_query(row) for row in state["queries"]}
         batches = (batch for query in self._queries.values() for batch in query.batches.values())
-        self._rows = sum(batch.rows for batch in batches)
+        self._rows = sum(batch.weight for batch in batches)
 
 
 def _at(place: Place) -> str:
     return f"partition {place[0]} offset {place[1]}"
+
+
+def _near(alike: Alike, salt: bytes = b"") -> Near:
+    own = blake2b(alike.content, digest_size=HASH_BYTES, salt=salt).digest()
+    return Near(own, alike.record, alike.close)

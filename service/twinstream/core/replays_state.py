@@ -7,7 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from twinstream.core.attempts import HASH_BYTES, Batch, Cell, Execution, Query
+from twinstream.core.attempts import Batch, Cell, Execution, Query
+from twinstream.core.leaders import HASH_BYTES, Leaders, joined
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -17,13 +18,22 @@ def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
         known: dict[tuple[str, int], Any] = {}
         for state in states:
             for query in state["sides"][side]["queries"]:
-                known.update(((query["name"], batch["number"]), batch) for batch in query["batches"])
+                for batch in query["batches"]:
+                    place = query["name"], batch["number"]
+                    known[place] = _with_leaders(known.get(place), batch)
         queries = [
             {**query, "batches": [known[query["name"], row["number"]] for row in query["remembered"]]}
             for query in last["queries"]
         ]
         sides.append({**last, "queries": queries})
     return {**states[-1], "sides": sides}
+
+
+def _with_leaders(earlier: dict[str, Any] | None, batch: dict[str, Any]) -> dict[str, Any]:
+    """The rows of a batch, with its leaders that only an earlier state has."""
+    if earlier is None or "leaders" not in earlier:
+        return batch
+    return {**batch, "leaders": joined([earlier["leaders"], batch["leaders"]])}
 
 
 def query_state(name: str, query: Query, *, whole: bool) -> dict[str, Any]:
@@ -43,6 +53,7 @@ def query_state(name: str, query: Query, *, whole: bool) -> dict[str, Any]:
             {
                 "number": number,
                 "executions": [_execution_state(name, one) for name, one in batch.executions.items()],
+                **({"leaders": batch.leaders.state(whole=whole)} if batch.leaders.weight else {}),
             }
             for number, batch in changed
         ],
@@ -53,6 +64,7 @@ def _batch_state(number: int, batch: Batch, query: Query) -> dict[str, Any]:
     return {
         "number": number,
         "place": list(batch.place),
+        "starts": [list(start) for start in batch.starts.items()],
         "open": number in query.open,
         "waits": sorted(batch.waits),
         "retried": batch.retried,
@@ -72,10 +84,13 @@ def restored_query(state: dict[str, Any]) -> Query:
         batch = query.batches[row["number"]] = Batch(tuple(row["place"]), row["waits"])
         batch.retried, batch.refuted = row["retried"], row["refuted"]
         batch.counts = row.get("counts", True)
+        batch.starts = dict(row.get("starts", [row["place"]]))
         if row["open"]:
             query.open[row["number"]] = batch
         for one in kept["executions"]:
             batch.executions[one["name"]] = _restored_execution(one, batch)
+        if "leaders" in kept:
+            batch.leaders = Leaders.restored(kept["leaders"])
         batch.saved = batch.rows
     return query
 

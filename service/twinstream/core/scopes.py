@@ -9,8 +9,9 @@ The scope closes where the sides *meet again*: behind the last difference after 
 events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. What it did not
 settle is fed to matching again. Until it closes its explanation is provisional.
 
-A scope that outgrows its limit is *lost*. What it has found by then is booked, as when it closes: it is what
-stands for the verdict. All else that it has and gets is only counted, and stays unmatched for good.
+Where that is, its content tells, and never when it is looked at: see `looks`. A scope that outgrows its limit
+is *lost*. What it has found by then is booked, as when it closes: it is what stands for the verdict. All else
+that it has and gets is only counted, and stays unmatched for good.
 
 Source: DiffStream stops at the first difference (section 4.2); going on is ours.
 """
@@ -18,26 +19,28 @@ Source: DiffStream stops at the first difference (section 4.2); going on is ours
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from twinstream.core.events import Canonical, Event, Side
-from twinstream.core.findings import Dependent, Finding, Identity, Recent, name_findings
-from twinstream.core.meeting import Meeting
-from twinstream.core.orders import Lanes, Order
+from twinstream.core.events import Event, Side
+from twinstream.core.findings import Dependent, Finding, Identity, Letters, Recent, name_findings
+from twinstream.core.looks import MEETING_RUN, Look, Looks
+from twinstream.core.meeting import Lengths
+from twinstream.core.orders import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
 from twinstream.core.pairing import ALIGNMENT_BUDGET, Item, Pairing, pair
+from twinstream.core.proofs import Needs, Proof, place_of
 from twinstream.core.rules import Rules
 
 if TYPE_CHECKING:
     from twinstream.core.index import Index
 
-MEETING_RUN = 16
-"""Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
-
-
 TAIL_SEEN = 64
 """Events of a tail that are looked at for the other half of one that changed."""
+
+PROVING = 16
+"""Events of each partition among which those are looked for that prove a difference under rules."""
 
 NAMING_COST = 16
 """To name what an event is costs about so many steps of an alignment."""
@@ -48,33 +51,38 @@ T = TypeVar("T", bound=Hashable)
 class Explanation(NamedTuple):
     """What two pieces have in common and where they differ.
 
-    `matched` are the pairs of equal events, `tails` what is neither paired nor a difference yet, by side.
-    `met` tells that enough equal events follow the last difference.
+    `matched` are the pairs of equal events, `tails` what is neither paired nor a difference yet, by side,
+    with what was not looked at. `met` tells that enough equal events follow the last difference. `places` are
+    the last offsets looked at, by side and partition, and `newest_ms` is the latest time of an event.
     """
 
     findings: list[Finding]
     matched: list[tuple[Event, Event]]
     tails: tuple[list[Event], list[Event]]
     met: bool
+    places: tuple[dict[int, int], dict[int, int]]
+    newest_ms: int
 
 
-NOTHING = Explanation([], [], ([], []), met=False)
+NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
 
 
 class Scope:
     """A part of the order that is set aside: the two pieces collected so far, and their explanation.
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
-    `tainted` tells that it was opened behind a hole, `disputed` that it may hold known differences only;
+    `tainted` tells that what proves it lies behind a hole, `needs` which batches have to agree for it to
+    count (all that are open where that is not known), `disputed` that it may hold known differences only;
     `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
     got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
     alignment, and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed
-    open.
+    open. While it is `gathering`, more of what it stands for may still be matched, and it is not looked at.
     """
 
-    def __init__(self, owner: Index, order: Order, depth: int, canonical: Canonical) -> None:
+    def __init__(self, owner: Index, order: Order, depth: int, rules: Rules) -> None:
         self.owner, self.order, self.depth = owner, order, depth
         self.tainted = False
+        self.needs: Needs | None = None
         self.disputed = False
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
@@ -82,16 +90,62 @@ class Scope:
         self.lost = False
         self.example: Event | None = None
         self.findings: list[Finding] = []
-        self._canonical = canonical
+        self._letter = rules.letter
         self.cost = self.explained_as = 0
         self._items: tuple[list[Item], list[Item]] = ([], [])
-        self._meeting: Meeting | None = Meeting(MEETING_RUN) if isinstance(order, Lanes) else None
+        self._looks = Looks(order, self._items, tolerant=rules.close is not None)
         self._explained_at = 0
-        self._looked_met = False
         self.kept_at = 0
+        self.gathering = False
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
+
+    def first_place(self) -> tuple[int, int, int]:
+        """Where its first event stands: side, partition and offset."""
+        places = ((side, event[1], event[2]) for side in Side for event in self.pieces[side])
+        return min(places, default=(0, 0, 0))
+
+    def proofs(self, rules: Rules) -> list[Proof]:
+        """The events that prove its difference, each time by themselves; none where that is not known.
+
+        In a sequence these are the first of both sides. Under rules they are two dependent ones, neither of
+        which has an equal one before the other. Between barriers they are the first of a side and the barrier
+        of the other that it cannot pass; that is known when nothing more is gathered. With a tolerance which
+        event of a bag is left over is a matter of all of them, so there only barriers prove.
+        """
+        left, right = self.pieces
+        if isinstance(self.order, Lanes) and left and right:
+            return [[place_of(Side.LEFT, left[0]), place_of(Side.RIGHT, right[0])]]
+        if isinstance(self.order, Ruled | Pairwise):
+            return list(_crossing(self._firsts(Side.LEFT), self._firsts(Side.RIGHT), rules))
+        if not isinstance(self.order, Epochs) or self.gathering:
+            return []
+        ends = [min(filter(self._is_barrier, piece), key=_PLACE, default=None) for piece in self.pieces]
+        firsts = [min(piece, key=_PLACE, default=None) for piece in self.pieces]
+        if rules.close is not None:
+            firsts = [
+                first if first is None or rules.dependent(first, first) else end
+                for first, end in zip(firsts, ends, strict=True)
+            ]
+        return [
+            [place_of(side, first), place_of(side.other, end)]
+            for side, first, end in zip(Side, firsts, reversed(ends), strict=True)
+            if first is not None and end is not None and not rules.equal(first, end)
+        ]
+
+    def _firsts(self, side: Side) -> list[Event]:
+        """The first events of a piece in each partition, as they were written."""
+        seen: Counter[int] = Counter()
+        firsts = []
+        for event in sorted(self.pieces[side], key=_PLACE):
+            seen[event[1]] += 1
+            if seen[event[1]] <= PROVING:
+                firsts.append(event)
+        return firsts
+
+    def _is_barrier(self, event: Event) -> bool:
+        return self.route(event) is BARRIER
 
     def oldest_ms(self) -> int:
         """When the first of its events was written."""
@@ -115,11 +169,25 @@ class Scope:
             self.dropped[side].extend(part.dropped[side])
         if part.lost:
             return
-        self.tainted = self.tainted and part.tainted
-        self.disputed = self.disputed or part.disputed
-        self.moment = min(self.moment, part.moment)
+        self._count_as(part)
         for side in Side:
             self.pieces[side].extend(part.pieces[side])
+
+    def give(self, side: Side, events: Sequence[Event], scope: Scope) -> None:
+        """Let a scope that has just opened have some of these, which stand before its own of that side."""
+        given = set(map(id, events))
+        scope._count_as(self)
+        scope.pieces[side][:0] = events
+        self.pieces[side][:] = [event for event in self.pieces[side] if id(event) not in given]
+        self._items[side].clear()
+        self._explained_at = 0
+
+    def _count_as(self, part: Scope) -> None:
+        """What proves a part proves all."""
+        if not part.tainted:
+            self.tainted, self.needs = False, part.needs
+        self.disputed = self.disputed or part.disputed
+        self.moment = min(self.moment, part.moment)
 
     def lose(self, booked: Explanation) -> None:
         """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
@@ -128,30 +196,41 @@ class Scope:
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for dropped, piece in zip(self.dropped, self.pieces, strict=True):
             dropped.extend(event for event in piece if id(event) not in kept)
-        self.pieces = ([], [])
-        self._items = ([], [])
-        self._meeting = None
+        for items, piece in zip(self._items, self.pieces, strict=True):
+            items.clear()
+            piece.clear()
+
+    def show(self, explanation: Explanation) -> None:
+        """Take what is known of all that has come so far for what is provisional."""
+        self.findings = explanation.findings
+        self._explained_at = len(self)
 
     @property
     def grown(self) -> int:
         """How many events have come since the last explanation."""
         return len(self) - self._explained_at
 
-    def pressing(self) -> bool:
-        """Whether a scope that has grown is to be explained at once.
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never explained."""
+        return not self._explained_at
 
-        It was never, or it is a sequence whose sides may have met now. (Where they looked so before and had
-        not, as pieces do that repeat themselves, as many more events are waited for as make a row.)
+    def next_look(self, ended: tuple[bool, bool], limit: int) -> Look | None:
+        """How much of the pieces to look at next; None until more has come.
 
-        Complexity: O(1) for each event that came since the last call.
+        Of a side that has `ended` nothing more comes to this scope.
         """
-        if not self._explained_at:
-            return True
+        if self.gathering or self.lost:
+            return None
         for side in Side:
             self._items_of(side)
-        likely = self._meeting is not None and self._meeting.likely
-        self._looked_met = self._looked_met and likely
-        return likely and (not self._looked_met or self.grown >= MEETING_RUN)
+        return self._looks.next(ended, limit)
+
+    def put_in_order(self) -> None:
+        """Let the events of each side stand as they were written, whenever they came here."""
+        for items, piece in zip(self._items, self.pieces, strict=True):
+            items.clear()
+            piece.sort(key=_PLACE)
 
     def route(self, event: Event) -> Any:
         """The route of an event at the depth of this scope."""
@@ -160,31 +239,31 @@ class Scope:
             route = route[1]
         return route
 
-    def explain(self, rules: Rules, recent: Recent, *, whole: bool) -> Explanation:
-        """Pair the pieces and name the differences.
+    def explain(
+        self, rules: Rules, recent: Recent, *, whole: bool, lengths: Lengths | None = None
+    ) -> Explanation:
+        """Pair the pieces, as much of them as `lengths` say, and name the differences.
 
         `whole`: no more will come to this scope, so what has no partner is a difference. `recent` tells
-        whether a content matched lately.
+        whether an event is a copy.
         """
-        self._explained_at = len(self)
-        left, right = (self._items_of(side) for side in Side)
+        left, right = (self._items_of(side)[: lengths and lengths[side]] for side in Side)
         pairing = pair(self.order, left, right, self._related(rules.dependent), whole=whole)
-        if rules.close is not None:
-            pairing.part(lambda i, j: not rules.equal(self.pieces[0][i], self.pieces[1][j]))
         contents = [item.letter for item in left], [item.letter for item in right]
         self.cost = _cost(pairing) + NAMING_COST * len(self)
         met = _meets(pairing)
-        self._looked_met = self._meeting is not None and self._meeting.likely and not met
         named = pairing if met else _with_moved(pairing, contents)
         if not met and rules.identity is not None:
             named = _with_changed(named, contents, self._identities(rules.identity))
-        self.findings = name_findings(self.pieces, contents, named, rules.dependent, rules.identity, recent)
+        found = name_findings(self.pieces, contents, named, rules.dependent, rules.identity, recent)
         matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
         tails = (
-            [self.pieces[0][i] for i in pairing.left_tail],
-            [self.pieces[1][j] for j in pairing.right_tail],
+            [self.pieces[0][i] for i in pairing.left_tail] + self.pieces[0][len(left) :],
+            [self.pieces[1][j] for j in pairing.right_tail] + self.pieces[1][len(right) :],
         )
-        return Explanation(self.findings, matched, tails, met)
+        looked = self.pieces[0][: len(left)], self.pieces[1][: len(right)]
+        newest_ms = max((event[3] for piece in looked for event in piece), default=0)
+        return Explanation(found, matched, tails, met, (_last_of(looked[0]), _last_of(looked[1])), newest_ms)
 
     def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
@@ -197,22 +276,26 @@ class Scope:
         items, piece = self._items[side], self.pieces[side]
         for place in range(len(items), len(piece)):
             event = piece[place]
-            item = Item(place, self._canonical(event[0][1]), self.route(event))
-            items.append(item)
-            if self._meeting is not None:
-                self._look_for_a_meeting(side, item)
+            items.append(Item(place, self._letter(event), self.route(event)))
         return items
 
-    def _look_for_a_meeting(self, side: Side, item: Item) -> None:
-        """Take the next event of a side, if all of them are of one sequence."""
-        first = self._items[Side.LEFT] or self._items[Side.RIGHT]
-        if type(item.route) is bytes or item.route != first[0].route:
-            self._meeting = None
-        elif self._meeting is not None:
-            self._meeting.add(side, item.letter)
+
+def _crossing(left: Sequence[Event], right: Sequence[Event], rules: Rules) -> Iterator[Proof]:
+    """Pairs of dependent events, neither of which has an equal one before the other of the pair.
+
+    An equal one behind it would cross: on either side it would depend on what it stands behind, and be in the
+    other order there.
+    """
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            if rules.dependent(one, other) and not (
+                any(rules.equal(one, before) for before in right[: j + 1])
+                or any(rules.equal(before, other) for before in left[:i])
+            ):
+                yield [place_of(Side.LEFT, one), place_of(Side.RIGHT, other)]
 
 
-def _with_moved(pairing: Pairing, contents: tuple[list[bytes], list[bytes]]) -> Pairing:
+def _with_moved(pairing: Pairing, contents: Letters) -> Pairing:
     """The pairing with what has come of a tail as a difference, too, where it is the other half of one.
 
     Nothing else of a tail is a difference yet. It is for naming alone: until the sides have met again, the
@@ -224,9 +307,7 @@ def _with_moved(pairing: Pairing, contents: tuple[list[bytes], list[bytes]]) -> 
     return replace(pairing, left_rest=[*pairing.left_rest, *left], right_rest=[*pairing.right_rest, *right])
 
 
-def _with_changed(
-    pairing: Pairing, contents: tuple[list[bytes], list[bytes]], identity: Callable[[Side, int], Hashable]
-) -> Pairing:
+def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side, int], Hashable]) -> Pairing:
     """The pairing with what has come of a tail as a difference, too, where it is about the thing of one.
 
     It is for naming alone, and for differences that have no other half yet. The other half of an event that
@@ -257,6 +338,14 @@ def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> l
     return found
 
 
+def _last_of(events: Iterable[Event]) -> dict[int, int]:
+    """The last offset in each partition."""
+    last: dict[int, int] = {}
+    for event in events:
+        last[event[1]] = max(event[2], last.get(event[1], event[2]))
+    return last
+
+
 def _cost(pairing: Pairing) -> int:
     differences = min(len(pairing.left_rest) + len(pairing.right_rest), ALIGNMENT_BUDGET)
     return differences * differences // 2
@@ -264,3 +353,6 @@ def _cost(pairing: Pairing) -> int:
 
 def _meets(pairing: Pairing) -> bool:
     return pairing.clean >= MEETING_RUN or pairing.epochs > 0
+
+
+_PLACE = itemgetter(1, 2)

@@ -158,19 +158,12 @@ class Taken:
         if offsets[0] >= self._furthest.get((side, partition), 0):
             return None
         reached = [one[side].get(partition, 0) for one in self.reached]
+        of_no_event = reached[partition % len(reached)]  # That is counted by the shard of its partition.
         return [
             place
             for place, offset in enumerate(offsets)
-            if (
-                not self.has_no_event(side, partition, offset)
-                if place in refused
-                else offset >= reached[self._number(forms[place])]
-            )
+            if offset >= (of_no_event if place in refused else reached[self._number(forms[place])])
         ]
-
-    def has_no_event(self, side: Side, partition: int, offset: int) -> bool:
-        """Whether a record that is no event was counted: it was that of the shard of its partition."""
-        return offset < self.reached[partition % len(self.reached)][side].get(partition, 0)
 
 
 def stable(key: Any) -> bytes:

@@ -17,23 +17,23 @@ the events each that were held when it began; when they have had all, what is be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from twinstream.core import replays_state
+from twinstream.core import bags, repeats, replays_state
 from twinstream.core.accounts import Hole
 from twinstream.core.columns import COLUMNS, Row, columns_of, rows_of
 from twinstream.core.comparison import Comparison
 from twinstream.core.copies import SETTLED, Copies
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
+from twinstream.core.halves import Divergence, Half
 from twinstream.core.held import Place
-from twinstream.core.ledger import Divergence
 from twinstream.core.orders import nodes
 from twinstream.core.scopes import NOTHING, Scope
-from twinstream.core.strays import Strays
+from twinstream.core.strays import Reach, Strays
 from twinstream.core.stretches import united
 
 
@@ -47,6 +47,8 @@ class Sweep(NamedTuple):
     first: bool
 
 
+LEFTOVERS = ("strays", "lone", "disputed", "explained")
+"""What is remembered of differences in case their other half comes."""
 FormOf = Callable[[bytes], Form]
 _PLAIN = (1, 2, 3, 5)
 """Where the columns behind that of the records stand in an event."""
@@ -58,7 +60,11 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
     held = [comparison.ledger.held.of(side) for side in Side]
     for one in held:
         one.take_changes()
-    return {**_rest(comparison, whole=True), "held": [_columns(one) for one in held]}
+    return {
+        **_rest(comparison, whole=True),
+        "repeats": _repeats(comparison, held[Side.RIGHT], whole=True),
+        "held": [_columns(one) for one in held],
+    }
 
 
 def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
@@ -69,16 +75,19 @@ def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
     comparison.settle()
     held = [comparison.ledger.held.of(side) for side in Side]
     changes = [one.take_changes() for one in held]
-    again = []
+    again: list[list[Event]] = []
     if sweep is not None:
         portions = (sweep.most - len(change.added) - len(change.removed) for change in changes)
         least = 1 + sweep.most // 2
-        again = [_columns(one.sweep(max(least, most))) for one, most in zip(held, portions, strict=True)]
+        again = [one.sweep(max(least, most)) for one, most in zip(held, portions, strict=True)]
+    saved = chain(changes[Side.RIGHT].added, *again[Side.RIGHT :])
+    whole = sweep is not None and sweep.first
     return {
-        **_rest(comparison, whole=sweep is not None and sweep.first),
+        **_rest(comparison, whole=whole),
+        "repeats": _repeats(comparison, saved, whole=whole),
         "added": [_columns(change.added) for change in changes],
         "removed": [list(map(list, change.removed)) for change in changes],
-        "again": again,
+        "again": list(map(_columns, again)),
     }
 
 
@@ -108,7 +117,12 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
     rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
     if rest.get("replays"):
         rest["replays"] = replays_state.merged([state["replays"] for state in states])
-    for name in ("strays", "lone", "homes"):
+    if rest.get("bags"):
+        rest["bags"] = bags.merged([state["bags"] for state in states if state.get("bags")])
+    if rest.get("repeats"):
+        gone = [state["removed"][Side.RIGHT] if "removed" in state else () for state in states]
+        rest["repeats"] = repeats.merged([state["repeats"] for state in states], gone)
+    for name in (*LEFTOVERS, "homes"):
         rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
     return {**rest, "held": held}
 
@@ -141,16 +155,15 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
         "known_hits": comparison.ledger.known.hits,
-        "known_stretches": comparison.ledger.known.stretches.state(),
         "halted": comparison.halted,
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
+        "unclear": comparison.ledger.unclear,
         "closed_by_kind": dict(comparison.ledger.closed_by_kind),
         "found_by_kind": dict(comparison.ledger.found_by_kind),
         "doubts": comparison.ledger.doubts(),
         "homes": [homes.snapshot() for homes in comparison.watch.homes] if whole else [],
-        "strays": _strays(comparison.ledger.strays, whole=whole),
-        "lone": _strays(comparison.ledger.lone, whole=whole),
+        **{name: _strays(getattr(comparison.ledger, name), whole=whole) for name in LEFTOVERS},
         "first_unverifiable": [_pairs(first) for first in comparison.ledger.first_unverifiable],
         "newest_matched_ms": list(comparison.ledger.newest_matched_ms),
         "given_up": list(comparison.ledger.given_up),
@@ -159,11 +172,18 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "progress": comparison.progress.snapshot() if comparison.progress is not None else [],
         "recent": comparison.ledger.recent.snapshot(),
         "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
+        "bags": comparison.bags.state(whole=whole) if comparison.bags is not None else {},
         "asked": {} if comparison.ledger.asking is None else comparison.ledger.asking.snapshot(),
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
     }
+
+
+def _repeats(comparison: Comparison, events: Iterable[Event], *, whole: bool) -> dict[str, Any]:
+    """What the right side has written twice, where that is told."""
+    told = comparison.ledger.repeats
+    return {} if told is None else told.snapshot(events, whole=whole)
 
 
 def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
@@ -179,10 +199,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ended = list(state["ended"])
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
     comparison.ledger.known.hits.update(state["known_hits"])
-    comparison.ledger.known.stretches = united(filter(None, [state.get("known_stretches")]))
     comparison.ledger.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.cut_short = comparison.halted
     comparison.ledger.holes = list(map(Hole.of, state["holes"]))
+    comparison.ledger.unclear = state.get("unclear", 0)
     comparison.ledger.closed_by_kind = Counter(state["closed_by_kind"])
     comparison.ledger.found_by_kind = Counter(state["found_by_kind"])
     comparison.ledger.first_unverifiable = (
@@ -197,10 +217,14 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
     _restore_held_back(comparison, state)
+    if comparison.bags is not None and state.get("bags"):
+        comparison.bags.restore(state["bags"], form_of)
     held = [
         {(event[1], event[2]): event for event in _events(columns, form_of, read_at)}
         for columns in state["held"]
     ]
+    if comparison.ledger.repeats is not None:
+        comparison.ledger.repeats.restore(state.get("repeats", {}), held[Side.RIGHT])
     for side in Side:
         comparison.ledger.held.came(side, held[side].values())
     comparison.ledger.held.settle()
@@ -212,10 +236,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         _restore_copies(comparison.copies[side], apart, held[side], form_of, read_at)
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, held, form_of, read_at)
-    ledger = comparison.ledger
-    for name, strays in (("strays", ledger.strays), ("lone", ledger.lone)):
-        for side, columns in zip(Side, state.get(name, ()), strict=False):
-            _restore_strays(comparison, strays, side, columns, form_of, read_at)
+    for name in LEFTOVERS:
+        _restore_strays(comparison, getattr(comparison.ledger, name), state.get(name), form_of, read_at)
     comparison.resume_copies()
 
 
@@ -293,9 +315,11 @@ def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:
         "order": order,
         "places": [_places(piece) for piece in scope.pieces],
         "tainted": scope.tainted,
+        "needs": None if scope.needs is None else [list(batch) for batch in sorted(scope.needs)],
         "disputed": scope.disputed,
         "moment": scope.moment,
         "lost": scope.lost,
+        "gathering": scope.gathering,
         "example": _columns([scope.example] if scope.example is not None else []),
     }
 
@@ -308,10 +332,13 @@ def _restore_scope(
     read_at: float,
 ) -> None:
     order, depth = nodes(comparison.rules.order)[state["order"]]
-    scope = Scope(comparison.index, order, depth, comparison.rules.canonical)
+    scope = Scope(comparison.index, order, depth, comparison.rules)
     scope.tainted, scope.disputed, scope.moment = state["tainted"], state["disputed"], state["moment"]
+    if (needs := state.get("needs")) is not None:
+        scope.needs = frozenset((Side(side), name, number) for side, name, number in needs)
     (scope.example,) = _events(state["example"], form_of, read_at)
     comparison.scopes[scope] = None
+    scope.gathering = state.get("gathering", False)
     comparison.index.adopt(scope, scope.example[0][0])
     for side in Side:
         for partition, offset in state["places"][side]:
@@ -321,44 +348,66 @@ def _restore_scope(
         scope.lose(NOTHING)
 
 
-def _strays(strays: Strays[Divergence], *, whole: bool) -> list[dict[str, Any]] | None:
+def _strays(strays: Strays[Half], *, whole: bool) -> list[dict[str, Any]] | None:
     """What is remembered of both sides; None where it is what it was, unless `whole`."""
     changed = strays.take_changed()
     return [_strays_of(list(strays.all(side))) for side in Side] if whole or changed else None
 
 
-def _strays_of(found: Sequence[Divergence]) -> dict[str, Any]:
+def _strays_of(halves: Sequence[Half]) -> dict[str, Any]:
     return {
-        **_columns(stray.finding.event for stray in found),
-        "witnesses": [_columns(event for _, event in stray.finding.witness) for stray in found],
-        "kinds": [stray.finding.kind for stray in found],
-        "tainted": [stray.tainted for stray in found],
-        "numbers": [stray.number for stray in found],
+        **_columns(half.finding.event for half in halves),
+        "witnesses": [_columns(event for _, event in half.finding.witness) for half in halves],
+        "kinds": [half.finding.kind for half in halves],
+        "tainted": [half.divergence.tainted for half in halves],
+        "numbers": [half.divergence.number for half in halves],
+        "moments": [half.moment for half in halves],
+        "reaches": [
+            None if half.reach is None else [*map(_pairs, half.reach.offsets), half.reach.until_ms]
+            for half in halves
+        ],
+        "rules": [half.rule for half in halves],
+        "partners": [_columns(filter(None, (half.finding.partner,))) for half in halves],
     }
 
 
 def _restore_strays(
     comparison: Comparison,
-    strays: Strays[Divergence],
-    side: Side,
-    state: dict[str, Any],
+    strays: Strays[Half],
+    state: Sequence[dict[str, Any]] | None,
     form_of: FormOf,
     read_at: float,
 ) -> None:
+    for side, columns in zip(Side, state or (), strict=False):
+        for half in _halves(side, columns, form_of, read_at):
+            strays.note(side, comparison.ledger.keys_of(half.finding), half)
+
+
+def _halves(side: Side, state: dict[str, Any], form_of: FormOf, read_at: float) -> Iterator[Half]:
     rows = zip(
         _events(state, form_of, read_at),
         state["witnesses"],
         state["kinds"],
         state["tainted"],
         state["numbers"],
-        strict=True,
+        state.get("moments") or repeat(0),
+        state.get("reaches") or repeat(None),
+        state.get("rules") or repeat(None),
+        state.get("partners") or repeat(_columns(())),
+        strict=False,
     )
-    for event, witness, kind, tainted, number in rows:
+    for event, witness, kind, tainted, number, moment, reach, rule, partners in rows:
         proof = tuple(zip(Side, _events(witness, form_of, read_at), strict=False))
-        left, right = (event, None) if side is Side.LEFT else (None, event)
+        partner = next(iter(_events(partners, form_of, read_at)), None)
+        left, right = (event, partner) if side is Side.LEFT else (partner, event)
         finding = Finding(kind, left, right, proof)
-        letter = comparison.rules.canonical(event[0][1])
-        strays.note(side, letter, Divergence(finding, tainted, finding, number))
+        divergence = Divergence(finding, tainted, finding, number)
+        yield Half(divergence, moment, None if reach is None else _reach(reach), rule)
+
+
+def _reach(state: Sequence[Any]) -> Reach:
+    left, right, until_ms = state
+    return Reach((dict(left), dict(right)), until_ms)
 
 
 def _places(events: Iterable[Event]) -> list[list[int]]:
@@ -385,5 +434,5 @@ def _events(columns: dict[str, list[Any]], form_of: FormOf, read_at: float) -> I
     return cast("Iterable[Event]", rows)
 
 
-def _pairs(mapping: dict[int, int]) -> list[list[int]]:
+def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
     return [[key, value] for key, value in mapping.items()]

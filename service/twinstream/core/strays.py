@@ -1,70 +1,128 @@
-"""Strays: events that were settled without a partner, in case one turns up at another place.
+"""Strays: events that were settled without a partner, in case the other half turns up at another place.
 
 An event that moved further than a scope reaches is settled as missing where it is lacking, and comes up as a
-surplus elsewhere. Both are one difference: an event that changed places. So what was settled on one side is
-remembered for a while, and a later leftover of the other side that equals it completes it.
+surplus elsewhere. Both are one difference: an event that changed places, or one that changed besides. So
+what is left over on one side is remembered for a while, and a later leftover of the other side that is equal
+to it, or has its identity, completes it.
+
+How far an event may have moved is a matter of content, too: `REACH` offsets of its partition behind the
+place where the scope of its first half closed. A leftover that may be a known difference is *in dispute*
+until it is certain that no other half comes, since which rule covers it depends on its name; so its other
+half may not have been written much later, either (`Reach`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, NamedTuple, TypeVar
 
-from twinstream.core.events import Side
+from twinstream.core.events import Event, Letter, Side
 
-T = TypeVar("T")
-
+REACH = 10_000
+"""Offsets of its partition that an event may have moved beyond a scope to be one that changed places."""
 STRAYS_LIMIT = 1000
 """Remembered on each side: enough for what moves, bounded in a flood."""
 STRAYS_BYTES = 16 * 2**20
 """The same in bytes: 16 KB for each of them, so it bounds only what large records take."""
 
 
-class Strays(Generic[T]):
-    """The latest settled leftovers of both sides by canonical form, oldest first.
+class Reach(NamedTuple):
+    """Up to where the other half of a leftover may come.
+
+    `offsets` are by side and partition those up to which its scope was compared, `until_ms` is the latest
+    time at which the other half may have been written.
+    """
+
+    offsets: tuple[Mapping[int, int], Mapping[int, int]]
+    until_ms: float
+
+    def includes(self, side: Side, event: Event) -> bool:
+        """Whether an event of a side may be the other half."""
+        end = self.offsets[side].get(event[1])
+        return (end is None or event[2] <= end + REACH) and event[3] <= self.until_ms
+
+
+class Keys(NamedTuple):
+    """What a leftover is found by: its letter, and its identity where one is declared."""
+
+    letter: Letter
+    identity: Hashable = None
+
+
+S = TypeVar("S")
+
+
+class _Kept(NamedTuple, Generic[S]):
+    keys: Keys
+    stray: S
+
+
+class Strays(Generic[S]):
+    """The latest leftovers of both sides, oldest first.
 
     Of each side so many that neither their number nor their bytes, as `weigh` tells, are above the limits.
-    Complexity: O(1), but for `claim`, O(limit).
+    Complexity: O(1) but for equal ones, of which those out of reach are passed over.
     """
 
     def __init__(
-        self, weigh: Callable[[T], int], limit: int = STRAYS_LIMIT, limit_bytes: int = STRAYS_BYTES
+        self, weigh: Callable[[S], int], limit: int = STRAYS_LIMIT, limit_bytes: int = STRAYS_BYTES
     ) -> None:
         self._weigh, self._limit, self._limit_bytes = weigh, limit, limit_bytes
         self._bytes = [0, 0]
-        self._waiting: tuple[dict[Hashable, deque[T]], dict[Hashable, deque[T]]] = ({}, {})
-        self._order: tuple[deque[Hashable], deque[Hashable]] = (deque(), deque())
+        self._kept: tuple[dict[int, _Kept[S]], dict[int, _Kept[S]]] = ({}, {})
+        self._by_letter: tuple[dict[Hashable, deque[int]], dict[Hashable, deque[int]]] = ({}, {})
+        self._by_identity: tuple[dict[Hashable, deque[int]], dict[Hashable, deque[int]]] = ({}, {})
+        self._serial = 0
         self._changed = False
 
-    def note(self, side: Side, letter: Hashable, stray: T) -> None:
+    def note(self, side: Side, keys: Keys, stray: S) -> None:
         """Remember a leftover of a side."""
         self._changed = True
-        self._waiting[side].setdefault(letter, deque()).append(stray)
+        serial = self._serial = self._serial + 1
+        kept = self._kept[side]
+        kept[serial] = _Kept(keys, stray)
+        self._by_letter[side].setdefault(keys.letter, deque()).append(serial)
+        if keys.identity is not None:
+            self._by_identity[side].setdefault(keys.identity, deque()).append(serial)
         self._bytes[side] += self._weigh(stray)
-        order = self._order[side]
-        order.append(letter)
-        while len(order) > self._limit or (order and self._bytes[side] > self._limit_bytes):
-            self.claim(side, order[0])
+        while len(kept) > self._limit or (kept and self._bytes[side] > self._limit_bytes):
+            self._take(side, next(iter(kept)))
 
-    def claim(self, side: Side, letter: Hashable) -> T | None:
-        """The oldest leftover of a side with this letter, which is then forgotten; None where none is."""
-        strays = self._waiting[side].get(letter)
-        if not strays:
+    def claim_equal(self, side: Side, keys: Keys, fits: Callable[[S], bool]) -> S | None:
+        """The oldest leftover of a side that is equal and fits, which is then forgotten; None without one."""
+        return self._claim(side, self._by_letter[side].get(keys.letter, ()), fits)
+
+    def claim_named(self, side: Side, keys: Keys, fits: Callable[[S], bool]) -> S | None:
+        """The oldest leftover of a side that has this identity and fits, which is then forgotten."""
+        if keys.identity is None:
             return None
+        return self._claim(side, self._by_identity[side].get(keys.identity, ()), fits)
+
+    def _claim(self, side: Side, serials: Iterable[int], fits: Callable[[S], bool]) -> S | None:
+        kept = self._kept[side]
+        serial = next((serial for serial in serials if fits(kept[serial].stray)), None)
+        return None if serial is None else self._take(side, serial)
+
+    def _take(self, side: Side, serial: int) -> S:
         self._changed = True
-        stray = strays.popleft()
+        keys, stray = self._kept[side].pop(serial)
         self._bytes[side] -= self._weigh(stray)
-        if not strays:
-            del self._waiting[side][letter]
-        self._order[side].remove(letter)
+        _forget(self._by_letter[side], keys.letter, serial)
+        if keys.identity is not None:
+            _forget(self._by_identity[side], keys.identity, serial)
         return stray
 
-    def amend(self, known: Callable[[T], T]) -> None:
+    def take(self, side: Side, done: Callable[[S], bool]) -> list[S]:
+        """The leftovers of a side of which this holds, oldest first; they are forgotten."""
+        serials = [serial for serial, kept in self._kept[side].items() if done(kept.stray)]
+        return [self._take(side, serial) for serial in serials]
+
+    def amend(self, known: Callable[[S], S]) -> None:
         """Replace each leftover by what is known of it by now. Complexity: O(limit)."""
-        for strays in self._waiting:
-            for letter, waiting in strays.items():
-                strays[letter] = deque(map(known, waiting))
+        for kept in self._kept:
+            for serial, (keys, stray) in kept.items():
+                kept[serial] = _Kept(keys, known(stray))
         self._changed = True
 
     def take_changed(self) -> bool:
@@ -72,9 +130,16 @@ class Strays(Generic[T]):
         changed, self._changed = self._changed, False
         return changed
 
-    def all(self, side: Side) -> Iterable[T]:
+    def all(self, side: Side) -> Iterator[S]:
         """What is remembered of a side, oldest first."""
-        seen: dict[Hashable, int] = {}
-        for letter in self._order[side]:
-            yield self._waiting[side][letter][seen.get(letter, 0)]
-            seen[letter] = seen.get(letter, 0) + 1
+        return (kept.stray for kept in self._kept[side].values())
+
+    def __len__(self) -> int:
+        return len(self._kept[0]) + len(self._kept[1])
+
+
+def _forget(serials_of: dict[Hashable, deque[int]], key: Hashable, serial: int) -> None:
+    serials = serials_of[key]
+    serials.remove(serial)
+    if not serials:
+        del serials_of[key]

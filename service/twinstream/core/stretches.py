@@ -53,11 +53,7 @@ class Stretches:
         """
         second = oldest_ms // 1000
         self.at, self._last = min(second, self._last), second
-        self.note_late(oldest_ms, pairs)
-
-    def note_late(self, oldest_ms: int, pairs: Mapping[str, int]) -> None:
-        """Count what may be told long after it was: how old others are is not told by it."""
-        self._add(oldest_ms // 1000, pairs)
+        self._add(second, pairs)
         if len(self._begins) > LIMIT:
             self._join()
 
@@ -89,15 +85,6 @@ class Stretches:
     def since(self, moment: float) -> Counter[str]:
         """At most the pairs, by kind, of which both events are of this Unix time or later."""
         return sum((pairs for begins, pairs in self._rows() if begins >= moment), Counter())
-
-    def between(self, kind: str, first: float, last: float) -> int:
-        """What was counted of a kind in stretches that begin at one Unix time, at another, or between."""
-        return sum(pairs[kind] for begins, pairs in self._rows() if first <= begins <= last)
-
-    def latest(self) -> dict[str, int]:
-        """Where the latest stretch begins in which each kind was counted, but for those in the future."""
-        rows = (row for row in self._rows() if row[0] <= self.at)
-        return {kind: begins for begins, pairs in rows for kind, count in pairs.items() if count}
 
     def state(self) -> dict[str, Any]:
         """All of it as plain data: the beginnings in order, and for each kind the pairs of each stretch."""

@@ -54,6 +54,8 @@ class Surveyor:
             survey = self._look(at_end, now_s, gapless=gapless)
             if self.ledger.halted:
                 return survey
+            if (self.ledger.disputed or self.ledger.explained) and gapless:
+                self.ledger.settle_disputed(lambda half: self.judge.is_alone(half, at_end, now_s))
             judged = [self.judge.judge(side, at_end, gapless=gapless, now_s=now_s) for side in Side]
             survey.suspicions = sum(one.suspected for one in judged)
             proven = judged[0].proven, judged[1].proven
@@ -65,7 +67,7 @@ class Surveyor:
         self.settle()
         counts = gapless and not self.ledger.halted
         self.aside.note_passed(self.judge.passed_scopes(at_end, gapless=counts, now_s=now_s))
-        self.ledger.recent.trim()
+        self.ledger.trim()
         held = [self.ledger.held.of(side) for side in Side]
         return Survey(
             (held[0].first_open(), held[1].first_open()),

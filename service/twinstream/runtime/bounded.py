@@ -21,6 +21,7 @@ from twinstream.runtime.offline import Check
 from twinstream.runtime.ranges import Recorded
 from twinstream.runtime.stretch import Edge, Stretch, stretch_of
 from twinstream.runtime.topics import TopicBook
+from twinstream.spec.holes import of_gap
 from twinstream.spec.model import Spec
 
 NO_LIMIT = 1 << 62
@@ -81,5 +82,7 @@ class BoundedCheck:
             for number, end in of_side.items()
         )
 
-    def _note_lost(self, gap: Gap, what: str) -> None:
-        self._check.comparison.hole(Hole(what, gap.side, gap.partition, gap.wanted))
+    def _note_lost(self, gap: Gap) -> None:
+        self._check.comparison.hole(
+            Hole(of_gap(gap.wanted, gap.available), gap.side, gap.partition, gap.wanted)
+        )

@@ -12,7 +12,7 @@ from twinstream.ports import Line
 from twinstream.runtime.offline import check, equivalent
 from twinstream.spec.calibration.evidence import Event, Runs, Subset, bare_record
 from twinstream.spec.calibration.proposals import Draft, Start
-from twinstream.spec.calibration.search import Calibration
+from twinstream.spec.calibration.search import Calibration, Left
 from twinstream.spec.calibration.search import calibrate as search
 from twinstream.spec.calibration.writing import file_text
 from twinstream.spec.codec import IGNORED, Codec
@@ -31,6 +31,9 @@ TIGHTEST: Mapping[str, Any] = {
     "order": "total",
 }
 """Where no file is given: everything is compared, and in its order."""
+
+MOST_PLACES = 20
+"""So many places of what is unexplained stand in the object for machines."""
 
 
 def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> Start:
@@ -157,10 +160,15 @@ class Answer(NamedTuple):
             "pairs": found.pairs,
             "paired_by": list(found.named_by),
             "proposals": [proposal.to_dict() for proposal in found.draft.proposals],
-            "unexplained": [one._asdict() for one in found.unexplained],
+            "unexplained": [{**one._asdict(), "places": _places(one)} for one in found.unexplained],
             "differences": self.differences,
             "file": self.file,
         }
+
+
+def _places(left: Left) -> list[dict[str, int]]:
+    """The first places of what is unexplained, as numbers of events counted from 1."""
+    return [{"reference": i + 1, "candidate": j + 1} for i, j in left.places[:MOST_PLACES]]
 
 
 def calibrate(recording: Recording, start: Start, keys: Sequence[str] = ()) -> Answer:
@@ -168,16 +176,8 @@ def calibrate(recording: Recording, start: Start, keys: Sequence[str] = ()) -> A
     found = search(recording.runs, start, recording.judge, keys)
     if found.result == "undecided":
         return Answer(found, None, None)
-    differences = recording.check(_naming(found)) if found.result == "unexplained" else None
+    differences = recording.check(found.draft.spec) if found.result == "unexplained" else None
     return Answer(found, _file(found.draft, file_text(found)), differences)
-
-
-def _naming(found: Calibration) -> Spec:
-    """The proposed file with what names an event, so that a changed one is told as changed."""
-    spec = found.draft.spec
-    if spec.identity is not None or not found.named_by:
-        return spec
-    return spec.model_copy(update={"identity": list(found.named_by)})
 
 
 def _file(draft: Draft, text: str) -> str:

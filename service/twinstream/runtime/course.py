@@ -31,7 +31,6 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.looks import Looks
 from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
 from twinstream.runtime.opening import Opening
-from twinstream.runtime.poison import Poison
 from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
 from twinstream.runtime.resets import Ground, Resets, unrest
@@ -83,7 +82,7 @@ class Course:
         seen, budget = Seen(spec, codec, mask), spec.undecodable.budget
         self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, self._shard)
         self.input_cut = cut if isinstance(cut, InputCut) else None
-        self.turns = Turns(spec.limits, self.comparison, self.intake)
+        self.turns = Turns(spec.limits, self.comparison, self.intake, source.ends)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
         self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
@@ -219,7 +218,7 @@ class Course:
         """Whether the start is found; what was read before is read again after a crash, and not saved."""
         return self.refusal is None and self.intake.waiting is None
 
-    def same_start(self, side: Side, items: Iterable[Batch | Gap | Poison]) -> bool:
+    def same_start(self, side: Side, items: Iterable[Batch | Gap]) -> bool:
         """Whether what came first of a side may be taken: its beginning is of the time of the other's.
 
         Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
@@ -265,6 +264,7 @@ class Course:
         other = self._other(spec, codec, self.intake.positions)
         other.intake.newest_ms = {side: dict(self.intake.newest_ms[side]) for side in Side}
         other.intake.resume()
+        other.comparison.join_late()
         other.comparison.clock.follow(self.comparison.clock)
         self.comparison.settle()
         for side in Side:
@@ -402,7 +402,7 @@ class Course:
         self.situation.saved = self.comparison.ledger.found_by_kind.copy()
 
 
-def _first_ms(item: Batch | Gap | Poison) -> int | None:
+def _first_ms(item: Batch | Gap) -> int | None:
     return item.timestamps_ms[0] if isinstance(item, Batch) else None
 
 

@@ -25,8 +25,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.events import Event, Side
+from twinstream.core.halves import Divergence
 from twinstream.core.known import Known
-from twinstream.core.ledger import Divergence
 from twinstream.core.rules import Rules
 from twinstream.ports import Line
 from twinstream.runtime.moments import moment_of

@@ -16,6 +16,8 @@ from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.trial import Trial
+from twinstream.spec.holes import told
+from twinstream.spec.model import Spec
 
 log = structlog.get_logger()
 
@@ -24,9 +26,15 @@ class Hearing:
     """What one course hears. Each question says whether the answer changed anything that is to be saved."""
 
     def __init__(
-        self, name: str, course: Course, source: Source, surveys: Surveys, keeper: Keeper, trial: Trial | None
+        self,
+        spec: Spec,
+        course: Course,
+        source: Source,
+        surveys: Surveys,
+        keeper: Keeper,
+        trial: Trial | None,
     ) -> None:
-        self._name, self._course, self._source = name, course, source
+        self._spec, self._course, self._source = spec, course, source
         self._surveys, self._keeper, self._trial = surveys, keeper, trial
 
     def look_at_topics(self) -> bool:
@@ -43,7 +51,7 @@ class Hearing:
     def log(self, changes: Iterable[Hole]) -> None:
         """Log what happened to the topics."""
         for change in changes:
-            log.warning("a topic has changed", comparison=self._name, reason=change.reason)
+            log.warning("a topic has changed", comparison=self._spec.name, reason=told(change, self._spec))
 
     def _read_added(self, change: Hole) -> None:
         """Read a partition that was added, too: the other side may have the partners of what it holds."""

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from twinstream.core.accounts import Hole
+from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut, EventTimeCut
 from twinstream.core.events import Event, Form, Side
@@ -21,12 +21,13 @@ from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
+from twinstream.runtime.falls import FALLS_TO_LEAVE_OUT
 from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.in_sight import InSight
-from twinstream.runtime.poison import Poison
 from twinstream.runtime.timepieces import Stamp
 from twinstream.spec.codec import Codec, Refused
 from twinstream.spec.coverage import Seen
+from twinstream.spec.holes import of_falls, of_gap
 from twinstream.spec.keeping import KeptCodec
 from twinstream.spec.marks import input_mark, kept_mark
 
@@ -91,7 +92,7 @@ class Intake:
         """Feed what `dealer` picks only, of the events of all shards."""
         self.dealer, self._comparison.is_shown_all = dealer, True
 
-    def take(self, item: Batch | Gap | Poison) -> None:
+    def take(self, item: Batch | Gap) -> None:
         """Take what a source delivered.
 
         Raises SourceError, and has taken nothing, while what the records need is not there yet: their schema,
@@ -99,9 +100,6 @@ class Intake:
         """
         if isinstance(item, Gap):
             self._note_gap(item)
-            return
-        if isinstance(item, Poison):
-            self._leave_out(item)
             return
         started = self._clock.monotonic()
         marks = self._marks(item)
@@ -297,35 +295,30 @@ class Intake:
         if sum(account.undecodable for account in comparison.accounts) == self._budget + 1:
             reason = (
                 f"more records than undecodable.budget ({self._budget}) are no events of this comparison, "
-                f"the first beyond it because: {record.reason}"
+                f"the first beyond it is offset {record.offset:,} of {PLACE}, because: {record.reason}"
             )
             comparison.hole(Hole(reason, record.side, record.partition, record.offset))
 
-    def _leave_out(self, poison: Poison) -> None:
-        """Count a record that a matcher falls over as no event, and say so."""
-        hole = Hole("the matcher fell over this record again and again, so it is left out", *poison)
-        counted = self.taken is not None and self.taken.has_no_event(*poison)
-        if self._shard.has(poison.partition) and not counted:
-            self._comparison.undecodable(poison.side)
-            self.undecodable.append(Undecodable(*poison, hole.reason))
-        if hole not in self._comparison.holes:
-            self._comparison.hole(hole)
-        self.positions[poison.side][poison.partition] = poison.offset + 1
-
     def _note_gap(self, gap: Gap) -> None:
+        """Go on behind records that are not read, and say so.
+
+        What lies before the start is no hole, but where matchers fell over it: nobody knows what it was. Of
+        what is left out the rest may come with a later batch.
+        """
+        if gap.left_out and self.positions[gap.side].get(gap.partition, 0) >= gap.available:
+            return
+        is_hole = True
         if self.cut is not None and (before := self.cut.gap(gap.side, gap.partition)) is not None:
+            is_hole = gap.left_out
             for run in before:
                 self._comparison.hold(gap.side, -len(run.forms))
                 self._comparison.before_start(gap.side, run, by_place=self.cut.by_place)
-            self.positions[gap.side][gap.partition] = gap.available
-            return
-        if gap.available > gap.wanted:
-            lost = f"{gap.wanted} to {gap.available - 1}"
-            reason = f"Kafka does not have offsets {lost} any more; they were not compared"
-        else:
-            reason = (
-                f"offset {gap.wanted} was next, but the partition ends below it and begins at "
-                f"{gap.available}: the topic was created anew or cut off"
-            )
-        self._comparison.hole(Hole(reason, gap.side, gap.partition, gap.wanted))
+        if is_hole:
+            self._comparison.hole(Hole(_reason(gap), gap.side, gap.partition, gap.wanted))
         self.positions[gap.side][gap.partition] = gap.available
+
+
+def _reason(gap: Gap) -> str:
+    if gap.left_out:
+        return of_falls(gap.wanted, gap.available, FALLS_TO_LEAVE_OUT)
+    return of_gap(gap.wanted, gap.available)

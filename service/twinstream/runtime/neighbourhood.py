@@ -99,9 +99,9 @@ class Neighbourhood:
         return {side: {partition: ends[side][partition] for partition in own[side]} for side in Side}
 
     def _passed(self) -> Sequence[Passed]:
-        letter = self._comparison.rules.letter
+        form = self._comparison.rules.form
         return [
-            Passed(copies.united, [self._hashed(letter(event)) for event in copies.latest])
+            Passed(copies.united, [self._hashed(form(event)) for event in copies.latest])
             for copies in self._comparison.copies
         ] or NONE
 
@@ -128,7 +128,7 @@ class Neighbourhood:
         if until is None:
             return set()
         oldest = islice(self._comparison.ledger.held.of(side), LOOKED_THROUGH)
-        overdue = (self._comparison.rules.letter(event) for event in oldest if event[3] <= until)
+        overdue = (self._comparison.rules.form(event) for event in oldest if event[3] <= until)
         return set(map(self._hashed, islice(overdue, TOLD)))
 
     def _hashed(self, key: bytes) -> str:

@@ -30,6 +30,7 @@ from twinstream.runtime.edges import (
 )
 from twinstream.runtime.offline_start import Beginning, cut_in_events
 from twinstream.runtime.partitions import with_partitions
+from twinstream.spec import holes
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen, notes
@@ -185,7 +186,7 @@ class Check:
             topic = self._spec.version_of(hole.side).topic
             position = {"topic": topic, "partition": hole.partition, "offset": hole.offset}
         side = None if hole.side is None else NAMES[hole.side]
-        return {"reason": hole.reason, "side": side, "position": position}
+        return {"reason": holes.told(hole, self._spec), "side": side, "position": position}
 
     def _sort(self) -> Sorted:
         """Every divergence, as it was found last."""
@@ -238,7 +239,7 @@ class Check:
 
     def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
         comparison = self.comparison
-        doubts = [hole.reason for hole in comparison.holes]
+        doubts = holes.doubts(comparison.holes, self._spec)
         if comparison.in_dispute:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
         if comparison.is_held:

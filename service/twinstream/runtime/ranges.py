@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from operator import attrgetter
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+from twinstream.core.accounts import PLACE
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Line, Source, Topic
+from twinstream.spec.holes import of_gap, place_of
 
 PATIENCE_SECONDS = 30.0
 """Without a record for so long the topics cannot be read."""
@@ -31,10 +33,6 @@ Ranges = Mapping[Side, Mapping[int, Range]]
 """By side and partition; a side for which there is none is read as a whole."""
 
 
-def _fail(_lost: Gap, what: str) -> NoReturn:
-    raise SourceError(what)
-
-
 class Recorded:
     """What stands in two topics. `names` are those of the topics, for messages; `limit` bounds each side.
 
@@ -49,7 +47,7 @@ class Recorded:
         ranges: Ranges,
         limit: int,
         clock: Clock,
-        lost: Callable[[Gap, str], None] = _fail,
+        lost: Callable[[Gap], None] | None = None,
     ) -> None:
         """Raises SourceError where a topic or a partition is not there."""
         self._source, self._names, self._clock, self._note_lost = source, names, clock, lost
@@ -129,11 +127,10 @@ class Recorded:
 
     def _lose(self, side: Side, gap: Gap, open_ends: dict[int, int]) -> None:
         """What is there now below what was wanted is of another topic."""
-        place = f"{self._names[side]} partition {gap.partition}"
-        if gap.available > gap.wanted:
-            self._note_lost(gap, f"{place} has lost the offsets {gap.wanted} to {gap.available - 1}")
-        else:
-            self._note_lost(gap, f"{place} ends below offset {gap.wanted}: it was created anew or cut off")
+        if self._note_lost is None:
+            place = place_of(self._names[side], side, gap.partition)
+            raise SourceError(of_gap(gap.wanted, gap.available).replace(PLACE, place))
+        self._note_lost(gap)
         if not gap.wanted < gap.available < open_ends.get(gap.partition, 0):
             open_ends.pop(gap.partition, None)
 

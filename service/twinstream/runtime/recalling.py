@@ -17,7 +17,7 @@ from typing import Any
 
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
-from twinstream.core.ledger import Divergence
+from twinstream.core.halves import Divergence
 from twinstream.errors import SourceError
 from twinstream.ports import Clock, Place, Recall
 from twinstream.spec.codec import Codec

@@ -22,7 +22,6 @@ from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap, Said, Source
 from twinstream.runtime.contrast import Contrast, Explained, Open, View
 from twinstream.runtime.course import Course
-from twinstream.runtime.poison import Poison
 from twinstream.runtime.reports import Reports
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
@@ -78,7 +77,7 @@ class Rehearsal:
         """It begins, and nothing is saved of it."""
         self._reports.resume({}, {}, {})
 
-    def take(self, item: Batch | Gap | Poison) -> None:
+    def take(self, item: Batch | Gap) -> None:
         """Take what the live course has taken."""
         self.comparison.moment = self._live.comparison.moment
         self._course.intake.take(item)

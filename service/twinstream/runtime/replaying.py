@@ -21,7 +21,7 @@ clocks make of waiting events is no matter of replay, nor what the new rules fin
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,12 +30,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import orjson
 
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import Form, Side
+from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
 from twinstream.core.known import Known, KnownDifference
 from twinstream.core.orders import Epochs, ordered_class
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
+from twinstream.core.tolerant import matching
 from twinstream.errors import InputError
 from twinstream.spec.codec import IGNORED, Codec
 from twinstream.spec.compile import rules_of
@@ -196,9 +197,9 @@ class Replay:
             forms[seat.place] = form
             if form is IGNORED:
                 continue
-            if case.kind == "duplicate":
-                comparison.ledger.recent.note([form[1]])
             side, partition, offset = seat.place
+            if case.kind == "duplicate":
+                comparison.ledger.note_original(Event(form, partition, offset - 1, at_ms, 0.0))
             comparison.feed(side, Run([form], partition, [offset], [at_ms], 0.0))
         for side in Side:
             comparison.end(side)
@@ -291,21 +292,34 @@ class Replay:
 
     def _paired(self, left: Sequence[_Alone]) -> Iterator[Answer]:
         """The answers for those that have an event that is equal to one of another divergence by now."""
-        singles = [alone for alone in left if len(alone.forms) == 1]
-        waiting: dict[tuple[Side, bytes], deque[_Alone]] = defaultdict(deque)
-        for alone in singles:
-            ((side, letter),) = self._letters(alone)
-            if others := waiting[side.other, letter]:
-                other = others.popleft()
-                yield from (self._with_partner(one, two) for one, two in ((alone, other), (other, alone)))
-            else:
-                waiting[side, letter].append(alone)
-        rest = [alone for queue in waiting.values() for alone in queue]
+        singles: dict[bytes, tuple[list[_Alone], list[_Alone]]] = defaultdict(lambda: ([], []))
+        for alone in left:
+            if len(alone.forms) == 1:
+                ((side, letter),) = self._letters(alone)
+                singles[letter][side].append(alone)
+        rest: list[_Alone] = []
+        for pieces in singles.values():
+            pairs = matching(*pieces, self._equal)
+            for i, j in pairs:
+                one, two = pieces[0][i], pieces[1][j]
+                yield from (self._with_partner(one, two), self._with_partner(two, one))
+            for side in Side:
+                paired = {pair[side] for pair in pairs}
+                rest += (alone for place, alone in enumerate(pieces[side]) if place not in paired)
         yield from self._entangled([*rest, *(alone for alone in left if len(alone.forms) > 1)])
 
     def _letters(self, alone: _Alone) -> list[tuple[Side, bytes]]:
         forms = alone.forms.items()
         return [(place[0], self._rules.canonical(form[1])) for place, form in forms if form is not IGNORED]
+
+    def _equal(self, one: _Alone, another: _Alone) -> bool:
+        """Whether an event of the one equals an event of the other side of the other."""
+        return any(
+            self._rules.equal(_event(form), _event(other))
+            for (side, *_), form in one.forms.items()
+            for (facing, *_), other in another.forms.items()
+            if facing is side.other and form is not IGNORED and other is not IGNORED
+        )
 
     def _with_partner(self, alone: _Alone, other: _Alone) -> Answer:
         case, equal = alone.case, f"it is equal to the event of {other.case.id}"
@@ -322,10 +336,14 @@ class Replay:
                 at[key].append(alone)
         for alone in left:
             equal = (other for side, letter in self._letters(alone) for other in at[side.other, letter])
-            other = next((one for one in equal if one is not alone), None)
+            other = next((one for one in equal if one is not alone and self._equal(alone, one)), None)
             if other is not None:
                 why = f"an event of it is equal to one of {other.case.id}, and may be paired with it"
                 yield Answer(alone.case.id, alone.case.kind, "unknown", why)
+
+
+def _event(form: Form) -> Event:
+    return Event(form, 0, 0, 0, 0.0)
 
 
 def _places(finding: Finding) -> set[Place]:

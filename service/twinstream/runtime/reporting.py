@@ -23,7 +23,7 @@ from twinstream.runtime.moments import moment_of
 from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.timepieces import SeenAt
-from twinstream.spec import surging
+from twinstream.spec import holes
 from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
 from twinstream.spec.explain import NAMES
@@ -122,7 +122,6 @@ class Reporter:
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
             explained_by_rule=comparison.ledger.known.counts,
-            surges=surging.told(comparison.ledger.known.stretches),
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),
@@ -167,7 +166,6 @@ class Reporter:
             first_at=_moment(self._intake.first_ms),
             open_since=_moment(self._comparison.surveyed.oldest_ms),
             constants=self._intake.seen.constants(),
-            known=status.Stretches(**self._comparison.ledger.known.stretches.state()),
         )
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
@@ -203,7 +201,7 @@ class Reporter:
 
     def _doubts(self, situation: Situation) -> list[str]:
         comparison = self._comparison
-        doubts = [hole.reason for hole in comparison.holes]
+        doubts = holes.doubts(comparison.holes, self._spec)
         if situation.rereading and comparison.diverged:
             doubts.insert(0, situation.rereading)
         if situation.unsaved_divergence:
@@ -313,9 +311,9 @@ class Reporter:
         return frontier_of(self._spec, self._comparison, side, self._intake.positions[side], ends)
 
     def _holes(self) -> list[status.Hole]:
-        holes = self._comparison.holes
-        self.holes_seen += [SeenAt.of(self._clock)] * (len(holes) - len(self.holes_seen))
-        shown = list(zip(holes, self.holes_seen, strict=False))[:HOLES_SHOWN]
+        found = self._comparison.holes
+        self.holes_seen += [SeenAt.of(self._clock)] * (len(found) - len(self.holes_seen))
+        shown = list(zip(found, self.holes_seen, strict=False))[:HOLES_SHOWN]
         return [self._hole(hole, seen.when) for hole, seen in shown]
 
     def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
@@ -324,7 +322,7 @@ class Reporter:
         if hole.side is not None and hole.partition is not None and hole.offset is not None:
             position = self._position(hole.side, hole.partition, hole.offset)
         return status.Hole.model_validate(
-            {"reason": hole.reason, "side": side, "position": position, "seen_at": seen_at}
+            {"reason": holes.told(hole, self._spec), "side": side, "position": position, "seen_at": seen_at}
         )
 
     def _undecodable(self, record: Undecodable) -> status.Undecodable:

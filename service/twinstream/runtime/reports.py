@@ -26,8 +26,8 @@ from typing import Any
 import structlog
 
 from twinstream import status
+from twinstream.core.halves import Divergence
 from twinstream.core.known import Covered
-from twinstream.core.ledger import Divergence
 from twinstream.ports import Clock, Publisher
 from twinstream.runtime.shortening import shortened
 from twinstream.spec.explain import Explainer

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeVar
 
-from twinstream.core.accounts import Hole
+from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.ports import Archive, Positions, Topic
@@ -268,8 +268,8 @@ def _lost(begin: Edge, side: Side, parts: Mapping[int, Part], topic: Topic) -> I
         retained = topic.first[number]
         if part.read_first < retained or (retained and part.read_first == retained and not declared):
             reason = (
-                f"Kafka has nothing below offset {retained} of partition {number} of the {NAMES[side]} any "
-                "more, so the beginning of what was to be compared may be lost"
+                f"Kafka no longer has anything below offset {retained:,} of {PLACE}, so the beginning of "
+                "what was to be compared may be lost"
             )
             yield Hole(reason, side, number, part.read_first)
 

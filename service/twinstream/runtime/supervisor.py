@@ -4,7 +4,7 @@ Each matcher is a process with one pipe. It sends publications, and a `Failure` 
 the pipe means that it is gone. The supervisor lives on the event loop of the API process and never blocks it.
 
 A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`; one that
-falls over the same records is started again at once, until the one record is found (see `poison`).
+falls over the same batch is started again soon, until that is left out (see `falls`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from uuid import uuid4
 import structlog
 
 from twinstream.core.sharding import WHOLE, Shard
+from twinstream.runtime.falls import TRAIL_LENGTH, Falls, Stretch, Trail
 from twinstream.runtime.pipe import STOP_WORD, Failure, Inbox, Message
-from twinstream.runtime.poison import NO_SUSPICION, TRAIL_LENGTH, Isolation, Suspicion, Trail
 from twinstream.spec.explain import NAMES
 from twinstream.status import Publication, Reset, ResetRefused, ResetRequest
 
@@ -47,13 +47,13 @@ _spawn = multiprocessing.get_context("spawn")
 class Brief(NamedTuple):
     """What a matcher process is told at its start.
 
-    The token under which it owns the comparison, the memory of its trail, what to be careful with, which part
-    of the work is its own, and why no rules are tried beside the comparison any more.
+    The token under which it owns the comparison, the memory of its trail, what it leaves out, which part of
+    the work is its own, and why no rules are tried beside the comparison any more.
     """
 
     token: str
     trail: MutableSequence[int]
-    suspicion: Suspicion = NO_SUSPICION
+    left_out: tuple[Stretch, ...] = ()
     shard: Shard = WHOLE
     trial_over: str | None = None
 
@@ -107,9 +107,8 @@ class MatcherProcess:
         self._over = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
-        self._isolation = Isolation()
-        self._suspicion = NO_SUSPICION
-        self._falls = 0
+        self._falls = Falls()
+        self._falls_in_a_row = 0
         self._trial_over: str | None = None
 
     @property
@@ -125,7 +124,7 @@ class MatcherProcess:
         self._inbox = Inbox(self._pipe)
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
-        brief = Brief(self._token, memory, self._suspicion, self._shard, self._trial_over)
+        brief = Brief(self._token, memory, self._falls.left_out, self._shard, self._trial_over)
         name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
         self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()
@@ -147,6 +146,8 @@ class MatcherProcess:
         if isinstance(message, Failure):
             self._failure = message.reason
             return
+        if isinstance(message, Reset):
+            self._falls = Falls()  # It may read everything again, and what made it fall may be mended.
         if isinstance(message, Reset | ResetRefused):
             self._answer(message)
         self._listener.accept(message, self._shard.number, made_at)
@@ -182,12 +183,11 @@ class MatcherProcess:
             )
         if self._stopping:
             return
-        stretch, steady = self._trail.stretch(), time.monotonic() - self._started > STEADY_SECONDS
-        if steady or self._isolation.narrows(stretch):
+        steady = time.monotonic() - self._started > STEADY_SECONDS
+        if self._falls.fell_over(self._trail.stretch()) or steady:
             self._backoff = BACKOFF_SECONDS
-        self._falls = 1 if steady else self._falls + 1
-        self._suspicion = self._isolation.fell_in(stretch)
-        self._trial_over = self._trial_over or trial_over(self._trail, self._falls)
+        self._falls_in_a_row = 1 if steady else self._falls_in_a_row + 1
+        self._trial_over = self._trial_over or trial_over(self._trail, self._falls_in_a_row)
         reason = self._failure or "its matcher process ended unexpectedly"
         self._log.error(
             "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff

@@ -15,10 +15,6 @@ from twinstream.runtime.course import Course
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.reporting import Standing, Verified
 from twinstream.runtime.timepieces import SeenAt, Timepieces
-from twinstream.spec.explain import NAMES
-
-STALLED_SHARE = 0.25
-"""A side is called stalled when it is behind by this share of the time after which events are overdue."""
 
 
 class Surveys:
@@ -77,24 +73,3 @@ class Surveys:
             return Verified(*self._asked)  # What has come since may not have been read.
         standing = self._course.situation.standing
         return None if standing is None else standing.verified
-
-    # -- a side that is silent -----------------------------------------------------------------------------
-
-    def stalled(self) -> dict[Side, str]:
-        """In words, a side that is silent while the other goes on: stopped or behind, no difference."""
-        newest = {side: self._newest_ms(side) for side in Side}
-        patience_ms = self._course.comparison.rules.overdue_after_ms * STALLED_SHARE
-        sentences = {}
-        for side in Side:
-            other, own = newest[side.other], newest[side]
-            since = self._course.intake.first_ms if own is None else own
-            if self.at_end[side] and other and since and other - since > patience_ms:
-                behind = f"{(other - since) / 1000:.0f} s older than the {NAMES[side.other]}'s"
-                sentences[side] = f"the {NAMES[side]} is stalled: its newest record is {behind}"
-        return sentences
-
-    def _newest_ms(self, side: Side) -> int | None:
-        """When the newest record of a side was written, also of those that another shard takes."""
-        heard = self._course.comparison.clock.newest_ms[side]
-        known = (*self._course.intake.newest_ms[side].values(), *filter(None, (heard,)))
-        return max(known, default=None)

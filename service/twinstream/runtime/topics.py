@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from twinstream.core.accounts import Hole
+from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.ports import Positions, Topic
 from twinstream.spec.explain import NAMES
@@ -75,24 +75,17 @@ class TopicBook:
         now = _known(topic, known)
         if known.id != now.id:
             for partition, wanted in sorted(positions.items()):
-                yield Hole(self._created_anew(side, topic, partition, wanted), side, partition, wanted)
+                yield Hole(_created_anew(topic, partition, wanted), side, partition, wanted)
         else:
             for partition in sorted(now.partitions - known.partitions):
                 reason = (
-                    f"partition {partition} was added, which begins at offset {topic.first[partition]}: "
-                    "events of one key may now stand in two partitions"
+                    f"{PLACE} was added, which begins at offset {topic.first[partition]:,}: events of one "
+                    "key may now stand in two partitions"
                 )
                 yield Hole(reason, side, partition, topic.first[partition])
         if now.compacted and not known.compacted:
-            reason = f"{self._names[side]} is compacted now (cleanup.policy {topic.cleanup_policy})"
+            reason = f"{PLACE} is compacted now (cleanup.policy {topic.cleanup_policy})"
             yield Hole(f"{reason}: Kafka may remove records before they are compared", side)
-
-    def _created_anew(self, side: Side, topic: Topic, partition: int, wanted: int) -> str:
-        reason = f"{self._names[side]} was deleted and created anew: offset {wanted} of partition {partition}"
-        if partition not in topic.first:
-            return f"{reason} was next, and the new topic has no such partition"
-        first, end = topic.first[partition], topic.ends[partition]
-        return f"{reason} was next, and the new topic begins there at {first} and ends at {end}"
 
     def ids(self) -> dict[Side, str]:
         """The ids of the topics."""
@@ -111,6 +104,14 @@ class TopicBook:
             Side(side): Known(name, frozenset(partitions), compacted)
             for side, name, partitions, compacted in state
         }
+
+
+def _created_anew(topic: Topic, partition: int, wanted: int) -> str:
+    reason = f"{PLACE} was deleted and created anew: offset {wanted:,} was next"
+    if partition not in topic.first:
+        return f"{reason}, and the new topic has no such partition"
+    first, end = topic.first[partition], topic.ends[partition]
+    return f"{reason}, and the new topic begins there at {first:,} and ends at {end:,}"
 
 
 def _known(topic: Topic, before: Known | None = None) -> Known:

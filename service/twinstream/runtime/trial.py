@@ -30,12 +30,13 @@ from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Clock, Gap, Publisher, Said, Source
 from twinstream.runtime.course import Course
+from twinstream.runtime.falls import Trail
 from twinstream.runtime.fuse import Blown, Fuse, endless
 from twinstream.runtime.memory import resident_bytes
 from twinstream.runtime.midway import hindrance
-from twinstream.runtime.poison import Poison, Trail
 from twinstream.runtime.rehearsal import Rehearsal
 from twinstream.runtime.relay import TRIAL_TOLD
+from twinstream.spec.holes import told
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
@@ -165,7 +166,7 @@ class Trial:
 
     # -- in step with the live one -------------------------------------------------------------------------
 
-    def take(self, item: Batch | Gap | Poison) -> None:
+    def take(self, item: Batch | Gap) -> None:
         """Take what the live course has taken."""
         if (rehearsal := self._rehearsal) is None:
             return
@@ -201,7 +202,7 @@ class Trial:
 
     def _in_the_way(self, rehearsal: Rehearsal, positions: Mapping[Side, Mapping[int, int]]) -> str | None:
         if rehearsal.comparison.overflowing:
-            return rehearsal.comparison.holes[-1].reason
+            return told(rehearsal.comparison.holes[-1], self._spec)
         limit = self._terms.memory_limit_bytes
         if limit is not None and (taken := resident_bytes()) > MEMORY_SHARE * limit:
             return (

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from twinstream.core.accounts import Hole
+from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
 from twinstream.ports import Mark, Marks, Positions, Topic
 from twinstream.runtime.resets import Resets
 from twinstream.spec.explain import NAMES
+from twinstream.spec.holes import offsets
 from twinstream.spec.start import Start
 
 VERSION = 1
@@ -178,8 +179,8 @@ def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[H
             if anew:
                 wanted = past.reached[side].get(partition, first)
                 reason = (
-                    f"the {NAMES[side]}'s topic was deleted and created anew: offset {wanted} of partition "
-                    f"{partition} was next, and the new topic begins there at {first}"
+                    f"{PLACE} was deleted and created anew: offset {wanted:,} was next, and the new topic "
+                    f"begins there at {first:,}"
                 )
                 holes.append(Hole(reason, side, partition, wanted))
     kept = {side: {} if _is_anew(past, side, topic) else past.starts[side] for side, topic in topics.items()}
@@ -202,7 +203,7 @@ def gone(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:
             start = starts[side].get(partition, first)
             if first > start:
                 reason = (
-                    f"{LOST}, and Kafka does not have offsets {start} to {first - 1} of partition "
-                    f"{partition} any more, from which it would be read again"
+                    f"{LOST}, and Kafka no longer has {offsets(start, first)} of {PLACE}, from which it "
+                    "would be read again"
                 )
                 yield Hole(reason, side, partition, start)

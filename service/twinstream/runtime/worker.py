@@ -23,6 +23,7 @@ from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.agreement import Agreement
 from twinstream.runtime.course import Course
+from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.hearing import Hearing
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
@@ -30,7 +31,6 @@ from twinstream.runtime.memory import watch_memory
 from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
 from twinstream.runtime.others import AllStores
-from twinstream.runtime.poison import Caution, Trail
 from twinstream.runtime.reading import Reader
 from twinstream.runtime.recalling import explainer_of, nothing
 from twinstream.runtime.relay import Bulletins, Relay
@@ -39,6 +39,7 @@ from twinstream.runtime.reports import Reports
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.saves import Saves
 from twinstream.runtime.secrecy import Secrecy
+from twinstream.runtime.stalled import silences
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.trial import Trial
@@ -121,9 +122,7 @@ class Worker:
         self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
         self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
         self._saves = Saves(course, self._source, self._keeper, self._clock, self._head)
-        self._hearing = Hearing(
-            self._spec.name, course, self._source, self._surveys, self._keeper, self._trial
-        )
+        self._hearing = Hearing(self._spec, course, self._source, self._surveys, self._keeper, self._trial)
         return course
 
     def _new_opening(self) -> Opening | None:
@@ -323,6 +322,7 @@ class Worker:
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
         situation = self._course.situation
+        self._surveys.hear()
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
                 "kafka": self._source.trouble(),
@@ -331,11 +331,10 @@ class Worker:
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._reader.lacking.values())
             troubles = (*away.values(), *lacking, self._timepieces.trouble(), *self._course.troubles())
-            stalled = self._surveys.stalled()
-            situation.stalled = list(stalled)
-            situation.troubles = [*filter(None, troubles), *stalled.values()]
+            silent = silences(self._course)
+            situation.stalled = [one.side for one in silent if one.stalled]
+            situation.troubles = [*filter(None, troubles), *(one.sentence for one in silent)]
         situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
-        self._surveys.hear()
         made_at = self._clock.monotonic()
         said = self._course.told(made_at)
         if self._trial is not None and isinstance(said, ComparisonStatus):

@@ -15,10 +15,11 @@ The hot path of the whole service. What it does, and why it is exact:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple, cast
 
-from twinstream.core.events import Canonical, Form, Side
+from twinstream.core.events import Canonical, Exactly, Form, Side
 from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
 from twinstream.spec.canonical import canonical_value
@@ -36,6 +37,8 @@ __all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "Refused", "canonical_value", "dec
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: bounds the memory to the records of a few batches."""
+LATELY = 1_000
+"""Values kept of records that were asked to be close: those of one scope are, again and again."""
 
 
 class Refused(NamedTuple):
@@ -61,7 +64,8 @@ class Codec:
 
     `order` is the order that the routes of its forms are for. `canonical` maps the contents of its forms to
     canonical form, `identity` a record to what it is about. `close` tells whether two equal records agree
-    within every tolerance; it is None where there is none.
+    within every tolerance, and `exact` maps contents to what they are without one; both are None where there
+    is none.
 
     All records but those given to `forms` are as forms hold them (`Form.record`).
 
@@ -82,9 +86,11 @@ class Codec:
         self._keeps_record = self._has_twins and not self._told_apart and by_place
         self._tolerant = any(rules.allowed for rules in self._rules.values())
         raw = self._keeps_record or self._tolerant
-        self.canonical: Canonical = self._canonical_record if raw else bytes
+        self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
+        self.exact = cast("Exactly | None", self._exact_record if self._tolerant else None)
         self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
         self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
+        self._lately = lru_cache(LATELY)(self._tolerated)
         self._twins: dict[Any, Any] = {}
         self._read: Reader = self._exactly
         self._columns: Columns | None = None
@@ -242,10 +248,21 @@ class Codec:
         reduce = self._rules[kind].reduce
         return self._content(kind, value if reduce is None else reduce(value))
 
+    def _exact_record(self, record: bytes) -> bytes:
+        """The same with the numbers that have a tolerance as they came."""
+        value = self._records.decode(record)
+        kind = self._kind(value)
+        show = self._rules[kind].show
+        return self._content(kind, value if show is None else show(value))
+
     def _close(self, one: bytes, other: bytes) -> bool:
         """Whether two records whose canonical forms are equal agree within every tolerance. Exact."""
-        allowed = self._rules[self._kind(self.decode(one))].allowed
-        return not allowed or close(self.compared(one), self.compared(other), allowed)
+        allowed, value = self._lately(one)
+        return not allowed or close(value, self._lately(other)[1], allowed)
+
+    def _tolerated(self, record: bytes) -> tuple[Tolerances, Any]:
+        """The tolerances of a record, and what is compared of its value."""
+        return self._rules[self._kind(self.decode(record))].allowed, self.compared(record)
 
 
 def _by_place(order: Order) -> bool:

@@ -18,9 +18,11 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
     `running_at` is when recorded input is compared; None for a running comparison (see `known_differences`).
     """
     passing = clock_of(spec, codec) if running_at is None else None
+    tells_copies = spec.tells_copies and codec.close is None
     return Rules(
         order=codec.order,
         close=codec.close,
+        exact=codec.exact,
         known=known_differences(spec, codec, running_at=running_at),
         canonical=codec.canonical,
         identity=codec.identity,
@@ -32,6 +34,7 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         unmatched_bytes=int(spec.limits.unmatched_bytes),
         scope_limit=spec.limits.scope_events,
         recent_matches=spec.limits.recent_matches,
+        duplicate_horizon=spec.limits.duplicate_horizon if tells_copies else None,
         replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
         hears=running_at is None and spec.followed is not None,
     )

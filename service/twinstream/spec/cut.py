@@ -36,7 +36,7 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
     if spec.start.at == "barrier":
         assert isinstance(spec.order, Barrier), "a law asks for it"
         limit = min(HELD_LIMIT, spec.limits.unmatched_events // 4)
-        return BarrierCut(codec.canonical, limit, spec.order.barrier)
+        return BarrierCut(codec.canonical, limit, spec.order.barrier, codec.close)
     if spec.start.at == "input":
         return InputCut(input_position)
     return None

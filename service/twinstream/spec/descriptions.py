@@ -128,7 +128,9 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "lead": "How far a side may run ahead before it waits.",
         "scope_events": "Events in a part that is set aside after a difference; beyond it a hole.",
         "kept_divergences": "Divergences saved with their records; all are counted.",
-        "recent_matches": "Matches remembered to tell `duplicate` from `extra`; 0 remembers none.",
+        "recent_matches": "Matches remembered to name a difference `duplicate`, not `extra`; 0: none.",
+        "duplicate_horizon": "Where a known difference names `duplicate`: how many offsets of its partition "
+        "a copy may stand behind an equal event; what may be a copy of something further back is a hole.",
     },
     "KnownDifference": {
         "id": "The name of this rule, unique in the file.",

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from twinstream.core.events import Event, Side
-from twinstream.core.ledger import Divergence
+from twinstream.core.halves import Divergence
 from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
 from twinstream.spec.keeping import Unread

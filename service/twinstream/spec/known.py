@@ -28,15 +28,17 @@ def known_differences(
     recorded input, all of them if that lies before it, else none.
     """
     running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
+    covering = [(rule, _Coverage(rule, spec, codec)) for rule in spec.known_differences]
     return tuple(
         KnownDifference(
             rule.id,
-            _Coverage(rule, spec, codec).covers,
+            coverage.covers,
             rule.ceiling.count or 0,
             rule.ceiling.share,
             _until(rule, running_ms),
+            coverage.may_cover,
         )
-        for rule in spec.known_differences
+        for rule, coverage in covering
     )
 
 
@@ -51,20 +53,24 @@ def _until(rule: Declared, running_ms: int | None) -> float:
 class _Coverage:
     def __init__(self, rule: Declared, spec: Spec, codec: Codec) -> None:
         self._kinds = frozenset(rule.when.divergences)
+        if codec.close is not None and "extra" in self._kinds:
+            self._kinds |= {"duplicate"}  # which of the two it is, is no more than a name then
         self._where = _condition(rule, spec)
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
 
     def covers(self, finding: Finding) -> bool:
         """Whether the rule speaks of a finding."""
+        if not self.may_cover(finding):
+            return False
+        return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
+
+    def may_cover(self, finding: Finding) -> bool:
+        """Whether the rule speaks of this kind, and of the events that the finding has so far."""
         if finding.kind not in self._kinds:
             return False
         events = [event for event in (finding.left, finding.right) if event is not None]
-        if self._where is not None and not all(
-            self._where(self._codec.decode(event[0][3])) for event in events
-        ):
-            return False
-        return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
+        return self._where is None or all(self._where(self._codec.decode(event[0][3])) for event in events)
 
     def _only_these_differ(self, finding: Finding) -> bool:
         left, right = finding.left, finding.right

@@ -187,3 +187,13 @@ def _known_differences(spec: Spec) -> Iterator[Breach]:
         if known.id in seen:
             yield breach(("known_differences", n, "id"), f"`{known.id}` names two known differences")
         seen.add(known.id)
+        if "duplicate" in known.when.divergences and _tolerant(spec):
+            problem = (
+                "may not name `duplicate` beside a `tolerance`: a copy is told by equality, and numbers "
+                "within a tolerance need not be equal; use `quantum`"
+            )
+            yield breach(("known_differences", n, "when", "divergences"), problem)
+
+
+def _tolerant(spec: Spec) -> bool:
+    return any(equality.tolerance for equality in (spec.equality, *spec.equality.per_kind.values()))

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from twinstream.errors import SpecError
 from twinstream.spec.callables import find
 from twinstream.spec.laws import breaches
-from twinstream.spec.model import CallableOrder, Decode, Spec
+from twinstream.spec.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
 from twinstream.spec.orders import TAG, nodes
 from twinstream.spec.source import Source, read_source
 from twinstream.spec.values import Location, dotted, given
@@ -60,6 +60,8 @@ def digest(spec: Spec) -> str:
         del meaning["duplicates"]["horizon"]
     for key in _unused(spec):
         del meaning["overdue"][key]
+    if not spec.tells_copies or spec.limits.duplicate_horizon == DUPLICATE_HORIZON:
+        del meaning["limits"]["duplicate_horizon"]
     if spec.control is None:
         del meaning["control"]
     if not spec.maps:

@@ -93,6 +93,8 @@ __all__ = [
     "Within",
 ]
 
+DUPLICATE_HORIZON = 10_000
+"""Offsets of a partition over which copies are told where a rule asks for it: about 3 MB for each."""
 DEFAULT_KIND = "event"
 """The kind of every event where the file declares none."""
 
@@ -204,6 +206,7 @@ class Limits(Strict):
     scope_events: Annotated[int, Field(ge=32), NO_FLAG] = 10_000
     kept_divergences: Annotated[int, Field(ge=1), NO_FLAG] = 10_000
     recent_matches: Annotated[int, Field(ge=0), NO_FLAG] = 100_000
+    duplicate_horizon: Annotated[int, Field(ge=1, le=1_000_000), NO_FLAG] = DUPLICATE_HORIZON
 
 
 class Decision(NamedTuple):
@@ -274,6 +277,12 @@ class Spec(Strict):
     def equality_of(self, kind: str) -> Equality:
         """What is compared of the events of a kind."""
         return self.equality.per_kind.get(kind, self.equality)
+
+    @property
+    def tells_copies(self) -> bool:
+        """Whether a verdict hangs on what is a copy: a rule names one of `duplicate` and `extra`."""
+        named = (known.when.divergences for known in self.known_differences)
+        return any(("duplicate" in kinds) != ("extra" in kinds) for kinds in named)
 
     @property
     def reads_marks(self) -> bool:

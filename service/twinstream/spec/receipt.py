@@ -17,7 +17,7 @@ from typing import Any, Literal
 from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides, Verdict
 from twinstream.spec.exclusions import Exclusion, exclusions
 from twinstream.spec.model import Spec
-from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset, Surge
+from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20
@@ -119,7 +119,6 @@ class Receipt(Frozen):
     matched: int
     divergences: DivergenceCounts
     known_differences: tuple[KnownUse, ...] = ()
-    surges: tuple[Surge, ...] = ()
     suspicions: int = 0
     coverage: Coverage
     exclusions: tuple[Exclusion, ...]
@@ -155,7 +154,6 @@ def receipt_of_status(
         matched=status.matched,
         divergences=status.divergences,
         known_differences=_uses(left_out, status.explained_by_rule, status.matched),
-        surges=tuple(status.surges),
         suspicions=status.suspicions,
         coverage=status.coverage,
         exclusions=tuple(left_out),

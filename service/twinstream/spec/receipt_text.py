@@ -92,9 +92,6 @@ def _differences(receipt: Receipt) -> Iterator[str]:
         yield ""
         head = ("known difference", "explains", "of the pairs", "ceiling", "owner", "until")
         yield from _table(head, map(_known, receipt.known_differences))
-    if receipt.surges:
-        yield ""
-        yield from (f"- explains far more than before: {_sentence(surge.text)}" for surge in receipt.surges)
 
 
 def _known(rule: KnownUse) -> tuple[str, ...]:

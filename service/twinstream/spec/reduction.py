@@ -25,15 +25,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 from twinstream.spec.canonical import SIMPLE, canonical_value, decimal_number
-from twinstream.spec.equality import Equality, Tolerance
+from twinstream.spec.equality import Equality
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path
 
 Change = Callable[[Any], Any]
-Tolerances = Sequence[tuple[Path, Tolerance]]
+
+
+class Margin(NamedTuple):
+    """By how much two numbers may differ: `abs`, and `rel` times the larger of the two."""
+
+    abs: Fraction
+    rel: Fraction
+
+
+Tolerances = Sequence[tuple[Path, Margin]]
 DIGITS_LIMIT = 1_000
 _SURE_QUANTA = 1 << 40
 """So many quanta, told from a float, are wrong by less than 0.001: its error is under 2**-51 of it."""
@@ -63,7 +72,10 @@ def reduction(spec: Spec, equality: Equality, *, tolerant: bool = True) -> Chang
 
 def tolerances(spec: Spec, equality: Equality) -> Tolerances:
     """The tolerances of an equality, with the paths of their fields."""
-    return [(spec.path_of(field), tolerance) for field, tolerance in equality.tolerance.items()]
+    return [
+        (spec.path_of(field), Margin(Fraction(by.abs), Fraction(by.rel)))
+        for field, by in equality.tolerance.items()
+    ]
 
 
 def close(one: Any, other: Any, allowed: Tolerances) -> bool:
@@ -74,12 +86,12 @@ def close(one: Any, other: Any, allowed: Tolerances) -> bool:
     return all(near(a, b, by) for path, by in allowed for a, b in _pairs(one, other, path))
 
 
-def near(one: Any, other: Any, by: Tolerance) -> bool:
+def near(one: Any, other: Any, by: Margin) -> bool:
     """Whether two numbers differ by at most ``abs + rel * max(|one|, |other|)``; other values, not at all."""
     a, b = number_of(one), number_of(other)
     if a is None or b is None:
         return canonical_value(one) == canonical_value(other)
-    return abs(a - b) <= Fraction(by.abs) + Fraction(by.rel) * max(abs(a), abs(b))
+    return abs(a - b) <= by.abs + (by.rel * max(abs(a), abs(b)) if by.rel else 0)
 
 
 def with_closer(one: Any, other: Any, allowed: Tolerances) -> Any:
@@ -274,7 +286,7 @@ def _pairs(one: Any, other: Any, path: Path) -> Iterator[tuple[Any, Any]]:
         yield from _pairs(one[path[0]], other[path[0]], path[1:])
 
 
-def _closer(one: Any, other: Any, path: Path, by: Tolerance) -> Any:
+def _closer(one: Any, other: Any, path: Path, by: Margin) -> Any:
     if type(one) is list and type(other) is list and len(one) == len(other):
         return [_closer(item, twin, path, by) for item, twin in zip(one, other, strict=True)]
     if not path:

@@ -114,10 +114,11 @@ def _has_wide_rules(order: Compiled) -> bool:
 def _indivisible(spec: Spec) -> str | None:
     """Why the work cannot be divided at all."""
     order = spec.order
-    by_copies = isinstance(order, Barrier) and order.copies == "per_partition"
-    inner = order.inner if isinstance(order, Barrier) else order
-    if shard_key(inner if by_copies else order) is None:
+    copied = isinstance(order, Barrier) and order.copies == "per_partition"
+    if shard_key(order.inner if isinstance(order, Barrier) and copied else order) is None:
         return NOT_AT_ALL
+    if isinstance(order, Barrier) and copied and any(spec.equality_of(k).tolerance for k in order.barrier):
+        return "the copies of a barrier with a `tolerance` are compared with each other, and no shard has all"
     if spec.known_differences:
         return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
     if spec.duplicates.policy == "replays":

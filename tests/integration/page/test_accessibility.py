@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Watched, watched
 from tests.support.server import Served
-from tests.support.statuses import NAME, coverage, diverged, divergence, status, surge, unmatched
+from tests.support.statuses import NAME, coverage, diverged, divergence, status, unmatched
 from tests.support.webpage import at, later, now, part, reordered, verdict, violations
 from twinstream.status import KindCoverage, UnmatchedSample
 
@@ -29,7 +29,7 @@ def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, widt
     fields = KindCoverage(sampled=60, varied=["ad_id"], constant=["currency"])
     seen = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     lacking = coverage(210, ("210 of 1,000 pairs",)).model_copy(update=seen)
-    known = {"explained_by_rule": {"PRICE-17": 1200}, "surges": [surge()]}
+    known = {"explained_by_rule": {"PRICE-17": 1200}}
     service.publish(
         divergence("c"),
         reordered("r"),

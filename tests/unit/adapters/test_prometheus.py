@@ -19,7 +19,6 @@ from tests.support.statuses import (
     expectation,
     partition,
     status,
-    surge,
 )
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
@@ -82,13 +81,13 @@ def test_every_series_but_those_of_partitions_is_there_before_the_first_status(
     assert before.keys() <= after.keys()
 
 
-def test_known_differences_that_explain_far_more_than_before_are_counted(
+def test_what_known_differences_explain_is_told_by_rule_also_where_it_is_nothing(
     board: Board, scrape: Callable[[], str]
 ) -> None:
-    board.expect(expectation())
-    assert value(scrape(), "known_difference_surges") == 0
-    board.accept(status(surges=[surge()]))
-    assert value(scrape(), "known_difference_surges") == 1
+    board.accept(status(explained_by_rule={"PRICE-17": 1200, "LATE": 0}))
+    text = scrape()
+    assert value(text, "explained_differences", rule="PRICE-17") == 1200
+    assert value(text, "explained_differences", rule="LATE") == 0
 
 
 def test_counters_and_histograms_start_at_zero(board: Board, scrape: Callable[[], str]) -> None:

@@ -132,7 +132,7 @@ def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awa
 def test_a_side_that_stands_still_has_to_write_again() -> None:
     health = Health(status="degraded", reasons=["the candidate is stalled"], stalled=["candidate"])
     assert steps(status(health=health)) == [
-        "The candidate has to write again, or catch up: it is silent while the reference goes on."
+        "The candidate has to write again, or catch up: newer events of the reference wait for it."
     ]
 
 

@@ -35,7 +35,6 @@ from twinstream.status import (
     PartitionProgress,
     Position,
     ShardStatus,
-    Stretches,
     Withdrawn,
 )
 
@@ -68,14 +67,6 @@ VERDICTS = {
     "INCONCLUSIVE": doubtful("a hole"),
     "DIVERGED": said(diverged()),
 }
-
-
-def test_known_differences_that_explain_far_more_are_told_of_the_sums() -> None:
-    rare = Stretches(at=5000, begins=[0, 4900], matched={"": [4000, 1000], "PRICE-17": [0, 12]})
-    one = said(known=rare)
-    assert merged(expectation(shards=1), {0: one}, START).surges == []
-    (surge,) = both(one, one).surges
-    assert (surge.rule, surge.hits, surge.compared, surge.compared_before) == ("PRICE-17", 24, 2000, 8000)
 
 
 @pytest.mark.parametrize("worse", range(4))

@@ -8,10 +8,10 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.held import FULL_RUN, SETTLE_AT, SETTLE_SOON
 from twinstream.core.ledger import HOLES_LIMIT
+from twinstream.core.looks import MEETING_RUN
 from twinstream.core.orders import Pairwise
 from twinstream.core.rules import Rules
 from twinstream.core.run import Run
-from twinstream.core.scopes import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 from twinstream.errors import RelationError
 
@@ -395,13 +395,13 @@ def test_a_scope_beyond_its_limit_is_lost_and_counted_and_never_verified() -> No
     comparison = driver.comparison
     assert comparison.diverged
     assert "limits.scope_events (32)" in comparison.holes[0].reason
-    assert driver.kinds() == ["missing"] * 20
-    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (20, 5)
+    assert driver.kinds() == ["missing"] * 17
+    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (17, 8)
     assert driver.held(LEFT) == []
     comparison.survey((True, True))
     assert comparison.verified_up_to(LEFT, {0: 25}) == {0: 0}
     driver.end()
-    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (20, 5)
+    assert (comparison.accounts[LEFT].divergent, comparison.unmatched(LEFT)) == (17, 8)
 
 
 def test_a_lost_scope_survives_restart_after_restart() -> None:
@@ -413,8 +413,8 @@ def test_a_lost_scope_survives_restart_after_restart() -> None:
     driver.offsets = [20, 20]
     feed_both(driver, run(3))
     assert driver.comparison.matched == 0
-    assert driver.comparison.ledger.closed_by_kind.total() == 20
-    assert driver.comparison.unmatched(LEFT) == 3
+    assert driver.comparison.ledger.closed_by_kind.total() == 17
+    assert driver.comparison.unmatched(LEFT) == 6
 
 
 @pytest.mark.parametrize(("order", "kinds"), [("{per_key: [k]}", ""), ("unordered", "identity: [k]\n")])

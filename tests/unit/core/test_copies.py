@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations, product
+
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
@@ -9,6 +12,7 @@ from twinstream.core.snapshot import Sweep, begin_sweep, delta, merged, restore,
 
 ORDER = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}"
+UNEQUAL = "the copies of one barrier in several partitions are not equal"
 
 
 @pytest.fixture
@@ -82,6 +86,33 @@ def test_unequal_copies_are_a_hole(driver: Driver) -> None:
     assert (hole.side, hole.partition) == (LEFT, 1)
 
 
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize(
+    ("numbers", "unequal"), [((10, 10.25, 10.5), False), ((10, 10.5, 9.5), True), ((10, 10, 11), True)]
+)
+def test_copies_are_close_to_each_other_whichever_came_first(
+    order: Sequence[int], numbers: Sequence[float], *, unequal: bool
+) -> None:
+    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
+    driver.comparison.expect_partitions(LEFT, range(3))
+    for partition in order:
+        feed(driver, LEFT, (partition, record({"t": "day", "n": numbers[partition]})))
+    assert {hole.reason for hole in driver.comparison.holes} == ({UNEQUAL} if unequal else set())
+
+
+@pytest.mark.parametrize("order", list(product(permutations(range(2)), repeat=2)))
+def test_the_barriers_of_both_sides_are_compared_by_the_same_partition_whichever_came_first(
+    order: tuple[Sequence[int], Sequence[int]],
+) -> None:
+    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{n: {{abs: 0.5}}}}}}"))
+    numbers = (10, 10.25), (10.25, 10.75)
+    for side in Side:
+        driver.comparison.expect_partitions(side, range(2))
+        for partition in order[side]:
+            feed(driver, side, (partition, record({"t": "day", "n": numbers[side][partition]})))
+    assert (driver.comparison.matched, driver.comparison.diverged, driver.comparison.holes) == (1, False, [])
+
+
 def test_a_barrier_that_lacks_the_same_copies_on_both_sides_at_the_end_is_no_difference(
     driver: Driver,
 ) -> None:
@@ -89,6 +120,19 @@ def test_a_barrier_that_lacks_the_same_copies_on_both_sides_at_the_end_is_no_dif
         feed(driver, side, (0, ride(1)), (0, day(1)), (0, ride(3)), (1, ride(2)))
     driver.end()
     assert (driver.comparison.matched, driver.comparison.diverged, driver.comparison.holes) == (4, False, [])
+
+
+@pytest.mark.parametrize("first", Side)
+def test_behind_a_barrier_that_lacks_copies_a_copy_is_told_whichever_side_ends_first(first: Side) -> None:
+    driver = Driver(spec(ORDER, f"{KINDS}\nequality: {{tolerance: {{v: {{abs: 0.5}}}}}}"))
+    written = {LEFT: [10], RIGHT: [10.25, 10.25]}
+    for side in Side:
+        driver.comparison.expect_partitions(side, (0, 1))
+        rides = [record({"t": "ride", "k": 1, "v": v}) for v in written[side]]
+        feed(driver, side, (0, day(1)), *((0, one) for one in rides), (1, ride(2)))
+    for side in (first, first.other):
+        driver.comparison.end(side)
+    assert driver.kinds() == ["duplicate"]
 
 
 def test_the_copies_that_a_barrier_has_at_the_end_are_one_event_all_the_same() -> None:

@@ -170,3 +170,64 @@ def test_it_does_not_matter_how_the_events_are_divided_into_runs(texts: Sequence
     runs = [(Side.LEFT, _run(text)) for text in texts]
     passed, before, _ = _fed(cut, *runs, (Side.RIGHT, _run("z C c")))
     assert (passed, before) == (["C c", "C c"], [3, 1])
+
+
+# -- barriers that have a number with a tolerance ----------------------------------------------------------
+
+
+def _letters(record: bytes) -> bytes:
+    return record.rstrip(b"0123456789")
+
+
+def _near(one: bytes, other: bytes) -> bool:
+    """Whether the numbers of two words differ by at most 1."""
+    return abs(int(one.strip(b"ABCD") or 0) - int(other.strip(b"ABCD") or 0)) <= 1
+
+
+def _tolerant(partitions: int = 1) -> BarrierCut:
+    cut = BarrierCut(_letters, 100, ["barrier"], _near)
+    cut.begin({side: dict.fromkeys(range(partitions), 0) for side in Side})
+    return cut
+
+
+@pytest.mark.parametrize("texts", [("A7 b B5 c", "A1 b B9 c"), ("B5 c", "B9 c")])
+def test_barriers_that_are_further_apart_than_the_tolerance_are_no_cut(texts: tuple[str, str]) -> None:
+    cut = _tolerant()
+    passed, before, _ = _fed(cut, (Side.LEFT, _run(texts[0])), (Side.RIGHT, _run(texts[1])))
+    assert (passed, before, cut.found) == (["", ""], [0, 0], False)
+    passed, _, held = _fed(cut, (Side.LEFT, _run("C3 d")), (Side.RIGHT, _run("C3 d")))
+    assert (passed, held) == (["C3 d", "C3 d"], [-len(text.split()) for text in (texts[0], texts[1])])
+
+
+def test_barriers_within_the_tolerance_are_one_cut_in_every_partition() -> None:
+    cut = _tolerant(partitions=2)
+    passed, before, held = _fed(
+        cut,
+        (Side.LEFT, _run("a B5 c", 0)),
+        (Side.LEFT, _run("B6 d", 1)),
+        (Side.RIGHT, _run("A1 x B6 c", 0)),
+        (Side.RIGHT, _run("y B5 d", 1)),
+    )
+    assert (passed, before, held) == (["B5 c B6 d", "B6 c B5 d"], [1, 3], [0, 0])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(("B5", "B5", "B7", "B6"), id="those of one side are too far from each other"),
+        pytest.param(("B5", "B6", "B7", "B6"), id="or those of two sides"),
+        pytest.param(("B5", "B5", "B9", "B9"), id="the sides differ"),
+        pytest.param(("B5", "B5", "B5", "B4 x B6"), id="two of a partition are close to that of another"),
+        pytest.param(("B5", "B5", "B5", "B5 x B5"), id="it came twice"),
+        pytest.param(("B5", "B6", "B6", "B6 x B7"), id="another one is close to some of its copies"),
+    ],
+)
+def test_where_it_is_not_sure_which_barrier_is_the_same_there_is_no_cut(texts: Sequence[str]) -> None:
+    orders = [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)]
+    for order in orders:
+        cut = _tolerant(partitions=2)
+        places = [(side, partition) for side in Side for partition in (0, 1)]
+        for place in order[:-1]:
+            cut.take(places[place][0], _run(texts[place], places[place][1]))
+        cut.take(places[order[-1]][0], _run(texts[order[-1]], places[order[-1]][1]))
+        assert not cut.found, order

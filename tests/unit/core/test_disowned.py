@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.retries import attempt
 from tests.support.streams import LEFT, RIGHT, Driver, spec
 
 
@@ -88,9 +89,11 @@ def test_what_is_vouched_for_and_what_is_not_is_known_over_a_restart() -> None:
 def test_a_difference_that_is_held_for_open_batches_is_dropped_with_what_is_disowned() -> None:
     retries = _driver("total\nduplicates: {policy: replays, horizon: 10}\n").comparison.retries
     assert retries is not None
+    retries.sides[LEFT].feed(attempt("1/e/0.0"), b"x", 0, 0)
     assert not retries.drop_held(10)
-    retries.held_at = 10
+    assert retries.hold(10, None)
     assert not retries.drop_held(10)
-    retries.held_at = 11
+    retries.held.clear()
+    assert retries.hold(11, None)
     assert retries.drop_held(10)
-    assert retries.held_at is None
+    assert not retries.held

@@ -5,7 +5,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.scopes import MEETING_RUN
+from twinstream.core.looks import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
@@ -184,8 +184,72 @@ def test_a_part_that_is_set_aside_within_that_is_explained_with_it() -> None:
     rides = [ride(number, key=8) for number in range(1 + MEETING_RUN)]
     driver = met_again_behind_a_barrier(*((LEFT, one) for one in rides), *((RIGHT, one) for one in rides[1:]))
     (scope,) = driver.comparison.scopes
-    assert [len(piece) for piece in scope.pieces] == [2 + MEETING_RUN, 1 + MEETING_RUN]
+    assert [len(piece) for piece in scope.pieces] == [0, 1], "what has a partner in the day may still match"
     driver.feed(RIGHT, [day(1)])
+    assert [len(piece) for piece in scope.pieces] == [1, 2]
     driver.end()
     assert driver.kinds() == ["extra", "missing", "missing"]
     assert driver.comparison.matched == 2 * MEETING_RUN + 1
+
+
+@pytest.mark.parametrize("review", [True, False])
+@pytest.mark.parametrize("first", Side)
+def test_what_a_scope_gives_back_at_the_end_is_one_epoch_with_what_stands_behind(
+    first: Side, *, review: bool
+) -> None:
+    sides = (
+        [day(1), ride(1), day(2), ride(2)],
+        [ride(0), day(1), ride(1), day(2), day(3), ride(2)],
+    )
+    driver = Driver(spec(BAGS, KINDS))
+    for side in (first, first.other):
+        driver.take([Batch(side, [one]) for one in sides[side]], review=review)
+    driver.end()
+    assert (driver.kinds(), driver.comparison.matched) == (["extra", "extra"], 4)
+
+
+RULES = "{barrier: day, inner: {dependent: [[a, b], [b, c]]}}"
+KINDS_OF_RULES = (
+    "kinds: {day: {where: {t: day}}, a: {where: {t: a}}, b: {where: {t: b}}, c: {where: {t: c}}, d: {}}\n"
+)
+
+
+def under_rules(sides: tuple[list[bytes], list[bytes]], turns: str) -> Driver:
+    """Feed both sides to their end, an event of the side of each turn."""
+    driver = Driver(spec(RULES, KINDS_OF_RULES))
+    waiting = iter(sides[0]), iter(sides[1])
+    for turn in turns:
+        side = LEFT if turn == "L" else RIGHT
+        driver.feed(side, [next(waiting[side])])
+        driver.comparison.review()
+    return driver
+
+
+@pytest.mark.parametrize("turns", ["LLLLLRRRRR", "RRRRRLLLLL", "RRLLLLLRRR", "RLRLRLRLRL"])
+def test_what_rules_connect_is_set_aside_with_a_difference_though_the_epoch_had_gathered_it(
+    turns: str,
+) -> None:
+    a, b, c = (record({"t": kind}) for kind in "abc")
+    driver = under_rules(([c, b, b, b, day(1)], [a, day(1), b, b, b]), turns)
+    driver.end()
+    assert driver.kinds() == ["extra", "missing", "reordered", "reordered", "reordered"], "what b is to day"
+    assert driver.comparison.matched == 1
+
+
+@pytest.mark.parametrize("turns", ["LLRRR", "RRRLL", "RRLRL", "RLRLR"])
+def test_so_it_is_where_one_side_has_no_barrier(turns: str) -> None:
+    a, b, c = (record({"t": kind}) for kind in "abc")
+    driver = under_rules(([c, b], [a, day(1), b]), turns)
+    driver.end()
+    assert driver.kinds() == ["extra", "extra", "missing", "reordered"]
+    assert not driver.comparison.matched
+
+
+def test_what_no_rule_connects_with_it_stays_with_the_epoch() -> None:
+    a, b, c, d = (record({"t": kind}) for kind in "abcd")
+    driver = under_rules(([c, d, b], [a, day(1)]), "RRLLL")
+    assert sorted(len(scope) for scope in driver.comparison.scopes) == [1, 3]
+    assert driver.comparison.provisional() != []
+    driver.restart()
+    driver.end()
+    assert driver.kinds() == ["extra", "extra", "missing", "missing", "missing"]

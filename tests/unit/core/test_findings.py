@@ -28,7 +28,7 @@ def named(
         pairing,
         lambda one, another: frozenset((one[0][0], another[0][0])) in pairs,
         bytes.lower if identity else None,
-        lambda _: False,
+        lambda *_: False,
     )
 
 

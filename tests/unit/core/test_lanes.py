@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from twinstream.core.bags import Bags
 from twinstream.core.events import Canonical, Event, Form, Side
 from twinstream.core.index import UNANSWERED, Hooks, Index
 from twinstream.core.lanes import LanesIndex, Queue
 from twinstream.core.orders import Lanes, Order
+from twinstream.core.rules import Rules
 from twinstream.core.scopes import Scope
 
 LEFT, RIGHT = Side
@@ -21,8 +23,11 @@ class Opened(list[Scope]):
     """The scopes that an index opened."""
 
     def open(self, owner: Index, order: Order, depth: int) -> Scope:
-        self.append(Scope(owner, order, depth, bytes))
+        self.append(Scope(owner, order, depth, Rules(canonical=bytes, order=order)))
         return self[-1]
+
+    def met(self, index: Index) -> None:
+        raise AssertionError(f"{index} has no barriers")
 
     def absorb(self, _whole: Scope, part: Scope) -> None:
         self.remove(part)
@@ -36,7 +41,10 @@ def lanes_over(opened: Opened, canonical: Canonical = bytes) -> LanesIndex:
     def equal(one: Event, another: Event) -> bool:
         return canonical(one[0][1]) == canonical(another[0][1])
 
-    hooks = Hooks(canonical, equal, opened.open, opened.remove, opened.absorb, no_return, 100)
+    bags = None if canonical is bytes else Bags(equal)
+    hooks = Hooks(
+        canonical, equal, opened.open, opened.remove, opened.met, opened.absorb, no_return, 100, bags
+    )
     return LanesIndex(Lanes(), hooks, 0)
 
 
@@ -188,6 +196,14 @@ def test_copies_wait_as_a_chain_when_the_oldest_has_left() -> None:
     assert _chains(lanes) == []
     _copies(lanes, BAG, 4)
     assert _chains(lanes) == []
+
+
+def test_copies_below_a_key_are_a_chain_too() -> None:
+    lane = ("key", BAG)
+    lanes = LanesIndex(Lanes(), empty_lanes()._hooks, 1)
+    lanes.feed(LEFT, [Event(Form(lane, b"x", "event", b"x"), 0, at, at, 0.0) for at in (1, 2)])
+    lanes.feed(RIGHT, [Event(Form(lane, b"x", "event", b"x"), 0, 0, 0, 0.0)])
+    assert _chains(lanes) == [(1, [2])]
 
 
 def test_a_lane_that_is_a_sequence_is_no_chain_whatever_lanes_are_beside_it() -> None:

@@ -55,16 +55,6 @@ def test_what_has_not_been_answered_keeps_its_order() -> None:
     assert (found.pairs, found.left_tail, found.left_rest) == ([(0, 0)], [1, 2, 3, 4], [])
 
 
-def test_pairs_that_are_not_equal_after_all_are_a_difference_behind_which_less_is_clean() -> None:
-    pairing = Pairing([(n, n) for n in range(5)], clean=5, epochs=1)
-    pairing.part(lambda i, _: i in (1, 3))
-    assert (pairing.pairs, pairing.unlike) == ([(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)])
-    assert (pairing.clean, pairing.epochs) == (1, 0)
-    pairing.clean = 0
-    pairing.part(lambda i, _: i == 0)
-    assert pairing.clean == 0
-
-
 @pytest.mark.parametrize(
     ("left", "right", "missing", "extra"),
     [

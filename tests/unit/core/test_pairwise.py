@@ -9,7 +9,7 @@ import pytest
 from tests.support.orders import as_callable
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.events import Side
-from twinstream.core.scopes import MEETING_RUN
+from twinstream.core.looks import MEETING_RUN
 from twinstream.core.snapshot import restore, snapshot
 
 FUNCTION = json.dumps(as_callable({"per_key": ["k"]}))

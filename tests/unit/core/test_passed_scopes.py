@@ -191,3 +191,38 @@ def test_after_a_crash_the_same_scopes_are_passed() -> None:
     survey(driver)
     assert not driver.comparison.in_dispute
     assert driver.comparison.ledger.known.counts == {"P-1": 1}
+
+
+def test_what_may_go_to_a_scope_with_others_is_not_judged_alone() -> None:
+    """The left is past its day; of the right an event cannot be answered, and may be the left's, changed."""
+    kinds = "kinds: {mark: {where: {id: mark}}, event: {}}\nidentity: [id]\n"
+    driver = comparing(PROVES, kinds, order="{barrier: mark, inner: unordered}")
+    driver.feed(LEFT, [event(1, price=1), event("mark"), event(2)], [0, 0, 0])
+    assert not list(driver.comparison.index.gathered(LEFT))
+    driver.feed(RIGHT, [event(1, price=2)], [0])
+    assert [one[2] for one in driver.comparison.index.gathered(LEFT)] == [0, 1, 2]
+    driver.feed(RIGHT, [event("mark"), event(2)], [0, 0])
+    assert not list(driver.comparison.index.gathered(LEFT))
+    driver.end()
+    assert (driver.kinds(), driver.comparison.matched) == (["changed"], 2)
+
+
+def test_what_is_passed_in_an_epoch_that_is_not_over_is_named_with_what_waits_there() -> None:
+    def timed(name: int | str, ts: int, price: int = 1) -> bytes:
+        return record({"id": name, "ts": ts, "price": price})
+
+    clock = "overdue: {clock: event_time, field: ts, unit: s, after: 60s, proves: true}"
+    kinds = "kinds: {end: {where: {id: end}}, event: {}}\n"
+    rule = known("missing, changed", count=1, fields="[price, ts]")
+    driver = comparing(clock, kinds + rule, "{barrier: end, inner: unordered}")
+    driver.feed(RIGHT, [timed(7, 95, price=2), timed("y", 100), timed("end", 101)])
+    driver.feed(LEFT, [timed(7, 0), timed("y", 100)])
+    driver.look()
+    driver.comparison.review()
+    driver.feed(LEFT, [timed("end", 101)])
+    for side in Side:
+        driver.feed(side, [timed("z", 102), timed("end", 103)])
+    survey(driver)
+    assert not driver.comparison.diverged
+    assert driver.comparison.ledger.known.counts == {"P-1": 1}
+    assert [account.explained for account in driver.comparison.accounts] == [1, 1]

@@ -54,6 +54,13 @@ def test_while_the_sides_go_on_only_what_the_other_is_past_or_has_moved_is_a_dif
     assert (found.left_rest, found.left_tail) == (lost, open_still)
 
 
+@pytest.mark.parametrize(("left", "right"), [("acba", "zcab"), ("aba", "zab"), ("cba", "zcb")])
+def test_it_does_not_matter_how_much_of_a_common_beginning_was_matched_before(left: str, right: str) -> None:
+    """Of `acba` and `zcab`, `c` may be matched before `z` is seen, as `a` may."""
+    found = pairing(left, right, "ab bb bc bz")
+    assert [len(found.left_rest), len(found.right_rest)] == [1, 1]
+
+
 def test_where_the_other_is_past_nothing_the_oldest_event_is_the_best_guess() -> None:
     for left, right, rest in (("xy", "z", ([0], [])), ("", "yz", ([], [0]))):
         found = pairing(left, right, "", whole=False)

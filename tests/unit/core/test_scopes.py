@@ -1,20 +1,29 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.aside import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
-from twinstream.core.events import Event, Form
-from twinstream.core.scopes import MEETING_RUN, NOTHING, Explanation, Scope
+from twinstream.core.events import Event, Form, Side
+from twinstream.core.looks import MEETING_RUN
+from twinstream.core.meeting import Lengths
+from twinstream.core.orders import Lanes
+from twinstream.core.rules import Rules
+from twinstream.core.scopes import NOTHING, Explanation, Scope
 
 EVENT = Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0)
+
+
+RULES = Rules(canonical=bytes, order=Lanes())
 
 
 def scope(*, moment: int = 0, tainted: bool = False, disputed: bool = False, lost: bool = False) -> Scope:
     driver = Driver(spec("total"))
     driver.take(batches("L:a1 R:b1"))
     (opened,) = driver.comparison.scopes
-    made = Scope(opened.owner, opened.order, 0, bytes)
+    made = Scope(opened.owner, opened.order, 0, RULES)
     made.moment, made.tainted, made.disputed = moment, tainted, disputed
     made.add(LEFT, EVENT)
     if lost:
@@ -24,7 +33,7 @@ def scope(*, moment: int = 0, tainted: bool = False, disputed: bool = False, los
 
 def whole_of(part: Scope, *, moment: int = 9, tainted: bool = False, disputed: bool = False) -> Scope:
     """A scope that has taken over a part of it."""
-    whole = Scope(part.owner, part.order, 0, bytes)
+    whole = Scope(part.owner, part.order, 0, RULES)
     whole.moment, whole.tainted, whole.disputed = moment, tainted, disputed
     whole.absorb(part)
     return whole
@@ -58,35 +67,49 @@ def test_of_a_lost_part_only_what_it_dropped_is_left_to_take_over() -> None:
     assert merged.dropped == ([EVENT], [])
 
 
-def test_a_scope_is_pressing_when_it_is_new_and_when_its_sides_may_have_met() -> None:
+def numbered(numbers: Iterable[int]) -> list[bytes]:
+    return [record({"v": number}) for number in numbers]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("ahead", [LEFT, RIGHT])
+def test_where_a_sequence_has_met_again_is_the_same_however_it_comes(size: int, ahead: Side) -> None:
+    """One is lost, and comes up again behind the place where the sides have met; then two are changed."""
     driver = Driver(spec("total"))
-    driver.take(batches("L:a1 R:b1"))
-    (one,) = driver.comparison.scopes
-    assert one.pressing()
+    behind = [*range(20, 60), 1000, *range(61, 90)]
+    sides = numbered(range(90)), numbered([*range(1, 20), 0, *behind])
+    for place in range(0, 90, size):
+        for side in (ahead, ahead.other):
+            driver.feed(side, sides[side][place : place + size])
+            driver.comparison.review()
+    assert not driver.comparison.scopes
+    assert driver.kinds() == ["extra", "missing", "reordered"]
+    assert driver.comparison.matched == 88
+
+
+def test_a_sequence_has_met_as_soon_as_one_side_has_the_row_and_the_other_what_is_lost() -> None:
+    driver = Driver(spec("total"))
+    driver.feed(LEFT, numbered(range(MEETING_RUN + 1)))
+    driver.feed(RIGHT, numbered(range(1, MEETING_RUN)))
     driver.comparison.review()
-    run = [record({"v": value}) for value in range(MEETING_RUN)]
-    driver.feed(LEFT, run)
-    driver.feed(RIGHT, run[:-1])
-    assert (one.grown, one.pressing()) == (2 * MEETING_RUN - 1, False)
-    driver.feed(RIGHT, run[-1:])
-    assert one.pressing()
+    assert len(driver.comparison.scopes) == 1
+    driver.feed(RIGHT, numbered([MEETING_RUN]))
     driver.comparison.review()
     assert not driver.comparison.scopes
 
 
-def test_sides_that_looked_as_if_they_had_met_and_had_not_are_not_pressing_again() -> None:
+def test_which_of_two_ways_the_fewest_differences_are_is_waited_for() -> None:
+    """So far either 24 are lost, or these 16 have moved to the front."""
     driver = Driver(spec("total"))
-    events = [record({"v": value}) for value in range(50)]
-    driver.feed(LEFT, events[:40])
-    driver.feed(RIGHT, events[24:40])  # fewer are gone if all of these have moved than if all before are
+    driver.feed(LEFT, numbered(range(40)))
+    driver.feed(RIGHT, numbered(range(24, 40)))
     driver.comparison.review()
-    (one,) = driver.comparison.scopes
-    driver.feed(LEFT, events[40:41])
-    assert (one.grown, one.pressing()) == (1, False)
+    assert len(driver.comparison.scopes) == 1
+    driver.feed(LEFT, numbered(range(40, 60)))
+    driver.feed(RIGHT, numbered(range(40, 60)))
     driver.comparison.review()
-    driver.feed(RIGHT, events[40:])
-    driver.comparison.review()
-    assert not driver.comparison.scopes, "what is not pressing is explained all the same"
+    assert not driver.comparison.scopes
+    assert driver.kinds() == ["missing"] * 24
 
 
 def test_where_everything_differs_what_is_spent_on_explanations_follows_the_events(
@@ -96,8 +119,8 @@ def test_where_everything_differs_what_is_spent_on_explanations_follows_the_even
     aside, costs = driver.comparison.aside, []
     explain = aside.explain
 
-    def noted(scope: Scope, *, whole: bool) -> Explanation:
-        explanation = explain(scope, whole=whole)
+    def noted(scope: Scope, *, whole: bool, lengths: Lengths | None = None) -> Explanation:
+        explanation = explain(scope, whole=whole, lengths=lengths)
         costs.append(scope.cost)
         return explanation
 
@@ -115,10 +138,17 @@ def test_where_everything_differs_what_is_spent_on_explanations_follows_the_even
     assert {scope.grown for scope in aside.scopes} == {0}
 
 
-def test_a_piece_that_outgrows_the_limit_is_lost_though_nothing_presses() -> None:
-    driver = Driver(spec("total", "limits: {scope_events: 100}"))
-    driver.take(batches("L:a1 R:b1"))
+@pytest.mark.parametrize("ahead", [LEFT, RIGHT])
+@pytest.mark.parametrize("order", ["total", "{dependent: [['*', '*']]}"])
+def test_a_scope_is_lost_where_both_pieces_in_step_outgrow_the_limit(ahead: Side, order: str) -> None:
+    """However far one side is ahead."""
+    driver = Driver(spec(order, "limits: {scope_events: 100}"))
+    driver.feed(ahead, numbered(range(120)))
+    driver.feed(ahead.other, numbered(range(1000, 1050)))
     driver.comparison.review()
-    driver.feed(LEFT, [record({"v": value}) for value in range(120)])
+    assert [one.lost for one in driver.comparison.scopes] == [False]
+    driver.feed(ahead.other, numbered([1050]))
     driver.comparison.review()
     assert [one.lost for one in driver.comparison.scopes] == [True]
+    driver.comparison.settle()
+    assert driver.comparison.ledger.waiting == 0

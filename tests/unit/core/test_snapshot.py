@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
-from twinstream.core.scopes import MEETING_RUN
+from twinstream.core.dealing import dealt
+from twinstream.core.looks import MEETING_RUN
 from twinstream.core.snapshot import Sweep, begin_sweep, delta, restore, snapshot, sweeping
 
 
@@ -41,16 +42,34 @@ def test_a_restored_comparison_has_the_same_snapshot() -> None:
     assert snapshot(restarted(driver).comparison) == snapshot(driver.comparison)
 
 
+def test_what_an_older_version_kept_of_known_differences_by_time_is_ignored() -> None:
+    driver = Driver(spec("{per_key: [k]}"))
+    driver.take(batches("L:a1 L:b1 R:a1"))
+    state = snapshot(driver.comparison)
+    older = {**state, "known_stretches": {"at": 7, "begins": [7], "matched": {"": [1], "K-1": [1]}}}
+    fresh = Driver(driver.spec)
+    restore(fresh.comparison, older, fresh.codec.form, read_at=7.0)
+    assert snapshot(fresh.comparison) == state
+
+    def shard_of(_: bytes, partition: int) -> int:
+        return partition % 2
+
+    assert dealt([older], 2, shard_of, lambda _: None) == dealt([state], 2, shard_of, lambda _: None)
+
+
 def test_what_was_found_is_restored() -> None:
     """Differences that are settled, known, to be completed, and open; of the open ones the left is ahead."""
-    known = "{id: K-1, when: {divergences: [extra]}, owner: me, expires: 2100-01-01, ceiling: {count: 1}}"
+    known = "{id: K-1, when: {divergences: [extra, reordered]}, owner: me, expires: 2100-01-01, "
+    known += "ceiling: {count: 1}}"
     driver = Driver(spec("{per_key: [k]}", f"known_differences: [{known}]"))
     equal = " ".join(f"L:a{number} R:a{number}" for number in range(10, 10 + MEETING_RUN))
     driver.take(batches(f"L:a1 L:a2 L:a1 R:a3 {equal}"), review=True)
     driver.take(batches("L:b1 R:b2 L:b3"), review=True)
     comparison = driver.comparison
+    assert comparison.ledger.found_by_kind == {"missing": 2}
+    assert [half.finding.kind for half in comparison.ledger.disputed.all(LEFT)] == ["missing"]
     assert comparison.ledger.known.hits == {"K-1": 1}
-    assert comparison.ledger.found_by_kind == {"missing": 3}
+    assert [half.rule for half in comparison.ledger.explained.all(RIGHT)] == ["K-1"]
     assert len(comparison.scopes) == 1
     before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
     assert set(before.pop("recent")) == set(after.pop("recent"))

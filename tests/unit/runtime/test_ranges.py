@@ -7,6 +7,7 @@ import pytest
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
+from twinstream.ports import Gap
 from twinstream.runtime.ranges import PATIENCE_SECONDS, Range, Ranges, Recorded
 
 NAMES = {Side.LEFT: "one", Side.RIGHT: "two"}
@@ -62,7 +63,7 @@ def test_lost_offsets_are_an_error() -> None:
     source = filled(20)
     recorded = Recorded(source, NAMES, {}, 1000, ManualClock())
     source.retain(Side.LEFT, 0, 10)
-    with pytest.raises(SourceError, match="one partition 0 has lost the offsets 0 to 9"):
+    with pytest.raises(SourceError, match=r"no longer has offsets 0–9 of one partition 0 \(reference\)"):
         list(recorded.lines(Side.LEFT))
 
 
@@ -85,10 +86,10 @@ def test_a_topic_that_is_deleted_while_it_is_read_is_named() -> None:
 
 def test_lost_offsets_are_told_where_somebody_listens() -> None:
     source, told = filled(20), []
-    recorded = Recorded(source, NAMES, {}, 1000, ManualClock(), lambda _gap, what: told.append(what))
+    recorded = Recorded(source, NAMES, {}, 1000, ManualClock(), told.append)
     source.retain(Side.LEFT, 0, 10)
     assert [line.record for line in recorded.lines(Side.LEFT)] == [b"%d" % n for n in range(10, 20)]
-    assert told == ["one partition 0 has lost the offsets 0 to 9"]
+    assert told == [Gap(Side.LEFT, 0, 0, 10)]
 
 
 def test_both_sides_come_in_step_by_the_time_of_their_records() -> None:

@@ -87,6 +87,25 @@ def test_a_missing_event_is_still_missing_unless_another_divergence_has_an_equal
     assert {outcome for outcome, _ in told(PER_KEY + IGNORING, missing, extra)} == {"unknown"}
 
 
+@pytest.mark.parametrize(
+    ("missing", "extra", "outcomes"),
+    [
+        ([10], [10.5], ["hidden", "hidden"]),
+        ([10], [99], ["reported", "reported"]),
+        ([10, 10.6], [10.3, 9.6], ["hidden"] * 4),
+        ([10, 10.6], [10.3, 10.2], ["hidden"] * 4),
+        ([10, 10.6], [10.3, 99], ["hidden", "reported", "hidden", "reported"]),
+    ],
+)
+def test_events_of_two_divergences_are_equal_within_the_tolerance_only(
+    missing: list[float], extra: list[float], outcomes: list[str]
+) -> None:
+    tolerance = "identity: [taxi]\nequality: {tolerance: {fare: {abs: 0.5}}}\n"
+    lacking = [kept("missing", {"taxi": 1, "fare": fare}, number=n) for n, fare in enumerate(missing, 1)]
+    more = [kept("extra", None, {"taxi": 1, "fare": fare}, number=n) for n, fare in enumerate(extra, 5)]
+    assert [outcome for outcome, _ in told(BAG + tolerance, *lacking, *more)] == outcomes
+
+
 def test_what_could_be_paired_across_divergences_is_unknown() -> None:
     changed = kept("changed", {"taxi": 1, "fare": 2}, {"taxi": 2, "fare": 2})
     extra = kept("extra", None, {"taxi": 1, "fare": 9}, number=2)

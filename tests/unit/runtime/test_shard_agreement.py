@@ -85,6 +85,6 @@ def test_what_kafka_has_lost_of_where_such_a_shard_began_is_a_hole_with_both_off
     view = players.turns(24)
     assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
     assert view.status.holes[0].reason == (
-        f"the state in the store was lost, and Kafka does not have offsets {begins} to {kept - 1} of"
-        " partition 1 any more, from which it would be read again"
+        f"the state in the store was lost, and Kafka no longer has offsets {begins}–{kept - 1} of "
+        "test.reference partition 1 (reference), from which it would be read again"
     )

@@ -13,9 +13,9 @@ from twinstream.core.events import Side
 from twinstream.core.neighbours import hashed
 from twinstream.core.sharding import Shard
 from twinstream.errors import Unready
-from twinstream.ports import Layout, Stored
+from twinstream.ports import Batch, Layout, Stored
+from twinstream.runtime.falls import Trail
 from twinstream.runtime.neighbourhood import ASKED, LOST
-from twinstream.runtime.poison import Stretch, Suspicion
 from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
@@ -423,19 +423,24 @@ def test_what_a_shard_that_saved_nothing_has_not_taken_is_taken_with_another_num
     assert (status.matched, status.accounts.reference.consumed) == (24, 24)
 
 
-def test_what_matchers_fall_over_counts_once_with_another_number() -> None:
+def test_what_one_matcher_has_left_out_and_others_have_taken_counts_once_with_another_number() -> None:
     team = Team(shards=3, by="key")
     team.write(Side.RIGHT, 1, ("poison", 0))
     write_all(team, 24)
-    team.suspicion = Suspicion(None, (Stretch(Side.RIGHT, 1, 0, 0),))
+    trail = Trail()
+    trail.enter(Batch(Side.RIGHT, 1, [b""], [0], [0]), team.source.topics()[Side.RIGHT].id)
+    team.left_out = (*filter(None, [trail.stretch()]),)
     workers = team.started()
     for _ in range(3):
-        workers[1].step()  # Of three it is the one that counts what is no event in partition 1.
+        workers[1].step()
     stopped(workers)
-    team.shards = 2
+    team.shards, team.left_out = 2, ()
     status = team.view(team.started()).status
-    assert (status.accounts.candidate.consumed, status.accounts.candidate.undecodable) == (25, 1)
-    assert (len(status.undecodable), status.matched) == (1, 24)
+    accounts = status.accounts.candidate
+    # The event is that of another shard, which had not taken it yet.
+    assert (accounts.consumed, accounts.undecodable, status.matched) == (25, 0, 24)
+    (hole,) = status.holes
+    assert (status.verdict, hole.position and hole.position.offset) == ("INCONCLUSIVE", 0)
 
 
 @pytest.mark.parametrize("by", ["partition", "key"])

@@ -138,7 +138,10 @@ def test_what_may_be_gone_behind_the_start_is_never_a_difference(unit: int) -> N
     for start in (bench.started, bench.restarted):
         status = bench.run(start())
         assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
-        assert "what Kafka does not have any more below offset 1 may lie behind the start" in status.reason
+        assert (
+            "what Kafka no longer has below offset 1 of test.reference partition 0 (reference) may lie"
+            in status.reason
+        )
     assert all(report.tainted for report in bench.reports().values())
 
 

@@ -249,8 +249,8 @@ def test_a_query_that_began_behind_the_start_is_a_hole(bench: Pipelines) -> None
     status = bench.settled(worker)
     assert status.verdict == "INCONCLUSIVE"
     assert (
-        "query second of the candidate is first heard of at offset 200 of in partition 0, behind the start "
-        "at 10: what it made of the input between may be missing"
+        "test.candidate (candidate): query second of the candidate is first heard of at offset 200 of in "
+        "partition 0, behind the start at 10: what it made of the input between may be missing"
     ) in [hole.reason for hole in status.holes]
 
 

@@ -50,8 +50,11 @@ def test_a_topic_created_anew_is_a_hole_with_both_offsets(after: After) -> None:
     status = after(lambda source: source.create_anew(Side.RIGHT))
     assert status.verdict == "INCONCLUSIVE"
     reasons = " ".join(hole.reason for hole in status.holes)
-    assert "test.candidate was deleted and created anew" in reasons
-    assert "offset 10 was next, but the partition ends below it and begins at 0" in reasons
+    assert "test.candidate partition 0 (candidate) was deleted and created anew" in reasons
+    assert (
+        "offset 10 of test.candidate partition 0 (candidate) was next, but the partition ends below it"
+        in reasons
+    )
 
 
 def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_all_the_same(after: After) -> None:
@@ -68,7 +71,9 @@ def test_a_topic_created_anew_that_has_grown_as_long_is_a_hole_all_the_same(afte
 def test_a_partition_cut_off_below_what_was_read_is_a_hole_with_both_offsets(after: After) -> None:
     status = after(lambda source: source.cut_off(Side.LEFT, 0, 4))
     assert status.verdict == "INCONCLUSIVE"
-    assert status.holes[0].reason.startswith("offset 10 was next, but the partition ends below it")
+    assert status.holes[0].reason.startswith(
+        "offset 10 of test.reference partition 0 (reference) was next, but the partition ends below it"
+    )
 
 
 def test_records_that_retention_took_are_a_hole_with_both_offsets(after: After) -> None:
@@ -79,7 +84,9 @@ def test_records_that_retention_took_are_a_hole_with_both_offsets(after: After) 
 
     status = after(take)
     assert status.verdict == "INCONCLUSIVE"
-    assert status.holes[0].reason.startswith("Kafka does not have offsets 10 to 11 any more")
+    assert status.holes[0].reason.startswith(
+        "Kafka no longer has offsets 10–11 of test.reference partition 0 (reference);"
+    )
 
 
 def test_a_partition_that_was_added_is_a_hole_and_is_read(after: After) -> None:
@@ -91,7 +98,9 @@ def test_a_partition_that_was_added_is_a_hole_and_is_read(after: After) -> None:
     status = after(add)
     assert status.verdict == "INCONCLUSIVE"
     assert {hole.side for hole in status.holes} == {"reference", "candidate"}
-    assert status.holes[0].reason.startswith("partition 1 was added, which begins at offset 0")
+    assert status.holes[0].reason.startswith(
+        "test.reference partition 1 (reference) was added, which begins at offset 0"
+    )
     assert status.matched == 11
 
 
@@ -99,7 +108,9 @@ def test_a_topic_that_becomes_compacted_is_a_hole(after: After) -> None:
     status = after(lambda source: source.set_cleanup_policy(Side.RIGHT, "compact,delete"))
     assert status.verdict == "INCONCLUSIVE"
     (hole,) = status.holes
-    assert hole.reason.startswith("test.candidate is compacted now (cleanup.policy compact,delete)")
+    assert hole.reason.startswith(
+        "test.candidate (candidate) is compacted now (cleanup.policy compact,delete)"
+    )
 
 
 def test_a_change_is_noted_once_and_stays_noted_over_a_restart() -> None:

@@ -184,6 +184,17 @@ def test_a_trial_of_which_a_record_was_undecodable_begins_midway_where_it_is_so_
     assert "some records were no events to it" in bench.on_trial().reason
 
 
+def test_a_trial_that_begins_midway_does_not_know_of_what_an_event_may_be_a_copy() -> None:
+    rule = KNOWN.replace("[changed], fields: [n]", "[duplicate]")
+    bench, worker = given_later(SPEC, rule)
+    bench.run(worker)
+    assert bench.on_trial().state == "running"
+    bench.write(Side.RIGHT, ("a", 5))
+    bench.write_both(*(("a", number) for number in range(200, 220)))
+    bench.run(worker)
+    assert bench.on_trial().verdict == "INCONCLUSIVE"
+
+
 def test_a_trial_that_begins_midway_and_cannot_read_what_waits_counts_it() -> None:
     finer = SPEC.replace("{per_key: [k]}", "{per_key: [k, j]}") + "undecodable: {budget: 3}\n"
     bench, worker = given_later(SPEC, finer, left=2)

@@ -93,8 +93,8 @@ def test_what_kafka_has_no_longer_is_a_hole_with_the_exact_gap() -> None:
     status = bench.run(bench.started())
     assert (status.verdict, status.matched) == ("INCONCLUSIVE", 18)
     assert status.holes[0].reason == (
-        "the state in the store was lost, and Kafka does not have offsets 0 to 11 of partition 0 any more, "
-        "from which it would be read again"
+        "the state in the store was lost, and Kafka no longer has offsets 0–11 of "
+        "test.reference partition 0 (reference), from which it would be read again"
     )
 
 
@@ -118,7 +118,7 @@ def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
     bench.source.remember(marks)
     status = bench.run(bench.started())
     assert status.verdict == "INCONCLUSIVE"
-    assert "offset 30 of partition 0 was next, and the new topic begins there at 0" in status.reason
+    assert "offset 30 was next, and the new topic begins there at 0" in status.reason
 
 
 def test_a_crash_on_the_way_back_does_not_forget_where_it_leads() -> None:

@@ -171,8 +171,36 @@ def test_a_tolerated_number_must_be_there() -> None:
     assert not equal(codec("{tolerance: {a: {abs: 5}}}"), '{"a":0}', "{}")
 
 
-def test_without_a_tolerance_nothing_is_asked_of_a_pair() -> None:
-    assert codec("{quantum: {a: 1}}").close is None
+@pytest.mark.parametrize(
+    ("equality", "one", "other", "same"),
+    [
+        ("{tolerance: {a: {abs: 5}}}", '{"a":3,"b":1}', '{"b":1.0,"a":3.0}', True),
+        ("{tolerance: {a: {abs: 5}}}", '{"a":3}', '{"a":3.5}', False),
+        ("{tolerance: {a: {abs: 5}}}", '{"a":3,"b":1}', '{"a":3,"b":2}', False),
+        ("{tolerance: {a: {abs: 5}}, ignore: [t]}", '{"a":3,"t":1}', '{"a":3.0,"t":2}', True),
+        ("{tolerance: {a: {abs: 5}}, quantum: {q: 1}}", '{"a":3,"q":1}', '{"a":3,"q":1.2}', True),
+        ("{tolerance: {a: {abs: 5}}, absent_is_null: true}", '{"a":3,"b":null}', '{"a":3}', True),
+    ],
+)
+def test_the_exact_form_keeps_a_tolerated_number_by_its_value(
+    equality: str, one: str, other: str, same: bool
+) -> None:
+    exact = codec(equality).exact
+    assert exact is not None
+    assert (exact(one.encode()) == exact(other.encode())) is same
+
+
+def test_the_exact_form_tells_kinds_apart_that_are_not_compared_alike() -> None:
+    kinds = "kinds: {a: {where: {t: a}}, b: {}}"
+    exact = codec("{per_kind: {a: {ignore: [u]}, b: {tolerance: {v: {abs: 1}}}}}", kinds).exact
+    assert exact is not None
+    assert exact(b'{"t":"a","u":1}') == exact(b'{"t":"a","u":2}')
+    assert exact(b'{"t":"b","v":1}') != exact(b'{"t":"b","v":2}')
+
+
+def test_without_a_tolerance_nothing_is_asked_of_a_pair_and_no_form_is_more_exact() -> None:
+    reader = codec("{quantum: {a: 1}}")
+    assert (reader.close, reader.exact) == (None, None)
 
 
 # -- arrays ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.findings import Finding
-from twinstream.core.ledger import Divergence
+from twinstream.core.halves import Divergence
 from twinstream.spec.explain import Explainer
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Everything, Mask, Show, plain

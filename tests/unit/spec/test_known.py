@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.events import Side
+from twinstream.errors import SpecError
+from twinstream.spec.load import digest
 
 DAY_MS = 86_400_000
 RULE = "when: {{divergences: {kinds}{more}}}, owner: me, expires: {expires}, ceiling: {ceiling}"
@@ -66,6 +68,9 @@ def test_a_share_is_of_the_pairs_and_allows_at_least_one() -> None:
         run(driver, key, price=2)
         driver.comparison.review()
     assert driver.comparison.accounts[LEFT].explained == 1
+    assert (driver.comparison.in_dispute, driver.comparison.diverged) == (True, False), "more pairs may come"
+    driver.end()
+    assert driver.comparison.accounts[LEFT].explained == 1
     assert driver.comparison.diverged
 
 
@@ -118,3 +123,26 @@ def test_what_faces_an_end_is_in_dispute_until_both_have_ended() -> None:
     assert not driver.comparison.in_dispute
     assert not driver.comparison.diverged
     assert driver.comparison.accounts[LEFT].explained == 1
+
+
+TOLERANCE = "equality: {tolerance: {price: {abs: 1}}}\nidentity: [k]\n"
+PER_KIND = "kinds: {ride: {}}\nequality: {per_kind: {ride: {tolerance: {price: {abs: 1}}}}}\nidentity: [k]\n"
+
+
+@pytest.mark.parametrize("more", [TOLERANCE, PER_KIND])
+def test_copies_are_not_told_within_a_tolerance(more: str) -> None:
+    rule = RULE.format(kinds="[extra, duplicate]", more="", expires="2100-01-01", ceiling="{count: 1}")
+    rules = f"known_differences: [{{id: K-1, {rule}}}]\n"
+    with pytest.raises(SpecError, match=r"known_differences.0.when.divergences.* beside a `tolerance`"):
+        spec("{per_key: [k]}", more + rules)
+    assert spec("{per_key: [k]}", more + rules.replace(", duplicate", ""))
+
+
+def test_only_a_rule_that_names_copies_has_them_told_and_its_horizon_counts() -> None:
+    rule = RULE.format(kinds="[duplicate]", more="", expires="2100-01-01", ceiling="{count: 1}")
+    ruled = f"known_differences: [{{id: K-1, {rule}}}]\n"
+    horizon = "limits: {duplicate_horizon: 7}\n"
+    told = [Driver(spec("total", more)).comparison.ledger.repeats for more in ("", horizon, ruled)]
+    assert [repeats is None for repeats in told] == [True, True, False]
+    assert digest(spec("total", horizon)) == digest(spec("total"))
+    assert digest(spec("total", horizon + ruled)) != digest(spec("total", ruled))

@@ -14,11 +14,11 @@ from twinstream.spec.sharding import Division, division
 TODAY = date(2026, 5, 1)
 
 
-def spec(order: Any, kinds: str = "abc", declared: Any = None) -> Spec:
+def spec(order: Any, kinds: str = "abc", declared: Any = None, **more: Any) -> Spec:
     """A comparison file with a kind for each letter, or with those declared."""
     sides = {"reference": {"topic": "r"}, "candidate": {"topic": "c"}}
     declared = declared or {kind: {"where": {"type": kind}} for kind in kinds}
-    return loads(json.dumps({"version": 1, "name": "t", **sides, "kinds": declared, "order": order}))
+    return loads(json.dumps({"version": 1, "name": "t", **sides, "kinds": declared, "order": order, **more}))
 
 
 def test_a_report_is_plain_data() -> None:
@@ -117,6 +117,15 @@ DIVISIONS: list[tuple[Any, str | None]] = [
         "else by a hash of k",
     ),
 ]  # fmt: skip
+
+
+def test_copies_of_a_barrier_whose_numbers_have_a_tolerance_are_compared_in_one_matcher() -> None:
+    order = {"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}
+    near = {"tolerance": {"v": {"abs": 1}}}
+    found = division(spec(order, equality={"per_kind": {"a": near}}))
+    assert not found.possible
+    assert "`tolerance` are compared with each other" in found.text
+    assert division(spec(order, equality={"per_kind": {"b": near}})).possible
 
 
 @pytest.mark.parametrize(("order", "text"), DIVISIONS, ids=lambda value: str(value)[:40])

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.support.statuses import START, coverage, diverged, partition, reset, surge
+from tests.support.statuses import START, coverage, diverged, partition, reset
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
@@ -81,7 +81,6 @@ def of_service() -> Receipt:
         progress=Sides(reference=[partition(0, 520), partition(1, 480)], candidate=[partition(0, 999)]),
         verified_up_to=Sides[dict[str, int]](reference={"0": 500, "1": 480}, candidate={"0": 990}),
         explained_by_rule={"PRICE-17": 1000, "LATE": 0},
-        surges=[surge()],
     )
     return receipt_of_status(of, GATE, exclusions(SPEC), START + timedelta(hours=1), "twinstream 9.9.9")
 
@@ -187,7 +186,7 @@ def test_a_receipt_of_a_check_lists_its_own_holes() -> None:
     receipt = receipt_of_answer(answer, SPEC, START, "t")
     assert (receipt.verdict, receipt.hole_count) == ("INCONCLUSIVE", 1)
     assert receipt.holes[0].position == Position(topic="rides.v1", partition=0, offset=3)
-    assert "- hole: Kafka has nothing below offset 3" in markdown(receipt)
+    assert "- hole: Kafka no longer has anything below offset 3" in markdown(receipt)
     assert "No hole" not in markdown(receipt)
 
 

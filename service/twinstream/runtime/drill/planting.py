@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from twinstream.core.events import Form, Side
+from twinstream.core.events import Form, Side, alike
 from twinstream.core.orders import dependent, ordered_class
 from twinstream.errors import DecodeError, InputError, RelationError, SettingsError
 from twinstream.runtime.drill.copies import Pair, Reading, lines_of, placed
@@ -230,7 +230,7 @@ class _Planter:
 
     def _differ(self, one: Form, other: Form) -> bool:
         canonical = self._reading.codec.canonical
-        return canonical(one.content) != canonical(other.content)
+        return not alike(canonical(one.content), canonical(other.content))
 
     def _changes(self, place: int) -> Iterator[Callable[[], Plan]]:
         record = self._pair.candidate[place]

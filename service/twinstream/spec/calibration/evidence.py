@@ -21,8 +21,10 @@ ALWAYS = 0.5
 """The share of pairs from which on a field counts as one that always differs: values may meet by chance."""
 SELDOM = 0.1
 """The largest share of what a rule is told from that may contradict it: a real difference is no noise."""
-FEWEST_SEEN = 5
+FEWEST_SEEN = 10
 """Fewer differing pairs show no noise of a field."""
+OFTEN = 0.05
+"""The share of pairs from which on it is noise that a number differs by little, or an array in its order."""
 
 Pair = tuple[int, int]
 """The indexes of two events, one of each run."""
@@ -121,9 +123,17 @@ class Columns:
     def __getitem__(self, path: Path) -> list[str | bytes | None]:
         return self._of.get(path) or [None] * self.count
 
+    def is_key(self, path: Path) -> bool:
+        """Whether every event has a value there that can name something: text or a whole number."""
+        return all(key is not None and not _is_fraction(key) for key in self[path])
+
     def rows(self, paths: Sequence[Path]) -> list[tuple[str | bytes | None, ...]]:
         """The keys at some paths, event by event."""
         return list(zip(*(self[path] for path in paths), strict=True)) if paths else [()] * self.count
+
+
+def _is_fraction(key: str | bytes) -> bool:
+    return type(key) is bytes and (b"." in key or b"e-" in key)
 
 
 def members(value: Any, path: Path) -> Iterator[Any]:

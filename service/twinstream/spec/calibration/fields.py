@@ -2,7 +2,9 @@
 
 For each path: a member that is null on one side and absent on the other; an array with the same elements in
 another order, or with others of them twice; a number that differs by little; anything else that always
-differs. What fits none of these differs too seldom to be noise, and is left unexplained.
+differs. Noise shows in many pairs, and these are spread over the run and over the keys of its events
+(`spread`). What fits none of these is left unexplained, with the pairs in which it shows: also those few that
+differ in another way than the noise of their field.
 
 A path passes through arrays, as in `equality`. Two arrays of one length are compared place by place, or, if
 fewer of their elements differ then, element by element as the elements' own stable fields pair them.
@@ -11,24 +13,28 @@ fewer of their elements differ then, element by element as the elements' own sta
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from twinstream.spec.calibration.evidence import (
     ALWAYS,
     FEWEST_SEEN,
+    OFTEN,
     SELDOM,
+    Columns,
     can_be_named,
     field_text,
-    has,
     members,
     scalars,
 )
-from twinstream.spec.calibration.numbers import Wobble, wobble
+from twinstream.spec.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
+from twinstream.spec.calibration.spread import Spread, spread_of
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.paths import ABSENT, Path
 from twinstream.spec.reduction import number_of, without_nulls
+
+How = Literal["ignore", "number", "unordered", "sets", "absent"]
 
 
 class Noise(NamedTuple):
@@ -39,7 +45,7 @@ class Noise(NamedTuple):
     """
 
     path: Path
-    how: Literal["ignore", "number", "unordered", "sets", "absent"]
+    how: How
     differed: int
     seen: int
     wobble: Wobble | None = None
@@ -54,12 +60,16 @@ class Noise(NamedTuple):
 
 
 class Unexplained(NamedTuple):
-    """A field that differs in a way that is no noise, and why it is none."""
+    """A field, or the order, that differs in a way that is no noise, and why it is none.
+
+    `pairs` are the numbers of the pairs in which it does.
+    """
 
     field: str
     differed: int
     seen: int
     why: str
+    pairs: frozenset[int]
 
 
 class _Twins(NamedTuple):
@@ -89,20 +99,62 @@ class _Fields:
         self.unexplained: list[Unexplained] = []
         for number, (one, other) in enumerate(pairs):
             self._compare(number, one, other, ())
+        differing = {*self._absent, *self._leaves}
+        self._spread = (
+            spread_of(Columns([one for one, _ in pairs]), differing) if self._differs else Spread({})
+        )
         while self._arrays:
             path = min(self._arrays, key=len)
             self._array(path, self._arrays.pop(path))
         for path, found in self._absent.items():
-            self._add(path, "absent", found)
+            self._nulls(path, found)
         for path, leaves in self._leaves.items():
             self._leaf(path, leaves)
 
-    def _add(self, path: Path, how: Literal["unordered", "sets", "absent"], differing: set[int]) -> None:
-        if differing:
-            self.noise.append(Noise(path, how, len(differing), self._seen(path)))
+    @property
+    def _differs(self) -> bool:
+        return bool(self._absent or self._leaves or self._arrays)
 
-    def _seen(self, path: Path) -> int:
-        return sum(has(one, path) or has(other, path) for one, other in self._pairs)
+    # -- what counts as noise ----------------------------------------------------------------------------
+
+    def _add(self, path: Path, how: How, differing: set[int], seen: Sequence[int], share: float) -> bool:
+        """Add the noise of a field, where so many pairs show it, and so spread; else they are unexplained."""
+        if not differing:
+            return False
+        why = None if how == "absent" or can_be_named(path) else "a comparison file cannot name it"
+        why = why or self._no_noise(path, differing, seen, share)
+        if why is None:
+            self.noise.append(Noise(path, how, len(differing), len(seen)))
+        else:
+            self._leave(path, differing, seen, why)
+        return why is None
+
+    def _no_noise(
+        self, path: Path, differing: set[int], seen: Sequence[int], share: float, *, by_key: bool = True
+    ) -> str | None:
+        """Why what differs is no noise: it shows seldom, or not all the time, or not for every key."""
+        if len(differing) < FEWEST_SEEN:
+            return f"fewer than {FEWEST_SEEN} are too few to tell noise from a difference"
+        if len(differing) < share * len(seen):
+            return (
+                "noise of a pipeline would show nearly always" if share == ALWAYS else "noise is seen oftener"
+            )
+        confined = self._spread.confined(differing, seen, own=field_text(path), by_key=by_key)
+        return None if confined is None else confined.why
+
+    def _leave(self, path: Path, pairs: Collection[int], seen: Sequence[int], why: str) -> None:
+        """Leave what differs in some pairs unexplained."""
+        if pairs:
+            found = Unexplained(field_text(path), len(pairs), len(seen), why, frozenset(pairs))
+            self.unexplained.append(found)
+
+    def _seen(self, path: Path) -> list[int]:
+        """The pairs of which either has a value there."""
+        return [
+            number
+            for number, twins in enumerate(self._pairs)
+            if any(value is not None for one in twins for value in members(one, path))
+        ]
 
     # -- where two values differ -------------------------------------------------------------------------
 
@@ -118,59 +170,104 @@ class _Fields:
             both = type(one) is list and type(other) is list
             (self._arrays if both else self._leaves)[path].append(_Twins(pair, one, other))
 
+    def _nulls(self, path: Path, found: set[int]) -> None:
+        """Nulls that are missing on one side: noise where most nulls of the field are."""
+        nulls = {
+            number
+            for number, twins in enumerate(self._pairs)
+            if any(value is None for one in twins for value in members(one, path))
+        }
+        self._add(path, "absent", found, sorted(found | nulls), ALWAYS)
+
     # -- arrays ------------------------------------------------------------------------------------------
 
     def _array(self, path: Path, found: list[_Twins]) -> None:
         """Tell what kind of noise the differing arrays at a path show; their elements may go on."""
         if self._same_elements(path, found):
             return
-        if sum(len(one) == len(other) for _, one, other in found) < (1 - SELDOM) * len(found):
+        alike = [twins for twins in found if len(twins.one) == len(twins.other)]
+        if len(alike) < (1 - SELDOM) * len(found):
             self._leaves[path] += found
             return
-        elements = [_Twins(n, *twins) for n, one, other in found for twins in zip(one, other, strict=False)]
-        aligned = [_Twins(n, *twins) for n, one, other in found for twins in _aligned(one, other)]
+        lengths = {twins.pair for twins in found if len(twins.one) != len(twins.other)}
+        self._leave(path, lengths, self._seen(path), "others have arrays of one length")
+        elements = [_Twins(n, *twins) for n, one, other in alike for twins in zip(one, other, strict=True)]
+        aligned = [_Twins(n, *twins) for n, one, other in alike for twins in _aligned(one, other)]
         if _differing(aligned) < _differing(elements):
             self._bags.add(path)
-            self._add(path, "unordered", {twins.pair for twins in found})
-            elements = aligned
+            if self._add(path, "unordered", {twins.pair for twins in alike}, self._seen(path), OFTEN):
+                elements = aligned
         for pair, one, other in elements:
             self._compare(pair, one, other, path)
 
     def _same_elements(self, path: Path, found: list[_Twins]) -> bool:
         """Whether nearly all of the arrays have the same elements, in another order or repeated."""
         forms = [(pair, _forms(one), _forms(other)) for pair, one, other in found]
-        enough = (1 - SELDOM) * len(found)
+        enough, seen = (1 - SELDOM) * len(found), self._seen(path)
         bags = {pair for pair, one, other in forms if sorted(one) == sorted(other)}
         sets = {pair for pair, one, other in forms if set(one) == set(other)}
         if len(sets) < enough:
             return False
         nulls = {pair for pair, one, other in forms if one == other}
         self._absent[path] |= nulls
-        self._add(path, *(("unordered", bags - nulls) if len(bags) >= enough else ("sets", sets - nulls)))
+        how: How = "unordered" if len(bags) >= enough else "sets"
+        same = bags if how == "unordered" else sets
+        self._add(path, how, same - nulls, seen, OFTEN)
+        self._leave(path, {twins.pair for twins in found} - same, seen, "others have the same elements")
         return True
 
     # -- leaves ------------------------------------------------------------------------------------------
 
     def _leaf(self, path: Path, found: list[_Twins]) -> None:
-        differed, seen = len({twins.pair for twins in found}), self._seen(path)
-        numbers = list(_numbers(found))
-        if len(numbers) >= (1 - SELDOM) * len(found):
-            small = wobble(numbers, self._values(path), differed / seen)
-            if small is not None and can_be_named(path):
-                in_bag = any(path[: len(bag)] == bag for bag in self._bags)
-                self.noise.append(Noise(path, "number", differed, seen, small, in_bag))
-                return
-        if not can_be_named(path):
-            why = "a comparison file cannot name it"
-        elif differed < FEWEST_SEEN:
-            why = f"fewer than {FEWEST_SEEN} are too few to tell noise from a difference"
-        elif differed < ALWAYS * seen:
-            why = "noise of a pipeline would show nearly always"
-        else:
-            fractions = any(a.denominator > 1 or b.denominator > 1 for a, b in numbers)
-            self.noise.append(Noise(path, "ignore", differed, seen, fractions=fractions))
+        """Tell the noise of a plain value: a number that wobbles, or what always differs."""
+        differing, seen = {twins.pair for twins in found}, self._seen(path)
+        if self._number(path, found, seen):
             return
-        self.unexplained.append(Unexplained(field_text(path), differed, seen, why))
+        if self._add(path, "ignore", differing, seen, ALWAYS):
+            fractions = any(a.denominator > 1 or b.denominator > 1 for _, (a, b) in _numbers(found))
+            self.noise[-1] = self.noise[-1]._replace(fractions=fractions)
+
+    def _number(self, path: Path, found: list[_Twins], seen: Sequence[int]) -> bool:
+        """Whether the values at a path are numbers that wobble; what is no noise of that kind is left."""
+        numbers = list(_numbers(found))
+        apart = outliers([ab for _, ab in numbers])
+        near = [one for place, one in enumerate(numbers) if place not in apart]
+        if len(near) < (1 - SELDOM) * len(found) or not can_be_named(path):
+            return False
+        others = {numbers[place][0] for place in apart}
+        others |= {twins.pair for twins in found if not _is_number(twins)}
+        near, apart_in_time = self._all_the_time(near, seen)
+        others |= apart_in_time
+        small = wobble([ab for _, ab in near], self._values(path)) if near else None
+        if small is None:
+            return False
+        alike, rest = {pair for pair, _ in near} - others, [pair for pair in seen if pair not in others]
+        share = 0 if small.seldom else OFTEN
+        why = self._no_noise(path, alike, rest, share, by_key=not small.last_digits)
+        if why is not None:
+            self._leave(path, {twins.pair for twins in found}, seen, why)
+            return True
+        in_bag = any(path[: len(bag)] == bag for bag in self._bags)
+        self.noise.append(Noise(path, "number", len(alike), len(seen), small, in_bag))
+        self._leave(path, others, seen, "others differ by far less")
+        return True
+
+    def _all_the_time(
+        self, every: list[tuple[int, Numbers]], seen: Sequence[int]
+    ) -> tuple[list[tuple[int, Numbers]], set[int]]:
+        """Without those that are the widest, and that only at some times or for some keys."""
+        near, apart = every, set[int]()
+        while near:
+            wide = widest([ab for _, ab in near])
+            confined = self._spread.confined(
+                {near[place][0] for place in wide}, [n for n in seen if n not in apart]
+            )
+            wide = {place for place in wide if not is_last_digits(near[place][1])}
+            if confined is None or not wide:
+                break
+            apart |= {near[place][0] for place in wide}
+            near = [one for place, one in enumerate(near) if place not in wide]
+        return (near, apart) if near else (every, set())
 
     def _values(self, path: Path) -> Iterator[Fraction]:
         """All numbers at a path, of the reference."""
@@ -178,11 +275,16 @@ class _Fields:
         return (number for number in numbers if number is not None)
 
 
-def _numbers(found: Iterable[_Twins]) -> Iterator[tuple[Fraction, Fraction]]:
-    for _, one, other in found:
+def _numbers(found: Iterable[_Twins]) -> Iterator[tuple[int, Numbers]]:
+    """The pairs of numbers, each with the number of its pair of events."""
+    for pair, one, other in found:
         a, b = number_of(one), number_of(other)
         if a is not None and b is not None:
-            yield a, b
+            yield pair, (a, b)
+
+
+def _is_number(twins: _Twins) -> bool:
+    return number_of(twins.one) is not None and number_of(twins.other) is not None
 
 
 def _forms(array: list[Any]) -> list[bytes]:

@@ -1,30 +1,51 @@
 """Which order two runs have kept, from the tightest on: a sequence, a sequence for each key, none.
 
-A key is likely when all events of one value of it are in the same order in both runs. That alone may be
-chance: a field that hardly repeats, or two runs in which hardly anything has moved. So it is held against a
-control: wherever two events of one key follow each other, the neighbour of the later one has another key. If
-keys did not matter, as many of the first would be swapped as of the second. A key is *supported* when none of
-the first are and at least `FEWEST_SWAPS` of the second: by chance that happens less than once in a thousand
-times. Where events moved less far than those of one key stand apart, as of devices that report in turn, a key
+A key is likely when events of one value of it are in the same order in both runs. That alone may be chance: a
+field that hardly repeats, or two runs in which hardly anything has moved. So it is held against a control:
+wherever two events of one key follow each other, a neighbour of the later one that has another key, and that
+the declared order keeps behind the earlier one, too. If keys did not matter, as many of the first would be
+swapped as of the second. A key is *supported* when at least `FEWEST_SWAPS` of the second are and far fewer of
+the first: by chance that happens less than once in a thousand times. What is no broken pair of the declared
+order says nothing for a key.
+
+A few events that moved against a key that is supported do not make it none: they are told as what no order
+explains. Only where they are many, spread over the run and its keys (`spread`), the key is not kept.
+
+A key names something: its values are texts or whole numbers, and recur, also beside the fields of a declared
+key. Where events moved less far than those of one key stand apart, as of devices that report in turn, a key
 can be neither supported nor ruled out: it is proposed, being tighter than no order, and said to be open.
 
 Looser orders than a declared one allow whatever it allows: another field is added to its key, the inner order
-of a barrier is loosened before the barrier is given up.
+of a barrier or of a branch is loosened before that is given up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from itertools import combinations, islice, pairwise, product
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.evidence import Columns, Undecided, can_be_named, field_text
+from twinstream.spec.calibration.breaks import Broken, out_of_sequence
+from twinstream.spec.calibration.evidence import Columns, field_text
+from twinstream.spec.calibration.spread import (
+    QUIET,
+    RECUR,
+    STRETCHES,
+    Confined,
+    Spread,
+    groups_of,
+    keys_of,
+    spread_of,
+)
 from twinstream.spec.paths import Path
 
 FEWEST_SWAPS = 7
 """exp(-7) is less than a thousandth."""
-ENOUGH_MOVED = 20
-"""Where so many neighbours have changed places, a key that is not supported and hardly repeats is none."""
+SWAPS_FOR_EACH = 3
+"""For each pair of a key that is swapped so many more of the control have to be."""
+FEWEST_MOVED = 30
+"""Fewer events that moved show no noise, but a few events that moved."""
 ENOUGH_KEPT = 20
 """So many events do not all stay behind those of their key by chance, unless nothing moves far enough."""
 TRIED_IN_PAIRS = 8
@@ -33,12 +54,32 @@ Order = Any
 """An order as a comparison file has it."""
 
 
+def no_noise(moved: Sequence[Broken], count: int, spread: Spread) -> Confined | None:
+    """Why events that moved against an order are no reason to loosen it; None where they are noise."""
+    if len(moved) < FEWEST_MOVED:
+        few = f"fewer than {FEWEST_MOVED} events are too few to tell noise from a difference"
+        return Confined(few, _where([one.moved for one in moved], count))
+    return spread.confined({number for one in moved for number in one}, range(count))
+
+
+def _where(places: Sequence[int], count: int) -> frozenset[int]:
+    """The stretches of a run in which a few places are, where that is but a part of it."""
+    touched = {place * STRETCHES // count for place in places}
+    if len(touched) > QUIET * STRETCHES:
+        return frozenset()
+    return frozenset(number for number in range(count) if number * STRETCHES // count in touched)
+
+
 class Key(NamedTuple):
-    """A key whose events kept their order: `kept` of them follow another of their key."""
+    """A key whose events kept their order: `kept` of them follow another of their key, but `broken` do not.
+
+    Of the control beside them `swaps` did not.
+    """
 
     fields: tuple[str, ...]
     kept: int
     swaps: int
+    broken: int = 0
 
     @property
     def supported(self) -> bool:
@@ -46,80 +87,186 @@ class Key(NamedTuple):
         return self.swaps >= FEWEST_SWAPS
 
 
+class Scope(NamedTuple):
+    """What a key is looked for beside: the fields of a declared key, and of the keys around its order.
+
+    `without` are the kinds that do not reach it. `divided`: barriers keep apart what stands far apart,
+    so that a key which nothing moved far enough to test says nothing.
+    """
+
+    beside: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    divided: bool = False
+
+
+class _Follower(NamedTuple):
+    """An event that follows another of its key: whether these are swapped, and whether the control is."""
+
+    before: int
+    number: int
+    swapped: bool
+    control: bool
+
+
 class Moves:
     """The paired events in the order of the reference, with the place of each partner."""
 
-    def __init__(self, values: Sequence[Any], places: Sequence[int], unusable: Sequence[Path]) -> None:
-        """`unusable` are the paths that differ between partners."""
-        self._columns, self._places = Columns(values), places
-        self._paths = [path for path in self._columns.paths if path not in unusable and self._repeats(path)]
+    def __init__(
+        self,
+        values: Sequence[Any],
+        places: Sequence[int],
+        unusable: Collection[Path],
+        around: tuple[Path, ...] = (),
+        beside: tuple[Path, ...] = (),
+    ) -> None:
+        """`unusable` are the paths that differ between partners.
 
-    def _repeats(self, path: Path) -> bool:
-        column = self._columns[path]
-        return can_be_named(path) and None not in column and 1 < len(set(column)) < len(column)
-
-    @property
-    def moved(self) -> int:
-        """How many neighbours have changed places."""
-        return sum(one > other for one, other in pairwise(self._places))
-
-    def keys(self, beside: tuple[Path, ...] = (), *, between_barriers: bool = False) -> list[Key]:
-        """The supported keys that hold, else those that may, tightest first; each has `beside`, too.
-
-        `between_barriers`: barriers keep apart what stands far apart, so that this says nothing of a key.
-
-        Raises Undecided where keys hold and too little has moved to tell which of them counts.
+        Only events with equal values at `around` and `beside` are ordered so far.
         """
-        ranked = sorted(self._paths, key=lambda path: len(set(self._columns[path])))
-        ranked = [path for path in ranked if path not in beside]
+        self._columns, self._places = Columns(values), places
+        self._around, self._beside = around, beside
+        self._spread = spread_of(self._columns, unusable)
+        chain = (*around, *beside)
+        self._chains = self._columns.rows(chain)
+        self._neighbours = _neighbours(self._chains)
+        self._paths = [
+            path
+            for path in keys_of(self._columns, unusable)
+            if path not in chain and _recur(self._columns.rows((*chain, path)))
+        ]
+
+    def likely(self, *, divided: bool = False) -> list[Key]:
+        """The supported keys that hold, else (where nothing is `divided`) those that may, tightest first."""
         untested: list[Key] = []
         for size in (1, 2):
-            tried = combinations(ranked if size == 1 else ranked[-TRIED_IN_PAIRS:], size)
-            holding = [key for paths in tried if (key := self.key((*beside, *paths))) is not None]
-            if supported := [key for key in holding if key.supported]:
+            tried = combinations(self._paths if size == 1 else self._paths[-TRIED_IN_PAIRS:], size)
+            holding = [(paths, key) for paths in tried if (key := self.key(paths)) is not None]
+            if supported := [key for _, key in holding if key.supported]:
                 return supported
-            if holding and self.moved < ENOUGH_MOVED:
-                names = ", ".join(f"`{'+'.join(key.fields)}`" for key in holding[:4])
-                raise Undecided(
-                    f"the order differs in {self.moved} places, too few to tell whether it is kept for each "
-                    f"{names}; give the key by --key, an order in a comparison file, or longer runs"
-                )
-            untested = untested or [key for key in holding if key.kept >= ENOUGH_KEPT]
-        return [] if between_barriers else untested
+            if size == 1 and not divided:
+                untested = [key for (path,), key in holding if self._may_be(path, key)]
+        return untested
+
+    def _may_be(self, path: Path, key: Key) -> bool:
+        """Whether a key that nothing tests is to be proposed: an identifier, whose values are of one rank.
+
+        Numbers of which some come far oftener than others measure something.
+        """
+        column = self._columns[path]
+        often = Counter(column).values()
+        return key.kept >= ENOUGH_KEPT and (type(column[0]) is str or max(often) <= 2 * min(often))
 
     def key(self, paths: tuple[Path, ...]) -> Key | None:
-        """The key of some paths, if its events kept their order."""
-        rows, places = self._columns.rows(paths), self._places
+        """The key of some paths, if it recurs and its events kept their order, or all but a few of them."""
+        rows = self._columns.rows((*self._around, *self._beside, *paths))
+        if not _recur(rows):
+            return None
+        followers = list(self._followers(rows))
+        fields = tuple(map(field_text, (*self._beside, *paths)))
+        found = Key(fields, len(followers), sum(one.control for one in followers))
+        if not any(one.swapped for one in followers):
+            return found
+        moved = [
+            one for numbers in groups_of(rows).values() for one in out_of_sequence(numbers, self._places)
+        ]
+        confined = no_noise(moved, len(rows), self._spread)
+        if confined is None:
+            return None
+        tested = [one for one in followers if one.number not in confined.region]
+        if not _is_kept(tested) or self._is_part(paths, followers):
+            return None
+        return found._replace(kept=len(followers) - len(moved), broken=len(moved))
+
+    def _is_part(self, paths: tuple[Path, ...], followers: Sequence[_Follower]) -> bool:
+        """Whether these are part of a key: kept where one more field is equal, and else not."""
+        for path in self._paths:
+            column = self._columns[path]
+            same, other = (
+                [one for one in followers if (column[one.before] == column[one.number]) is equal]
+                for equal in (True, False)
+            )
+            clear = path not in paths and not any(one.swapped for one in same)
+            if clear and _is_kept(same) and any(one.swapped for one in other) and not _is_kept(other):
+                return True
+        return False
+
+    def _followers(self, rows: Sequence[Hashable]) -> Iterator[_Follower]:
+        """The events that follow another of their row, each with the control."""
+        places = self._places
         latest: dict[Any, int] = {}
-        swaps = 0
-        for i, row in enumerate(rows):
+        for number, row in enumerate(rows):
             before = latest.get(row)
-            latest[row] = i
-            if before is None:
-                continue
-            if places[before] > places[i]:
-                return None
-            control = next((j for j in (i + 1, i - 1) if before < j < len(rows) and rows[j] != row), None)
-            swaps += control is not None and places[before] > places[control]
-        return Key(tuple(map(field_text, paths)), len(rows) - len(latest), swaps)
+            latest[row] = number
+            if before is not None:
+                beside = next((n for n in self._neighbours[number] if before < n and rows[n] != row), None)
+                control = beside is not None and places[before] > places[beside]
+                yield _Follower(before, number, places[before] > places[number], control)
 
 
-Keys = Callable[[tuple[str, ...], tuple[str, ...]], Iterator[tuple[str, ...]]]
-"""The likely keys of some kinds (those that are left when barriers are taken out), beside given fields."""
+def _recur(rows: Sequence[Hashable]) -> bool:
+    return RECUR * len(set(rows)) <= len(rows)
 
 
-def looser(order: Order, keys: Keys, without: tuple[str, ...] = ()) -> Iterator[Order]:
-    """The orders that allow more than this one, the tightest first; `without` are kinds of outer barriers."""
-    if order == "total":
-        yield from ({"per_key": list(key)} for key in keys((), without))
-    elif isinstance(order, dict) and "per_key" in order:
-        yield from ({"per_key": list(key)} for key in keys(tuple(order["per_key"]), without))
-    elif isinstance(order, dict) and "by_key" in order:
-        inner = looser(order["inner"], keys, without)
-        yield from ({**order, "inner": one} for one in inner if one != "unordered")
-    elif isinstance(order, dict) and "barrier" in order:
-        barriers = order["barrier"] if isinstance(order["barrier"], list) else [order["barrier"]]
-        inner = looser(order["inner"], keys, (*without, *barriers))
-        yield from ({**order, "inner": one} for one in inner)
+def _is_kept(followers: Sequence[_Follower]) -> bool:
+    """Whether far fewer followers are swapped than of the control."""
+    swapped = sum(one.swapped for one in followers)
+    return sum(one.control for one in followers) >= FEWEST_SWAPS + SWAPS_FOR_EACH * swapped
+
+
+def _neighbours(chains: Sequence[Hashable]) -> list[tuple[int, ...]]:
+    """The next and the last event of the same chain, event by event."""
+    after: list[tuple[int, ...]] = [()] * len(chains)
+    before = list(after)
+    for numbers in groups_of(chains).values():
+        for one, later in pairwise(numbers):
+            after[one], before[later] = (later,), (one,)
+    return [(*nexts, *lasts) for nexts, lasts in zip(after, before, strict=True)]
+
+
+Keys = Callable[[Scope], Iterator[tuple[str, ...]]]
+"""The likely keys in some scope, each with the fields that stand there beside it."""
+
+
+EVERYWHERE = Scope()
+MOST_DIVIDED = 64
+"""So many ways of loosening several branches at once are tried."""
+
+
+def looser(order: Order, keys: Keys, kinds: Sequence[str], scope: Scope = EVERYWHERE) -> Iterator[Order]:
+    """The orders that allow more than this one, the tightest first; `kinds` are those that are compared."""
+    match order:
+        case "total":
+            yield from ({"per_key": list(key)} for key in keys(scope))
+        case {"per_key": fields}:
+            yield from ({"per_key": list(key)} for key in keys(scope._replace(beside=tuple(fields))))
+        case {"by_key": fields, "inner": inner}:
+            under = looser(inner, keys, kinds, scope._replace(around=(*scope.around, *fields)))
+            yield from ({**order, "inner": one} for one in under if one != "unordered")
+        case {"barrier": barrier, "inner": inner}:
+            barriers = barrier if isinstance(barrier, list) else [barrier]
+            under = looser(
+                inner, keys, kinds, scope._replace(without=(*scope.without, *barriers), divided=True)
+            )
+            yield from ({**order, "inner": one} for one in under)
+        case {"parallel": branches}:
+            yield from _looser_branches(branches, keys, kinds, scope)
+        case {"dependent": rules} if len(rules) > 1:
+            yield from ({"dependent": [*rules[:n], *rules[n + 1 :]]} for n in range(len(rules)))
     if order != "unordered":
         yield "unordered"
+
+
+def _looser_branches(
+    branches: dict[str, Any], keys: Keys, kinds: Sequence[str], scope: Scope
+) -> Iterator[Order]:
+    """Branches of which some are loosened."""
+
+    def ways(branch: dict[str, Any]) -> list[Order]:
+        others = [kind for kind in kinds if kind not in branch["kinds"]]
+        under = looser(branch["order"], keys, kinds, scope._replace(without=(*scope.without, *others)))
+        return [branch, *({**branch, "order": one} for one in under)]
+
+    every = product(*map(ways, branches.values()))
+    for chosen in islice(every, 1, MOST_DIVIDED):
+        yield {"parallel": dict(zip(branches, chosen, strict=True))}

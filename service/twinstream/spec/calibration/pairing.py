@@ -21,14 +21,14 @@ Events of different kinds are never partners.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from twinstream.spec.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.differences import differences
-from twinstream.spec.paths import Path
+from twinstream.spec.paths import Path, parse_path
 from twinstream.spec.reduction import without_nulls
 
 NEARLY = 0.9
@@ -71,23 +71,74 @@ def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> Pairing:
     return Pairing(pairs, rest, sorted(j for queue in waiting.values() for j in queue))
 
 
-def inferred(left: Sequence[Event], right: Sequence[Event]) -> Pairing:
-    """The pairs, told from the fields. Raises Undecided where two ways are as good."""
-    kinds = dict.fromkeys(event.kind for event in (*left, *right))
-    found = [_of_kind(kind, left, right) for kind in kinds]
+def named(left: Sequence[Event], right: Sequence[Event], names: Sequence[Sequence[Hashable]]) -> Pairing:
+    """The pairs by names that are given, event by event of both runs.
+
+    Where events of a run share a name, those are partners that are alike in all that does not vary.
+    """
+    if all(len(set(some)) == len(some) for some in names):
+        return by_name(*names)
+    columns = [Columns([event.value for event in run]) for run in (left, right)]
+    stable = [
+        path
+        for path in dict.fromkeys([*columns[0].paths, *columns[1].paths])
+        if _alike(path, columns, names) >= NEARLY
+    ]
+    rows = [
+        [*zip(some, column.rows(stable), strict=True)] for some, column in zip(names, columns, strict=True)
+    ]
+    alike = by_name(*rows)
+    rest = by_name([names[0][i] for i in alike.left], [names[1][j] for j in alike.right])
     return Pairing(
-        sorted(pair for pairing in found for pair in pairing.pairs),
+        sorted([*alike.pairs, *((alike.left[i], alike.right[j]) for i, j in rest.pairs)]),
+        [alike.left[i] for i in rest.left],
+        [alike.right[j] for j in rest.right],
+        certain=rows[0] == rows[1] or all(len(set(some)) == len(some) for some in rows),
+    )
+
+
+def _alike(path: Path, columns: Sequence[Columns], names: Sequence[Sequence[Hashable]]) -> float:
+    """How much of a field is the same in both runs, name by name."""
+    one, other = (
+        Counter(zip(some, column[path], strict=True)) for some, column in zip(names, columns, strict=True)
+    )
+    return (one & other).total() / max(1, min(one.total(), other.total()))
+
+
+def inferred(left: Sequence[Event], right: Sequence[Event], usable: Callable[[Path], bool]) -> Pairing:
+    """The pairs, told from the fields; `usable` says which may name an event.
+
+    Raises Undecided where two ways are as good.
+    """
+    kinds = dict.fromkeys(event.kind for event in (*left, *right))
+    found = [_of_kind(kind, left, right, usable) for kind in kinds]
+    pairs = sorted(pair for pairing in found for pair in pairing.pairs)
+    return Pairing(
+        pairs,
         sorted(i for pairing in found for i in pairing.left),
         sorted(j for pairing in found for j in pairing.right),
-        found[0].named_by if len(found) == 1 else (),
+        _together([pairing.named_by for pairing in found], [(left[i], right[j]) for i, j in pairs]),
         all(pairing.certain for pairing in found),
     )
 
 
-def _of_kind(kind: str, left: Sequence[Event], right: Sequence[Event]) -> Pairing:
+def _together(names: Sequence[tuple[str, ...]], pairs: Sequence[tuple[Event, Event]]) -> tuple[str, ...]:
+    """The fields that name the events of all kinds; none where a kind has none, or others differ in them."""
+    every = tuple(dict.fromkeys(field for fields in names for field in fields))
+    paths = [parse_path(field) for field in every]
+    if len(names) > 1:
+        one, other = (Columns([pair[side].value for pair in pairs]) for side in (0, 1))
+        if not all(names) or one.rows(paths) != other.rows(paths):
+            return ()
+    return every
+
+
+def _of_kind(
+    kind: str, left: Sequence[Event], right: Sequence[Event], usable: Callable[[Path], bool]
+) -> Pairing:
     mine = [i for i, event in enumerate(left) if event.kind == kind]
     theirs = [j for j, event in enumerate(right) if event.kind == kind]
-    found = _Kind([left[i].value for i in mine], [right[j].value for j in theirs]).pairing()
+    found = _Kind([left[i].value for i in mine], [right[j].value for j in theirs], usable).pairing()
     return found._replace(
         pairs=[(mine[i], theirs[j]) for i, j in found.pairs],
         left=[mine[i] for i in found.left],
@@ -98,8 +149,8 @@ def _of_kind(kind: str, left: Sequence[Event], right: Sequence[Event]) -> Pairin
 class _Kind:
     """The events of one kind."""
 
-    def __init__(self, left: list[Any], right: list[Any]) -> None:
-        self._values = (left, right)
+    def __init__(self, left: list[Any], right: list[Any], usable: Callable[[Path], bool]) -> None:
+        self._values, self._usable = (left, right), usable
         self._left, self._right = Columns(left), Columns(right)
         self._shorter = min(len(left), len(right))
         paths = dict.fromkeys([*self._left.paths, *self._right.paths])
@@ -127,9 +178,16 @@ class _Kind:
     # -- fields that name --------------------------------------------------------------------------------
 
     def _names(self, stable: list[Path], share: float) -> list[tuple[Path, ...]]:
-        """The smallest combinations of fields that no two events share, or hardly any."""
-        named = filter(can_be_named, stable)
-        ranked = sorted(named, key=lambda path: -len(set(self._left[path])))
+        """The smallest combinations of fields that no two events share, or hardly any.
+
+        Numbers with a fraction measure something, and name events only where nothing else does.
+        """
+        nameable = [path for path in stable if can_be_named(path) and self._usable(path)]
+        ranked = sorted(nameable, key=lambda path: -len(set(self._left[path])))
+        keys = [path for path in ranked if self._left.is_key(path)]
+        return self._smallest(keys, share) or self._smallest(ranked, share)
+
+    def _smallest(self, ranked: list[Path], share: float) -> list[tuple[Path, ...]]:
         tried: tuple[Iterator[tuple[Path, ...]], ...] = (
             combinations(ranked, 1),
             combinations(ranked[:PAIRS_OF], 2),
@@ -138,7 +196,8 @@ class _Kind:
         for candidates in tried:
             if found := [paths for paths in candidates if self._tells_apart(paths, share)]:
                 return found
-        return [tuple(stable)] if len(stable) > 3 and self._tells_apart(tuple(stable), share) else []
+        every = tuple(ranked)
+        return [every] if len(every) > 3 and self._tells_apart(every, share) else []
 
     def _tells_apart(self, paths: tuple[Path, ...], share: float) -> bool:
         for columns in (self._left, self._right):
@@ -151,9 +210,9 @@ class _Kind:
     def _best(self, names: list[tuple[Path, ...]]) -> Pairing:
         """The pairing by the combination under which the fewest other fields differ."""
         ranked = []
-        for rank, paths in enumerate(names[:PAIRS_OF]):
+        for paths in names[:PAIRS_OF]:
             pairing = by_name(self._left.rows(paths), self._right.rows(paths))
-            ranked.append((self._differing(pairing.pairs), rank, paths, pairing))
+            ranked.append((self._differing(pairing.pairs), self._measures(paths), paths, pairing))
         score, _, paths, best = min(ranked, key=lambda one: one[:2])
         for other_score, _, other_paths, other in ranked:
             if other_score == score and other.pairs != best.pairs:
@@ -162,6 +221,15 @@ class _Kind:
                     "two runs in different ways; say which does by --identity"
                 )
         return best._replace(named_by=tuple(map(field_text, paths)))
+
+    def _measures(self, paths: tuple[Path, ...]) -> tuple[int, int, int]:
+        """How little some fields look like a name: fractions, numbers, and how many values they have."""
+        columns = [self._left[path] for path in paths]
+        return (
+            sum(not self._left.is_key(path) for path in paths),
+            sum(type(column[0]) is not str for column in columns),
+            sum(len(set(column)) for column in columns),
+        )
 
     def _differing(self, pairs: list[Pair]) -> int:
         """How many fields differ, in a sample of pairs."""

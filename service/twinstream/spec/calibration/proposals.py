@@ -24,13 +24,17 @@ from twinstream.spec.paths import overlap, parse_path
 
 @dataclass(frozen=True)
 class Proposal:
-    """One loosening: `value` is put at the path `at` of the file, for `field` if it names one."""
+    """One change: `value` is put at the path `at` of the file, for `field` if it names one.
+
+    `loosens`: it makes more runs equal; else it only says what events are about, or which are told apart.
+    """
 
     at: tuple[str, ...]
     field: str | None
     value: Any
     evidence: str
     hides: str
+    loosens: bool = True
 
     @property
     def key(self) -> str:
@@ -134,9 +138,19 @@ def for_order(order: Order, evidence: str) -> Proposal:
 
 
 def for_identity(fields: Sequence[str], evidence: str) -> Proposal:
-    """Fields that name an event, where a tolerance needs its partner to be known."""
+    """The fields by which events were paired."""
     hides = "nothing; a difference is called changed, not missing and extra"
-    return Proposal(("identity",), None, list(fields), evidence, hides)
+    return Proposal(("identity",), None, list(fields), evidence, hides, loosens=False)
+
+
+def for_kind(kind: str, field: str, start: Start) -> Proposal:
+    """An equality of its own for a kind that does not have the noise of others: the same as it has so far."""
+    equality = {
+        name: value for name, value in (start.data.get("equality") or {}).items() if name != "per_kind"
+    }
+    evidence = f"`{field}` is the same in both runs for `{kind}`, and not for other kinds"
+    hides = "nothing; what is proposed for other kinds does not hold for this one"
+    return Proposal(("equality", "per_kind", kind), None, equality, evidence, hides, loosens=False)
 
 
 def for_replays(count: int) -> Proposal:

@@ -1,15 +1,18 @@
 """From two runs of one version to the tightest comparison file under which they are equal.
 
 1. If they are equal under the starting file there is nothing to propose.
-2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`).
+2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`), for kinds that differ
+   in that each by itself (`kinds`). By what events were paired stands in the file as `identity`.
 3. The orders that the starting file allows to be loosened to are tried, the tightest first (`ordering`), each
-   with the noise written as that order allows it (`proposals`).
+   with the noise written as that order allows it (`proposals`). The first counts against which events moved
+   (`breaks`) only as a few faults do, and not as noise does.
 4. Each proposal is taken out again, and stays out if the runs are equal without it. So what is left is
    necessary, one by one, and together sufficient: both are answers of the comparison itself, not of the steps
    before, which only guess what is worth asking.
 
-Pairs that no proposal explains are set aside for steps 3 and 4, and make the outcome `unexplained`: what is a
-difference in an A/A run is never made a rule. Where the events do not tell, the outcome is `undecided`.
+Pairs that differ in what is no noise, and events that moved where that is none, are set aside for steps 3 and
+4, and make the outcome `unexplained`, also where the file would hide them: what is a difference in an A/A run
+is never made a rule. Where the events do not tell, the outcome is `undecided`.
 """
 
 from __future__ import annotations
@@ -17,12 +20,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
+from twinstream.core.events import alike
 from twinstream.errors import SpecError
+from twinstream.spec.calibration.breaks import broken
 from twinstream.spec.calibration.evidence import (
     FEWEST_EVENTS,
+    Columns,
     Event,
     Judge,
     Pair,
@@ -30,22 +36,28 @@ from twinstream.spec.calibration.evidence import (
     Subset,
     Undecided,
     bare_record,
+    field_text,
 )
-from twinstream.spec.calibration.fields import Noise, Unexplained, noise_of
-from twinstream.spec.calibration.ordering import Key, Moves, Order, looser
-from twinstream.spec.calibration.pairing import Pairing, by_name, inferred
+from twinstream.spec.calibration.fields import Noise, noise_of
+from twinstream.spec.calibration.kinds import unlike
+from twinstream.spec.calibration.ordering import Key, Moves, Order, Scope, looser, no_noise
+from twinstream.spec.calibration.pairing import Pairing, by_name, inferred, named
 from twinstream.spec.calibration.proposals import (
     Draft,
+    Proposal,
     Start,
     decides,
     for_identity,
+    for_kind,
     for_noise,
     for_order,
     for_replays,
     plain,
 )
+from twinstream.spec.calibration.spread import spread_of
 from twinstream.spec.codec import Codec
-from twinstream.spec.paths import parse_path
+from twinstream.spec.equality_laws import equality_paths
+from twinstream.spec.paths import Path, overlap, parse_path
 
 TAIL = 0.1
 """Where reading was cut, an event in this last part of a run may have its partner behind the cut."""
@@ -53,6 +65,20 @@ TAIL = 0.1
 NONE = Subset((), ())
 
 Result = Literal["equal", "proposed", "unexplained", "undecided"]
+
+
+class Left(NamedTuple):
+    """A field that differs in a way that is no noise, or the order; why it is none, and in which pairs.
+
+    `hidden`: the proposed file, whose rules are told from other pairs, would not tell these.
+    """
+
+    field: str
+    differed: int
+    seen: int
+    why: str
+    places: tuple[Pair, ...] = ()
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +94,7 @@ class Calibration:
     draft: Draft
     pairs: int = 0
     named_by: tuple[str, ...] = ()
-    unexplained: tuple[Unexplained, ...] = ()
+    unexplained: tuple[Left, ...] = ()
     rest: Subset = NONE
     beyond: int = 0
 
@@ -87,10 +113,11 @@ def calibrate(runs: Runs, start: Start, judge: Judge, keys: Sequence[str] = ()) 
 
 
 class _Explained(NamedTuple):
-    """A draft under which all events of a subset are equal."""
+    """A draft under which all events of a subset are equal, and what of the order it leaves."""
 
     draft: Draft
     subset: Subset
+    unkept: tuple[Left, ...] = ()
 
 
 class _Search:
@@ -99,6 +126,9 @@ class _Search:
         self._all = Subset(range(len(runs.left)), range(len(runs.right)))
         self._beyond = 0
         self._moved = ""
+        self._names: list[Proposal] = []
+        self._kinds: list[Proposal] = []
+        self._spec = start.spec
         self._remembered: dict[tuple[str, bool], list[Pair]] = {}
 
     def outcome(self) -> Calibration:
@@ -109,8 +139,10 @@ class _Search:
             reason = f"The runs are equal as they are, in all {len(self._runs.left):,} pairs."
             return Calibration("equal", reason, self._start.with_(()), len(self._runs.left))
         pairing = self._paired()
+        self._tell_kinds_apart(pairing)
         noise, unexplained = self._noise(pairing)
-        found = self._explain(pairing, noise)
+        suspects = {pair for one in unexplained for pair in one.places}
+        found = self._explain([pair for pair in pairing.pairs if pair not in suspects], noise)
         if found is None:
             raise Undecided("no event of the one run equals one of the other, whatever field is left out")
         return self._told(self._pruned(found), pairing, unexplained)
@@ -122,13 +154,29 @@ class _Search:
         left, right = self._runs.left, self._runs.right
         identity = Codec(self._start.spec).identity
         if identity is None:
-            pairing = inferred(left, right)
+            pairing = inferred(left, right, self._usable())
+            if pairing.named_by:
+                self._names = [for_identity(pairing.named_by, self._naming(pairing))]
+                self._spec = self._start.with_(self._names).spec
         else:
             names = [[(event.kind, identity(event.record)) for event in run] for run in (left, right)]
-            pairing = by_name(*names)._replace(named_by=tuple(self._start.spec.identity or ()))
+            pairing = named(left, right, names)._replace(named_by=tuple(self._start.spec.identity or ()))
         if not pairing.pairs:
             raise Undecided(_NO_PAIRS)
         return self._without_tails(pairing) if self._runs.cut else pairing
+
+    def _usable(self) -> Callable[[Path], bool]:
+        """What may name an event: what the file compares as it is."""
+        changed = [
+            parse_path(found.field) for found in equality_paths(self._spec) if found.does != "compare_only"
+        ]
+        return lambda path: not any(overlap(path, other) for other in changed)
+
+    def _naming(self, pairing: Pairing) -> str:
+        columns = Columns([self._runs.left[i].value for i, _ in pairing.pairs])
+        names = len(set(columns.rows([parse_path(field) for field in pairing.named_by])))
+        others = "no two of a run have the same" if names == len(pairing.pairs) else f"with {names:,} values"
+        return f"{len(pairing.pairs):,} events of each run were paired by it; {others}"
 
     def _without_tails(self, pairing: Pairing) -> Pairing:
         """Leave out the events without a partner that lie near the cut."""
@@ -145,86 +193,122 @@ class _Search:
 
     # -- fields ------------------------------------------------------------------------------------------
 
-    def _noise(self, pairing: Pairing) -> tuple[list[Noise], list[Unexplained]]:
+    def _part(self, pair: Pair) -> str | None:
+        """The kind of a pair, where its equality is its own."""
+        kind = self._runs.left[pair[0]].kind
+        return kind if kind in self._spec.equality.per_kind else None
+
+    def _values(self, pairs: Sequence[Pair]) -> list[tuple[Any, Any]]:
+        return [(self._runs.left[i].value, self._runs.right[j].value) for i, j in pairs]
+
+    def _tell_kinds_apart(self, pairing: Pairing) -> None:
+        """Give kinds that do not have the noise of others an equality of their own."""
+        kinds: dict[str, list[Pair]] = {}
+        for pair in pairing.pairs:
+            if self._part(pair) is None:
+                kinds.setdefault(self._runs.left[pair[0]].kind, []).append(pair)
+        if len(kinds) > 1:
+            found = unlike({kind: self._values(pairs) for kind, pairs in kinds.items()})
+            self._kinds = [for_kind(kind, field_text(path), self._start) for kind, path in found.items()]
+            self._spec = self._start.with_([*self._kinds, *self._names]).spec
+
+    def _noise(self, pairing: Pairing) -> tuple[list[Noise], list[Left]]:
         """The noise of the fields, each part of the equality by itself."""
-        own = self._start.spec.equality.per_kind
         noise: list[Noise] = []
-        unexplained: list[Unexplained] = []
-        for part in (None, *own):
-            values = [
-                (self._runs.left[i].value, self._runs.right[j].value)
-                for i, j in pairing.pairs
-                if (self._runs.left[i].kind if self._runs.left[i].kind in own else None) == part
-            ]
-            found, other = noise_of(values)
-            unexplained += other
+        unexplained: list[Left] = []
+        for part in (None, *self._spec.equality.per_kind):
+            pairs = [pair for pair in pairing.pairs if self._part(pair) == part]
+            found, other = noise_of(self._values(pairs))
+            for left in other:
+                places = tuple(pairs[number] for number in sorted(left.pairs))
+                unexplained.append(Left(left.field, left.differed, left.seen, left.why, places))
             for one in found:
-                place = decides(self._start.spec, one)
+                place = decides(self._spec, one)
                 if place is None:
                     noise.append(one._replace(kind=part))
                 else:
                     why = f"`{place}` reads it, so it must be compared as it is"
-                    unexplained.append(Unexplained(one.field, one.differed, one.seen, why))
+                    unexplained.append(Left(one.field, one.differed, one.seen, why))
         if not pairing.certain:
             _refuse_guesses(noise, unexplained)
         return noise, unexplained
 
     # -- order -------------------------------------------------------------------------------------------
 
-    def _explain(self, pairing: Pairing, noise: list[Noise]) -> _Explained | None:
-        """The tightest draft that explains what can be explained."""
+    def _explain(self, pairs: list[Pair], noise: list[Noise]) -> _Explained | None:
+        """The tightest draft that explains what can be explained: the first against which little moved."""
         declared = self._start.data["order"]
-        for order in chain((declared,), self._looser(declared, pairing, noise)):
-            draft = self._draft(order, pairing, noise)
-            pairs = self._alike(pairing.pairs, draft)
-            subset = Subset([i for i, _ in pairs], sorted(j for _, j in pairs))
-            if pairs and self._is_equal(draft, subset):
-                self._refuse_emptiness(draft, subset)
-                return _Explained(draft, subset)
+        for order in chain((declared,), self._looser(declared, pairs, noise)):
+            draft = self._draft(order, noise)
+            alike = self._alike(pairs, draft)
+            if not alike:
+                continue
+            moved, unkept = self._unkept(draft, alike, noise)
+            if moved and (unkept is None or (order == declared and self._given_keys)):
+                continue
+            kept = [pair for number, pair in enumerate(alike) if number not in moved]
+            subset = Subset([i for i, _ in kept], sorted(j for _, j in kept))
+            if not self._is_equal(draft, subset):
+                raise Undecided(_NOT_PLACED)
+            self._refuse_emptiness(draft, subset)
+            return _Explained(draft, subset, () if unkept is None else (unkept,))
         return None
+
+    def _unkept(self, draft: Draft, alike: list[Pair], noise: list[Noise]) -> tuple[set[int], Left | None]:
+        """The pairs that moved against the order of a draft, by number; told, where they are no noise."""
+        codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
+        forms = [codec.form(record(i)) for i, _ in alike]
+        breaks = broken(codec.order, forms, [j for _, j in alike])
+        moved = {one.moved for one in breaks}
+        if not moved:
+            return moved, None
+        columns = Columns([self._runs.left[i].value for i, _ in alike])
+        confined = no_noise(breaks, len(alike), spread_of(columns, [one.path for one in noise]))
+        if confined is None:
+            return moved, None
+        places = tuple(alike[number] for number in sorted(moved))
+        return moved, Left("order", len(moved), len(alike), confined.why, places)
 
     def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
         """Where all events would be equal, nothing would be compared, and pairs say nothing."""
         codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
         forms = (codec.canonical(codec.form(record(i))[1]) for i in subset.left)
         first = next(forms)
-        if draft.proposals and all(form == first for form in forms):
+        if draft.proposals and all(alike(form, first) for form in forms):
             raise Undecided(
                 "with what differs left out all events would be equal, so nothing would be compared; "
                 "are these two runs on the same input? --identity names the fields"
             )
 
-    def _looser(self, declared: Order, pairing: Pairing, noise: list[Noise]) -> Iterator[Order]:
+    def _looser(self, declared: Order, pairs: list[Pair], noise: list[Noise]) -> Iterator[Order]:
         """The orders that are looser than the declared one and likely, the tightest first."""
-        pairs = self._alike(pairing.pairs, self._draft(declared, pairing, noise))
-        moved = self._moved = _moved(pairs)
+        alike = self._alike(pairs, self._draft(declared, noise))
+        broken, _ = self._unkept(self._draft(declared, noise), alike, noise)
+        moved = f"the declared order is broken: {len(broken):,} of {len(alike):,} events changed places"
+        self._moved = moved
 
-        def keys(beside: tuple[str, ...], without: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        def keys(scope: Scope) -> Iterator[tuple[str, ...]]:
             if self._given_keys:
-                yield (*beside, *(field for field in self._given_keys if field not in beside))
+                yield (*scope.beside, *(field for field in self._given_keys if field not in scope.beside))
                 return
-            chosen = [(i, j) for i, j in pairs if self._runs.left[i].kind not in without]
+            chosen = [(i, j) for i, j in alike if self._runs.left[i].kind not in scope.without]
+            around, beside = (tuple(map(parse_path, fields)) for fields in (scope.around, scope.beside))
             values = [self._runs.left[i].value for i, _ in chosen]
-            moves = Moves(values, [j for _, j in chosen], [one.path for one in noise])
-            for key in moves.keys(tuple(map(parse_path, beside)), between_barriers=bool(without)):
+            moves = Moves(values, [j for _, j in chosen], [one.path for one in noise], around, beside)
+            for key in moves.likely(divided=scope.divided):
                 self._moved = f"{moved}; {_kept(key)}"
                 yield key.fields
             self._moved = moved
 
-        return looser(declared, keys)
+        return looser(declared, keys, self._spec.compared_kinds)
 
-    def _draft(self, order: Order, pairing: Pairing, noise: list[Noise]) -> Draft:
+    def _draft(self, order: Order, noise: list[Noise]) -> Draft:
         """The starting file with an order, and with the noise as that order allows it."""
-        spec = self._start.spec
         proposals = [] if order == self._start.data["order"] else [for_order(order, self._moved)]
-        rules = for_noise(noise, spec, order)
-        if rules is None and pairing.named_by:
-            named = for_identity(pairing.named_by, "no two events of a run have the same, and both have all")
-            proposals.append(named)
-            rules = for_noise(noise, spec.model_copy(update={"identity": list(pairing.named_by)}), order)
+        rules = for_noise(noise, self._spec, order)
         if rules is None:
-            rules = for_noise([one for one in noise if one.how != "number"], spec, order)
-        return self._start.with_([*proposals, *(rules or [])])
+            rules = for_noise([one for one in noise if one.how != "number"], self._spec, order)
+        return self._start.with_([*proposals, *self._kinds, *(rules or []), *self._names])
 
     def _alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
         """The pairs that are equal under a draft, where equal events are paired in their order.
@@ -241,10 +325,10 @@ class _Search:
         left, right = (self._records(draft, run) for run in self._runs[:2])
         forms = {i: codec.canonical(codec.form(left(i))[1]) for i, _ in pairs}
         twins = {j: codec.canonical(codec.form(right(j))[1]) for _, j in pairs}
-        alike = [(i, j) for i, j in pairs if forms[i] == twins[j]]
+        candidates = [(i, j) for i, j in pairs if alike(forms[i], twins[j])]
         if codec.close is not None:
-            return [(i, j) for i, j in alike if codec.close(left(i), right(j))]
-        ones, others = [i for i, _ in alike], sorted(j for _, j in alike)
+            return [(i, j) for i, j in candidates if codec.close(left(i), right(j))]
+        ones, others = [i for i, _ in candidates], sorted(j for _, j in candidates)
         again = by_name([forms[i] for i in ones], [twins[j] for j in others])
         return [(ones[i], others[j]) for i, j in again.pairs]
 
@@ -267,21 +351,17 @@ class _Search:
         draft = found.draft
         for proposal in draft.proposals:
             less = draft.without(proposal)
-            if self._is_equal(less, found.subset):
+            if proposal.loosens and self._is_equal(less, found.subset):
                 draft = less
-        return _Explained(draft, found.subset)
+        return found._replace(draft=draft)
 
-    def _told(self, found: _Explained, pairing: Pairing, unexplained: list[Unexplained]) -> Calibration:
+    def _told(self, found: _Explained, pairing: Pairing, unexplained: list[Left]) -> Calibration:
         left, right = (
             sorted(set(every) - set(some)) for every, some in zip(self._all, found.subset, strict=True)
         )
-        draft, rest = found.draft, Subset(left, right)
-        if (left or right) and self._is_equal(draft, self._all):
-            rest = NONE
-        elif (left or right) and self._marked(rest):
-            again = self._start.with_([*draft.proposals, for_replays(len(left) + len(right))])
-            if self._is_equal(again, self._all):
-                draft, rest = again, NONE
+        draft, rest, no_noise = found.draft, Subset(left, right), [*unexplained, *found.unkept]
+        if not any(one.places for one in no_noise) and (left or right):
+            draft, rest = self._explained_whole(draft, rest)
         some_left = bool(rest.left or rest.right)
         return Calibration(
             "unexplained" if some_left else "proposed",
@@ -289,10 +369,27 @@ class _Search:
             draft,
             len(pairing.pairs),
             pairing.named_by,
-            tuple(unexplained) if some_left else (),
+            tuple(one._replace(hidden=self._hides(draft, one)) for one in no_noise) if some_left else (),
             rest,
             self._beyond,
         )
+
+    def _explained_whole(self, draft: Draft, rest: Subset) -> tuple[Draft, Subset]:
+        """A draft that explains the rest, too: this one, or one that knows what a retry wrote again."""
+        if self._is_equal(draft, self._all):
+            return draft, NONE
+        if self._marked(rest):
+            count = len(rest.left) + len(rest.right)
+            again = self._start.with_([*draft.proposals, for_replays(count)])
+            if self._is_equal(again, self._all):
+                return again, NONE
+        return draft, rest
+
+    def _hides(self, draft: Draft, left: Left) -> bool:
+        """Whether a draft does not tell what is left unexplained."""
+        if left.field == "order" or not left.places:
+            return False
+        return len(self._found_alike(list(left.places), draft)) == len(left.places)
 
     def _marked(self, rest: Subset) -> bool:
         """Whether the events that are left say which attempt wrote them, and the file does not ask yet."""
@@ -303,7 +400,7 @@ class _Search:
 
 
 def _reason(draft: Draft, rest: Subset, explained: int) -> str:
-    count = len(draft.proposals)
+    count = sum(proposal.loosens for proposal in draft.proposals)
     proposals = "no proposal" if not count else "1 proposal" if count == 1 else f"{count} proposals"
     if not (rest.left or rest.right):
         without = "without it" if count == 1 else "without any one of them"
@@ -321,21 +418,23 @@ _NO_PAIRS = (
 )
 
 
-def _moved(pairs: list[Pair]) -> str:
-    places = [j for _, j in pairs]
-    count = sum(one > other for one, other in pairwise(places))
-    return f"the declared order is broken: {count:,} of {len(places) - 1:,} neighbours changed places"
+_NOT_PLACED = (
+    "the comparison finds a difference in the order of events of which none has moved; give the order in a "
+    "comparison file"
+)
 
 
 def _kept(key: Key) -> str:
     names = " and ".join(f"`{field}`" for field in key.fields)
     kept = f"none of the {key.kept:,} that follow another of the same {names} did"
+    if key.broken:
+        kept = f"{key.kept:,} that follow another of the same {names} did not, and {key.broken:,} did"
     if not key.supported:
         return f"{kept}, but nothing moved as far as those stand apart, so that may be chance"
     return f"{kept}, and of those beside them {key.swaps:,}"
 
 
-def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Unexplained]) -> None:
+def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Left]) -> None:
     """Where partners are a guess, only what differs in every pair differs whoever the partner is."""
     sure = [
         one

@@ -16,6 +16,8 @@ from twinstream.spec.diagram import printable, value_text
 from twinstream.spec.source import dump
 
 WIDTH = 100
+SHOWN = 3
+"""So many places of what is unexplained are named."""
 
 
 def file_text(found: Calibration) -> str:
@@ -90,5 +92,15 @@ def _summary(found: Calibration) -> Iterator[str]:
         yield f"   hides: {printable(proposal.hides)}"
     for one in found.unexplained:
         yield ""
-        yield f"{printable(one.field)} differed in {one.differed:,} of {one.seen:,} pairs, and stays compared"
+        but = "the proposed file hides it" if one.hidden else "stays compared"
+        yield f"{printable(one.field)} differed in {one.differed:,} of {one.seen:,} pairs, and {but}"
         yield f"   why:   {printable(one.why)}"
+        if one.places:
+            yield f"   where: {_where(one.places)}"
+
+
+def _where(places: Sequence[tuple[int, int]]) -> str:
+    """The first places, as numbers of events counted from 1."""
+    shown = [f"event {i + 1:,} of the reference, {j + 1:,} of the candidate" for i, j in places[:SHOWN]]
+    more = [f"{len(places) - SHOWN:,} more"] if len(places) > SHOWN else []
+    return "; ".join([*shown, *more])

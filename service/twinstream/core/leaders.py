@@ -1,0 +1,117 @@
+"""Leaders: the rows of a batch by which rows are known where numbers have a tolerance (see `replays`).
+
+Without a tolerance a row is known by its canonical form. With one that is not enough: the form has 0 in the
+place of each tolerated number. So a row is known by a *leader* of its form: the first row of the batch with
+its content, or one that it is close to. A row that an attempt writes is
+
+1. a copy of the leader with its own content, where the execution has not written all copies of that yet;
+2. else a copy of a leader that it is close to and that another attempt of its task has written;
+3. else a copy of any leader that it is close to, where the execution has not written all copies of that yet;
+4. else one more copy of the leader with its own content, or a leader itself.
+
+So a retry that differs within the tolerance writes the letters that were written before, and a row is only
+ever a replay of one that it is close to: those of its leader that are new have the leader's content.
+
+Which leader a row is a copy of is decided once. Where several are close it may be the wrong one: then
+attempts do not agree that could, which is a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, NamedTuple
+
+from twinstream.core.events import Close
+
+Room = Callable[[bytes], int]
+"""Of a leader: `FULL` where one more copy raises M, `ROOM` where it raises N alone, else `COVERED`."""
+FULL, ROOM, COVERED = range(3)
+HASH_BYTES = 16
+"""Forms and contents are known by their hashes."""
+LOOKED_AT = 256
+"""Leaders of a form that a row is compared with: so many rows of a batch are told apart by nothing but
+tolerated numbers. Beyond that a row is known by its content alone."""
+ROW_BYTES = 100
+"""A leader counts as so many rows as its record has of these."""
+
+
+class Near(NamedTuple):
+    """What tells which rows a row is close to: the hash of its content, its record, and the tolerance."""
+
+    own: bytes
+    record: bytes
+    close: Close
+
+
+class Leaders:
+    """The leaders of one batch, oldest first; `weight` is what they take, in rows."""
+
+    __slots__ = ("_forms", "_records", "_saved", "weight")
+
+    def __init__(self) -> None:
+        self._records: dict[bytes, tuple[bytes, bytes]] = {}
+        self._forms: dict[bytes, bytes | list[bytes]] = {}
+        self._saved = self.weight = 0
+
+    def take(self, form: bytes, near: Near, room: Room) -> bytes:
+        """The leader of a row, by the hash of its content; a row without one becomes its own.
+
+        Complexity: O(1), and for a retry O(k) in the leaders of the form, up to `LOOKED_AT`.
+        """
+        own = near.own
+        known = own in self._records
+        if known and room(own) != FULL:
+            return own
+        rooms = [(other, room(other)) for other in islice(self._of(form), LOOKED_AT) if other != own]
+        for wanted in (COVERED, ROOM):
+            for other, left in rooms:
+                if left == wanted and near.close(self._records[other][1], near.record):
+                    return other
+        if not known:
+            self._add(form, own, near.record)
+        return own
+
+    def _of(self, form: bytes) -> Iterable[bytes]:
+        found = self._forms.get(form, ())
+        return (found,) if isinstance(found, bytes) else found
+
+    def _add(self, form: bytes, own: bytes, record: bytes) -> None:
+        self._records[own] = form, record
+        self.weight += 2 + len(record) // ROW_BYTES
+        others = self._forms.setdefault(form, own)
+        if isinstance(others, list):
+            others.append(own)
+        elif others != own:
+            self._forms[form] = [others, own]
+
+    def state(self, *, whole: bool) -> dict[str, Any]:
+        """The leaders as plain data; unless `whole`, only those that are new since the last time."""
+        since = 0 if whole else self._saved
+        self._saved = len(self._records)
+        rows = list(islice(self._records.items(), since, None))
+        return {
+            "since": since,
+            "records": [record for _, (_, record) in rows],
+            "hashes": b"".join(own + form for own, (form, _) in rows),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Leaders:
+        """The leaders of a whole state."""
+        leaders, hashes = cls(), state["hashes"]
+        for place, record in enumerate(state["records"]):
+            at = 2 * HASH_BYTES * place
+            leaders._add(hashes[at + HASH_BYTES : at + 2 * HASH_BYTES], hashes[at : at + HASH_BYTES], record)
+        leaders._saved = len(leaders._records)
+        return leaders
+
+
+def joined(states: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """States of the leaders of a batch, the first of them whole, as one that is."""
+    records: list[bytes] = []
+    hashes = b""
+    for state in states:
+        records[state["since"] :] = state["records"]
+        hashes = hashes[: 2 * HASH_BYTES * state["since"]] + state["hashes"]
+    return {"since": 0, "records": records, "hashes": hashes}

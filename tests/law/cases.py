@@ -1,0 +1,355 @@
+"""One case: a declaration and a trace, held against the law by some plans, and made small where it breaks."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from tests.law.declarations import BARRIER, FEATURES, Declaration, Draw, declaration
+from tests.law.prediction import predicted
+from tests.law.runs import PLAIN, Outcome, Plan, outcome, plans
+from tests.law.traces import Row, Trace, trace
+from twinstream.errors import SpecError
+from twinstream.spec.marks import Attempt
+
+PLANS = 8
+COPY_NAMED = "duplicate or extra"
+"""Two runs call a copy differently, and no rule asks what it is."""
+Level = Literal["all", "counts", "verdict"]
+"""All of the law; all but what a copy is called; only the verdict."""
+_OPTIONAL = ("identity", "equality", "known_differences", "duplicates", "limits", "on_divergence", "kinds")
+
+
+class Case(NamedTuple):
+    """A declaration and a trace for it."""
+
+    declaration: Declaration
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Break:
+    """A case that breaks the law: what disagrees, under which plans.
+
+    With one plan it breaks what was predicted, or crashed.
+    """
+
+    case: Case
+    what: str
+    plans: tuple[Plan, ...]
+
+    def breaks(self, level: Level) -> bool:
+        """Whether it breaks what a level asks to hold."""
+        if level == "counts":
+            return self.what != COPY_NAMED
+        return level == "all" or any(word in self.what for word in ("verdict", ", not ", "crash"))
+
+    @property
+    def group(self) -> str:
+        """The features that it takes to break it, and what it breaks."""
+        several = {"partitions"} if self.case.trace.partitions > 1 else set()
+        return f"{self.what}: {' + '.join(sorted(self.case.declaration.features() | several))}"
+
+
+def drawn(seed: int, allowed: frozenset[str] = FEATURES) -> tuple[Case, list[Plan]]:
+    """The case of a seed, and the plans to hold it against."""
+    rng = random.Random(seed)
+    draw = Draw(rng, allowed)
+    while True:
+        made = declaration(rng, allowed)
+        try:
+            made.spec()
+        except SpecError:  # as a tolerance in a bag
+            continue
+        sides = trace(draw, made)
+        return Case(made, sides), plans(rng, PLANS, sum(map(len, sides)))
+
+
+def broken(case: Case, chosen: Sequence[Plan]) -> Break | None:
+    """The worst way in which a case breaks the law under these plans, if any."""
+    answers: list[tuple[Plan, Outcome]] = []
+    for plan in chosen:
+        try:
+            answers.append((plan, outcome(case.declaration, case.trace, plan)))
+        except Exception as error:  # noqa: BLE001 - a crash is an answer, too
+            return Break(case, f"crash {type(error).__name__}", (plan,))
+    verdict = predicted(case.declaration, case.trace).verdict
+    for plan, answer in answers:
+        if verdict is not None and answer.verdict != verdict:
+            return Break(case, f"{answer.verdict}, not {verdict}", (plan,))
+    if verdict is None and case.declaration.halts and case.declaration.rules:
+        return None
+    if verdict is None and case.declaration.doubts_everything:
+        answers = [(plan, _unsaid(answer)) for plan, answer in answers]
+    first, plain = answers[0]
+    found = [(disagreement(case.declaration, plain, answer), plan) for plan, answer in answers[1:]]
+    worst = max(found, key=lambda one: _weight(one[0]), default=("", first))
+    return Break(case, worst[0], (first, worst[1])) if worst[0] else None
+
+
+def _unsaid(answer: Outcome) -> Outcome:
+    """Of an outcome beside a hole only whether it passes: not whether a difference was certain before it."""
+    verdict = "INCONCLUSIVE" if answer.verdict == "DIVERGED" else answer.verdict
+    return Outcome(verdict, {}, {}, {}, {})
+
+
+def _weight(what: str) -> list[bool]:
+    """How bad a disagreement is: a wrong verdict is worse than a wrong count, and that than a wrong name."""
+    return [*(name in what for name in ("verdict", "accounts", "explained", "kinds")), bool(what)]
+
+
+def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
+    """The members in which two outcomes differ that must not.
+
+    Behind a halt all that comes is ignored, and which events that are is a matter of how the sides come. So
+    is under rules which events a difference is explained by, where it is known; and which of them takes the
+    last place of a ceiling. And so is which match is the latest: where one is remembered and no known
+    difference asks, a duplicate may be an extra.
+    """
+    members: tuple[str, ...] = Outcome._fields
+    if declaration.halts or declaration.explains_by_rules:
+        members = ("verdict",)
+    elif declaration.uses_up(one.explained):
+        members = ("verdict", "explained")
+    if not declaration.names({"extra", "duplicate"}) and one != other:
+        unnamed = _without_duplicates(one), _without_duplicates(other)
+        if unnamed[0] == unnamed[1]:
+            return "" if declaration.forgets else COPY_NAMED
+    names = [name for name in members if getattr(one, name) != getattr(other, name)]
+    if {"reference", "candidate"} & set(names):
+        names = ["accounts", *(name for name in names if name not in ("reference", "candidate"))]
+    return ", ".join(names)
+
+
+def _without_duplicates(answer: Outcome) -> Outcome:
+    """The outcome with duplicates called extra."""
+    kinds = Counter(answer.kinds)
+    kinds["extra"] += kinds.pop("duplicate", 0)
+    return answer._replace(kinds=dict(+kinds))
+
+
+# -- making small --------------------------------------------------------------------------------------------
+
+
+def smallest(found: Break) -> Break:
+    """The same kind of break with as little as it needs: of the file, of the trace, of the file again."""
+    for less in (_files, _events, _plans):
+        found = _with_fewer_rows(_with_less(found, less))
+    return _with_less(found, _files)
+
+
+def _again(found: Break, case: Case, chosen: tuple[Plan, ...]) -> Break | None:
+    """The break where it is still there."""
+    try:
+        case.declaration.spec()
+    except SpecError:
+        return None
+    if not _well_placed(case):
+        return None
+    again = broken(case, chosen)
+    return again if again is not None and again.what.split()[0] == found.what.split()[0] else None
+
+
+def _well_placed(case: Case) -> bool:
+    """Whether no partitions hold events that the order relates."""
+    fields = case.declaration.placed_by
+    copied = BARRIER if case.declaration.has_copies else None
+    rows = [row for side in case.trace for row in side if row.event["type"] != copied]
+    if case.trace.partitions == 1 or fields == []:
+        return True
+    places = {(tuple(row.event[field] for field in fields or ()), row.partition) for row in rows}
+    return fields is not None and len(places) == len({key for key, _ in places})
+
+
+def _with_less(found: Break, less: Callable[[Break], Iterator[tuple[Case, tuple[Plan, ...]]]]) -> Break:
+    """Take what makes it simpler as long as it still breaks."""
+    while True:
+        tries = (_again(found, case, chosen) for case, chosen in less(found))
+        simpler = next((again for again in tries if again is not None), None)
+        if simpler is None:
+            return found
+        found = simpler
+
+
+def _files(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
+    """The case with one thing less declared."""
+    file = found.case.declaration.file
+    for name in (
+        "identity",
+        "equality",
+        "known_differences",
+        "duplicates",
+        "limits",
+        "on_divergence",
+        "kinds",
+    ):
+        if name in file:
+            yield _of({key: value for key, value in file.items() if key != name}, found)
+    for order in _simpler(file["order"]):
+        yield _of({**file, "order": order}, found)
+    for name in ("equality", "known_differences"):
+        for part in _parts(file.get(name, [])):
+            yield _of({**file, name: part}, found)
+    for place, rule in enumerate(file.get("known_differences", [])):
+        for when in _parts(rule["when"]):
+            rules = [*file["known_differences"]]
+            rules[place] = {**rule, "when": when}
+            yield _of({**file, "known_differences": rules}, found)
+
+
+def _of(file: dict[str, Any], found: Break) -> tuple[Case, tuple[Plan, ...]]:
+    return found.case._replace(declaration=Declaration(file)), found.plans
+
+
+def _parts(whole: Any) -> Iterator[Any]:
+    """The same list or mapping without one of its members, if it has more than one."""
+    if len(whole) > 1:
+        for gone in range(len(whole)):
+            kept = [member for place, member in enumerate(whole) if place != gone]
+            yield kept if isinstance(whole, list) else {name: whole[name] for name in kept}
+
+
+def _simpler(order: Any) -> Iterator[Any]:
+    """Orders with less in them."""
+    match order:
+        case "unordered" | "total":
+            return
+        case {"inner": inner}:
+            yield inner
+            yield from ({**order, "inner": simpler} for simpler in _simpler(inner))
+        case {"parallel": branches}:
+            yield from (branch["order"] for branch in branches.values())
+        case {"dependent": rules}:
+            yield from ({"dependent": part} for part in _parts(rules))
+    if not isinstance(order, str):
+        yield from ("total", "unordered")
+
+
+def _with_fewer_rows(found: Break) -> Break:
+    """Take rows away, many at a time and then single ones: of both sides at once, then of one side."""
+    size = max(map(len, found.case.trace))
+    while size:
+        before = found
+        for sides in ((0, 1), (0,), (1,)):
+            start = 0
+            while start < max(len(found.case.trace[side]) for side in sides):
+                rows = [*found.case.trace]
+                for side in sides:
+                    rows[side] = rows[side][:start] + rows[side][start + size :]
+                again = _again(found, found.case._replace(trace=Trace(*rows)), found.plans)
+                found, start = (again, start) if again else (found, start + size)
+        size = size // 2 if size > 4 or found is before else size
+    return _with_fewer_pairs(found)
+
+
+def _with_fewer_pairs(found: Break) -> Break:
+    """Take away one row of each side at a time: the partners that neither can lose alone."""
+    place = 0
+    while place < len(found.case.trace.reference):
+        left, right = found.case.trace
+        event = left[place].event
+        partner = next((at for at, row in enumerate(right) if row.event == event), None)
+        again = None
+        if partner is not None:
+            fewer = Trace(left[:place] + left[place + 1 :], right[:partner] + right[partner + 1 :])
+            again = _again(found, found.case._replace(trace=fewer), found.plans)
+        found, place = (again, place) if again else (found, place + 1)
+    return found
+
+
+def _events(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
+    """The case with one style, and with one value of a field that may not matter."""
+    sides = found.case.trace
+    yield from _unlike(found, Trace(*(tuple(row._replace(style=0) for row in side) for side in sides)))
+    for name in ("noise", "m", "ts", "k", "id"):
+        trace = (tuple(_set(row, name) for row in side) for side in sides)
+        yield from _unlike(found, Trace(*trace))
+
+
+def _set(row: Row, name: str) -> Row:
+    return row._replace(event={**row.event, name: 0}) if name in row.event else row
+
+
+def _unlike(found: Break, trace: Trace) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
+    if trace != found.case.trace:
+        yield found.case._replace(trace=trace), found.plans
+
+
+def _plans(found: Break) -> Iterator[tuple[Case, tuple[Plan, ...]]]:
+    """The case under simpler plans."""
+    plain = {"batch": 1, "restarts": 0.0, "reviews": 1, "surveys": False, "ends_early": False, "seed": 0}
+    for place, plan in enumerate(found.plans):
+        for name, value in plain.items():
+            if getattr(plan, name) != value:
+                chosen = [*found.plans]
+                chosen[place] = Plan(**{**vars(plan), name: value})
+                yield found.case, tuple(chosen)
+
+
+# -- telling -------------------------------------------------------------------------------------------------
+
+
+def told(found: Break) -> str:
+    """All of a break: the file, both sequences one value a line, the runs and what they answer."""
+    expected = predicted(found.case.declaration, found.case.trace)
+    lines = [
+        found.what,
+        "",
+        yaml.safe_dump(found.case.declaration.file, sort_keys=False, width=110).rstrip(),
+        "",
+    ]
+    for name, side in zip(("reference", "candidate"), found.case.trace, strict=True):
+        lines += [f"{name}:", *map(_line, side), ""]
+    lines.append(f"predicted: {expected.verdict or 'open, since ' + expected.open_because}")
+    for plan in found.plans:
+        lines.append(f"{plan}\n    {_answer(found.case, plan)}")
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    wrote = "" if row.attempt is None else "   batch {1}, {2}/{3}.{4}".format(*row.attempt)
+    style = f"   style {row.style}" if row.style else ""
+    where = f"   partition {row.partition}" if row.partition else ""
+    return f"  {row.number:4} {json.dumps(row.event)}{wrote}{style}{where}"
+
+
+def _answer(case: Case, plan: Plan) -> str:
+    try:
+        answer = outcome(case.declaration, case.trace, plan)
+    except Exception as error:  # noqa: BLE001 - a crash is an answer, too
+        return f"{type(error).__name__}: {error}"
+    accounts = f"    {answer.reference}\n    {answer.candidate}"
+    return f"{answer.verdict} {answer.kinds} explained {answer.explained}\n{accounts}"
+
+
+def kept(found: Break) -> str:
+    """A break as JSON, which `given` reads; it does not depend on how cases are drawn."""
+    trace = [
+        [[*row[:3], row.attempt and [*row.attempt], row.partition] for row in side]
+        for side in found.case.trace
+    ]
+    body = {"what": found.what, "file": found.case.declaration.file, "trace": trace}
+    return json.dumps({**body, "plans": [vars(plan) for plan in found.plans]})
+
+
+def given(text: str) -> Break:
+    """The break that `kept` has written."""
+    body = json.loads(text)
+    sides = [
+        tuple(Row(row[0], row[1], row[2], Attempt(*row[3]) if row[3] else None, *row[4:]) for row in side)
+        for side in body["trace"]
+    ]
+    chosen = tuple(Plan(**plan) for plan in body["plans"])
+    return Break(Case(Declaration(body["file"]), Trace(*sides)), body["what"], chosen)
+
+
+def held_against(seed: int, allowed: frozenset[str] = FEATURES) -> Break | None:
+    """How the case of a seed breaks the law, if it does."""
+    case, chosen = drawn(seed, allowed)
+    return broken(case, [PLAIN, *chosen])

@@ -1,0 +1,339 @@
+"""Bags in which numbers have a tolerance: the number of events left over does not hang on who came first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core import bags as module
+from twinstream.core.bags import Bags, dealt, merged
+from twinstream.core.events import Event, Form, Side
+
+NEAR = "identity: [k]\nequality: {per_kind: {row: {tolerance: {v: {abs: 0.5}}}}}"
+KINDS = f"kinds: {{mark: {{where: {{t: mark}}}}, row: {{}}}}\n{NEAR}"
+ORDERS = {
+    "bag": "unordered",
+    "epochs": "{barrier: mark, inner: unordered}",
+    "epochs of a key": "{by_key: [r], inner: {barrier: mark, inner: unordered}}",
+    "branches": "{parallel: {m: {kinds: [mark], order: {barrier: mark, inner: unordered}},"
+    " r: {kinds: [row], order: unordered}}}",
+}
+
+
+def row(number: float, key: int = 1) -> bytes:
+    return record({"t": "row", "r": 1, "k": key, "v": number})
+
+
+def mark(number: int) -> bytes:
+    return record({"t": "mark", "r": 1, "n": number})
+
+
+def feed(driver: Driver, left: Sequence[bytes], right: Sequence[bytes], lefts: Sequence[int]) -> None:
+    """Both lists, those of the left at these turns."""
+    queues = iter(left), iter(right)
+    for turn in range(len(left) + len(right)):
+        side = LEFT if turn in lefts else RIGHT
+        driver.feed(side, [next(queues[side])])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("turns", list(combinations(range(4), 2)))
+def test_events_make_room_for_one_that_is_close_to_none_that_waits(
+    order: str, turns: Sequence[int], *, restarts: bool
+) -> None:
+    for left in ((10, 10.6), (10.6, 10)):
+        driver = Driver(spec(ORDERS[order], KINDS))
+        queues = iter(left), iter((10.3, 9.6))
+        for turn in range(4):
+            side = LEFT if turn in turns else RIGHT
+            driver.feed(side, [row(next(queues[side]))])
+            if restarts:
+                driver.restart()
+        assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
+        driver.end()
+        assert not driver.comparison.diverged
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_events_of_one_identity_that_are_not_close_wait_beside_each_other(order: str) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    feed(driver, [row(1), row(5)], [row(5.1), row(1.1)], (0, 2))
+    assert (driver.comparison.matched, driver.comparison.diverged) == (2, False)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_nobody_can_make_room_for_is_a_difference(order: str) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    feed(driver, [row(10), row(10.6)], [row(10.3), row(99)], (0, 1))
+    driver.end()
+    assert driver.comparison.diverged
+    assert driver.kinds() == ["changed"]
+
+
+@pytest.mark.parametrize("order", ["epochs", "epochs of a key"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_matched_before_a_barrier_makes_room_for_nothing_behind_it(
+    order: str, *, restarts: bool
+) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), mark(1)])
+    if restarts:
+        driver.restart()
+    driver.feed(LEFT, [row(10.6)])
+    driver.feed(RIGHT, [row(9.6)])
+    driver.end()
+    assert driver.comparison.diverged
+    assert driver.comparison.holes == []
+
+
+@pytest.mark.parametrize("order", ["epochs", "epochs of a key"])
+def test_behind_a_difference_and_a_barrier_a_lane_is_a_new_one(order: str) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(7, key=3 + side), mark(1), row(8), mark(2)])
+    driver.comparison.review()
+    assert driver.kinds() == ["extra", "missing"]
+    driver.feed(LEFT, [row(10.6), mark(3)])
+    driver.feed(RIGHT, [row(9.6), mark(3)])
+    driver.end()
+    assert driver.kinds() == ["changed", "extra", "missing"]
+    assert driver.comparison.holes == []
+
+
+def test_sequences_beside_a_bag_are_compared_as_they_were() -> None:
+    order = "{parallel: {m: {kinds: [mark], order: {per_key: [r]}}, r: {kinds: [row], order: unordered}}}"
+    for numbers in ((1, 2), (2, 1)):
+        driver = Driver(spec(order, KINDS))
+        driver.feed(LEFT, [mark(1), row(10), mark(2), row(10.6)])
+        driver.feed(RIGHT, [row(10.3), mark(numbers[0]), row(9.6), mark(numbers[1])])
+        assert driver.comparison.diverged is (numbers == (2, 1))
+
+
+# -- what is forgotten -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 1)
+
+
+def unknown(driver: Driver) -> list[str]:
+    return [hole.reason for hole in driver.comparison.holes]
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("last", [(), (mark(1),)])
+def test_what_could_be_paired_with_more_memory_is_a_doubt_and_no_difference(
+    order: str, last: tuple[bytes, ...], *, restarts: bool
+) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(5, key=2)])
+        if restarts:
+            driver.restart()
+    driver.feed(LEFT, [row(10.6)])
+    assert unknown(driver) == []
+    driver.feed(RIGHT, [row(9.6), *last])
+    driver.feed(LEFT, last)
+    driver.end()
+    assert not driver.comparison.diverged
+    assert unknown(driver) == [module.UNKNOWN_PAIRS.reason]
+    assert "came again further apart than is remembered" in unknown(driver)[0]
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("order", ["epochs", "epochs of a key"])
+def test_nor_is_it_a_difference_for_a_side_that_is_behind_a_barrier(order: str) -> None:
+    driver = Driver(spec(ORDERS[order], KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(5, key=2)])
+    driver.feed(LEFT, [row(10.6), mark(1)])
+    driver.feed(RIGHT, [row(9.6), mark(1)])
+    assert (driver.comparison.diverged, len(unknown(driver))) == (False, 1)
+    driver.end()
+    assert not driver.comparison.diverged
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_difference_in_another_lane_counts_all_the_same() -> None:
+    driver = Driver(spec("unordered", KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(5, key=2), row((7, 70)[side], key=3)])
+    driver.feed(LEFT, [row(10.6)])
+    driver.feed(RIGHT, [row(9.6)])
+    driver.end()
+    assert driver.comparison.diverged
+    assert unknown(driver) == [module.UNKNOWN_PAIRS.reason]
+    assert sorted((one.finding.kind, one.tainted) for one in driver.findings()) == [
+        ("changed", False),
+        ("changed", True),
+    ]
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_where_one_side_alone_has_events_left_over_that_is_a_difference() -> None:
+    driver = Driver(spec("unordered", KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(5, key=2)])
+    driver.feed(LEFT, [row(10.6)])
+    driver.end()
+    assert driver.comparison.diverged
+    assert (driver.kinds(), unknown(driver)) == (["missing"], [])
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_clock_proves_nothing_of_what_could_be_paired_with_more_memory() -> None:
+    clock = "\noverdue: {clock: arrival, after: 1s, proves: true}"
+    driver = Driver(spec("unordered", KINDS + clock))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(5, key=2)])
+    driver.feed(LEFT, [row(10.6)])
+    driver.feed(RIGHT, [row(9.6)])
+    for side in Side:
+        driver.feed(side, [row(8, key=4)], [90_000])
+    driver.look()
+    assert [driver.comparison.unmatched(side) for side in Side] == [0, 0]
+    assert not driver.comparison.diverged
+    assert unknown(driver) == [module.UNKNOWN_PAIRS.reason]
+
+
+def test_of_a_lane_only_so_many_pairs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OF_A_LANE", 1)
+    driver = Driver(spec("unordered", KINDS))
+    for side in Side:
+        driver.feed(side, [row((10, 10.3)[side]), row(50)])
+    driver.feed(LEFT, [row(10.6)])
+    driver.feed(RIGHT, [row(9.6)])
+    driver.end()
+    assert (driver.comparison.diverged, len(unknown(driver))) == (False, 1)
+
+
+def test_where_it_takes_too_long_to_make_room_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKED_AT", 1)
+    driver = Driver(spec("unordered", KINDS))
+    feed(driver, [row(10), row(10.6)], [row(10.3), row(9.6)], (0, 1))
+    driver.end()
+    assert (driver.comparison.diverged, len(unknown(driver))) == (False, 1)
+
+
+# -- state -------------------------------------------------------------------------------------------------
+
+
+def event(number: int, lane: Any = b"lane", offset: int = 0) -> Event:
+    text = b"%s %d" % (lane if isinstance(lane, bytes) else lane[1], number)
+    return Event(Form(lane, text, "event", text), 0, offset, 0, 0.0)
+
+
+def form_of(text: bytes) -> Form:
+    return Form(text.split()[0], text, "event", text)
+
+
+def near(one: Event, other: Event) -> bool:
+    return abs(int(one[0][1].split()[1]) - int(other[0][1].split()[1])) <= 1
+
+
+def test_deltas_have_what_changed_and_together_they_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 3)
+    monkeypatch.setattr(module, "MARKS", 2)
+    bags = Bags(near)
+    states = [bags.state(whole=True)]
+    for number in range(12):
+        lane = b"lane%d" % (number // 2)
+        bags.partner(LEFT, event(number, lane), [event(number + 1, lane)], 0)
+        states.append(bags.state(whole=False))
+        whole = merged(states)
+        again = Bags(near)
+        again.restore(whole, form_of)
+        assert again.state(whole=True) == bags.state(whole=True) == whole
+        assert len(states[-1]["serials"]) == 1
+    assert len(whole["serials"]) == 3
+    assert len(whole["marks"]) == 2
+
+
+def test_what_is_set_aside_below_a_key_is_forgotten_there_until_the_next_barrier() -> None:
+    held: tuple[dict[Any, Event], dict[Any, Event]] = {}, {}
+    bags = Bags(near)
+    lanes = [("a", b"lane"), ("b", b"lane")]
+    for lane in lanes:
+        bags.partner(LEFT, event(1, lane), [event(2, lane)], 1)
+        for side in Side:
+            held[side][lane] = event(9, lane)
+        bags.crowd(lane, held, 1)
+    bags.lose(("a", None), 1)
+    assert [bags.forgot(lane, 1) for lane in lanes] == [True, False]
+    assert bags.doubtful() == {}, "what waited there was set aside"
+    bags.crowd(lanes[0], held, 1)
+    assert bags.doubtful() == {lanes[0]: held}
+    bags.close(("a", None), 1)
+    assert [bags.forgot(lane, 1) for lane in lanes] == [False, False]
+    assert bags.state(whole=True)["depths"] == [1]
+
+
+def test_the_bags_of_some_shards_are_dealt_to_others_with_what_all_have_forgotten() -> None:
+    states = []
+    for number in range(2):
+        bags = Bags(near)
+        for other in range(3):
+            lane = b"%d%d" % (number, other)
+            bags.partner(LEFT, event(1, lane), [event(2, lane)], 0)
+        if number:
+            bags.lose(None, 0)
+        states.append(bags.state(whole=True))
+    shares = dealt(states, 2, lambda text, _partition: text[1] % 2)
+    assert [sorted(share["records"]) for share in shares] == [[b"00 1", b"02 1"], [b"01 1"]]
+    assert [len(share["marks"]) for share in shares] == [3, 3]
+    serials = [*shares[0]["serials"], *shares[1]["serials"], *shares[0]["marks"]]
+    assert len(set(serials)) == 6
+    for share in shares:
+        again = Bags(near)
+        again.restore(share, form_of)
+        assert again.forgot(b"11", 0)
+
+
+def test_who_made_room_is_in_the_next_delta() -> None:
+    bags = Bags(near)
+    bags.partner(LEFT, event(10), [event(11)], 0)
+    states = [bags.state(whole=True)]
+    assert bags.partner(RIGHT, event(9), [event(12)], 0) == event(12)
+    states.append(bags.state(whole=False))
+    assert (states[1]["records"], states[1]["others"]) == ([b"lane 10", b"lane 12"], [b"lane 9", b"lane 11"])
+    assert merged(states) == bags.state(whole=True)
+
+
+def test_what_is_forgotten_of_one_lane_does_not_pile_up_behind_what_is_kept_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "OF_A_LANE", 2)
+    monkeypatch.setattr(module, "_SPARE", 5)
+    bags = Bags(near)
+    bags.partner(LEFT, event(1, b"kept"), [event(1, b"kept")], 0)
+    for number in range(100):
+        bags.partner(LEFT, event(number, b"hot"), [event(number, b"hot")], 0)
+    assert bags.state(whole=True)["records"] == [b"kept 1", b"hot 98", b"hot 99"]
+    assert len(bags._order) <= 12
+
+
+def test_nothing_piles_up_where_no_state_is_ever_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 5)
+    monkeypatch.setattr(module, "MARKS", 5)
+    monkeypatch.setattr(module, "_SPARE", 5)
+    bags = Bags(near)
+    held = {b"one": 1}, {b"one": 1}
+    for number in range(500):
+        lane = b"hot" if number % 2 else b"lane%d" % number
+        bags.partner(LEFT, event(number, lane), [event(number, lane)], 0)
+        bags.crowd(b"%d" % number, held, 0)
+    whole = bags.state(whole=True)
+    assert (len(whole["serials"]), len(whole["marks"]), whole["gone"]) == (5, 5, [])
+    sizes = {
+        name: len(getattr(bags, name)) for name in ("_order", "_new_pairs", "_new_marks", "_gone", "_crowded")
+    }
+    assert max(sizes.values()) <= 20, sizes

@@ -1,0 +1,191 @@
+"""A verdict that hangs on what is a copy is a matter of what the candidate wrote, and of nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.events import Event, Form
+from twinstream.core.orders import Lanes
+from twinstream.core.repeats import KEPT, Repeats
+from twinstream.core.run import Run
+from twinstream.core.snapshot import delta, merged, restore, snapshot
+
+RULE = "known_differences:\n- {id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, "
+
+
+def driver(order: str = "{per_key: [k]}", horizon: int = 100, *, count: int = 9, more: str = "") -> Driver:
+    limits = f"limits: {{recent_matches: 0, duplicate_horizon: {horizon}}}\n"
+    return Driver(spec(order, f"{limits}{RULE}ceiling: {{count: {count}}}}}\n{more}"))
+
+
+def outcome(driver: Driver) -> tuple[bool, int, int]:
+    """Whether it diverged, how many events are explained, and how many holes there are."""
+    comparison = driver.comparison
+    return comparison.diverged, comparison.accounts[RIGHT].explained, len(comparison.holes)
+
+
+def ended(driver: Driver, text: str) -> tuple[bool, int, int]:
+    driver.take(batches(f"{text} L:. R:."), review=True)
+    return outcome(driver)
+
+
+COPY, EXTRA, UNCLEAR = (False, 1, 0), (True, 0, 0), (False, 0, 1)
+
+
+@pytest.mark.parametrize("order", ["unordered", "total", "{per_key: [k]}"])
+def test_a_copy_is_explained_and_an_event_that_was_never_seen_is_not(order: str) -> None:
+    assert ended(driver(order), "L:a1 L:b1 R:a1 R:a1 R:b1") == COPY
+    assert ended(driver(order), "L:a1 L:b1 R:a1 R:a2 R:b1") == EXTRA
+
+
+def test_a_copy_that_is_spelled_differently_is_one_also_behind_a_restart() -> None:
+    one = driver()
+    one.feed(LEFT, [record({"k": "a", "v": 3})])
+    one.feed(RIGHT, [record({"k": "a", "v": 3})])
+    one.restart()
+    one.feed(RIGHT, [record({"k": "a", "v": 3}, style=3)])
+    one.end()
+    assert outcome(one) == COPY
+
+
+@pytest.mark.parametrize(("between", "told"), [(2, COPY), (3, UNCLEAR)])
+def test_beyond_the_horizon_nobody_knows(between: int, told: tuple[bool, int, int]) -> None:
+    others = " ".join(f"L:b{n} R:b{n}" for n in range(between))
+    one = driver("unordered", horizon=3)
+    assert ended(one, f"L:a1 R:a1 {others} R:a1") == told
+    if told == UNCLEAR:
+        (hole,) = one.comparison.holes
+        assert (hole.side, hole.partition, hole.offset) == (RIGHT, 0, 4)
+        assert "offset 4 of partition 0" in hole.reason
+        assert "limits.duplicate_horizon" in hole.reason
+        (found,) = one.findings()
+        assert (found.finding.kind, found.tainted) == ("extra", True)
+
+
+def test_where_nothing_is_forgotten_an_event_without_an_equal_one_is_extra() -> None:
+    assert ended(driver(horizon=3), "L:a1 R:a1 L:b1 R:b1 L:c1 R:c1 R:d1") == EXTRA
+
+
+def test_an_unclear_event_taints_no_other_difference() -> None:
+    others = " ".join(f"L:b{n} R:b{n}" for n in range(5))
+    one = driver(horizon=3)
+    assert ended(one, f"{others} R:a1 L:c1") == (True, 0, 1)
+    assert sorted((found.finding.kind, found.tainted) for found in one.findings()) == [
+        ("extra", True),
+        ("missing", False),
+    ]
+
+
+def test_an_event_that_no_rule_would_cover_as_a_copy_is_clear() -> None:
+    others = " ".join(f"L:b{n} R:b{n}" for n in range(5))
+    assert ended(driver("unordered", 3, count=1), f"{others} R:b4 R:a1")[:2] == (True, 1)
+
+
+def test_what_a_share_of_the_pairs_does_not_cover_yet_is_unclear_as_well() -> None:
+    others = " ".join(f"L:b{n} R:b{n}" for n in range(5))
+    share = f"{RULE}ceiling: {{share: 0.01}}}}\n"
+    one = Driver(spec("unordered", f"limits: {{duplicate_horizon: 3}}\n{share}"))
+    assert ended(one, f"{others} R:b4 R:a1") == (False, 1, 1)
+
+
+def test_a_restored_unclear_event_taints_nothing_either() -> None:
+    one = driver("{per_key: [k]}", horizon=3)
+    others = " ".join(f"L:b{n} R:b{n}" for n in range(5))
+    one.take(batches(f"{others} L:a2 R:a1 L:a3 R:a3 L:. R:."))
+    fresh = Driver(one.spec)
+    restore(fresh.comparison, snapshot(one.comparison), fresh.codec.form_again, 0.0)
+    assert fresh.comparison.holes == one.comparison.holes
+    assert len(fresh.comparison.holes) == 1
+    assert not fresh.comparison.ledger.tainted
+
+
+def test_a_copy_in_another_partition_is_not_known_where_equal_events_may_stand_there() -> None:
+    for order, told in (("unordered", UNCLEAR), ("{per_key: [k]}", EXTRA)):
+        one = driver(order)
+        one.feed(LEFT, [record({"k": "a"})])
+        one.feed(RIGHT, [record({"k": "a"})])
+        one.feed(RIGHT, [record({"k": "a"} if order == "unordered" else {"k": "b"})], partition=1)
+        one.end()
+        assert outcome(one) == told
+
+
+@pytest.mark.parametrize(("elsewhere", "told"), [(4, EXTRA), (5, UNCLEAR)])
+def test_nor_where_another_partition_has_forgotten_something(
+    elsewhere: int, told: tuple[bool, int, int]
+) -> None:
+    one = driver("unordered", horizon=3)
+    others = [record({"k": "b", "v": value}) for value in range(elsewhere)]
+    one.feed(LEFT, others)
+    one.feed(RIGHT, others, partition=1)
+    one.offsets = [elsewhere, 0]
+    one.feed(RIGHT, [record({"k": "a"})])
+    one.end()
+    assert outcome(one) == told
+
+
+def test_nor_where_another_partition_began_before_the_start() -> None:
+    one = driver("unordered")
+    forms, _ = one.codec.forms([record({"k": "z"})])
+    one.comparison.before_start(RIGHT, Run(forms, 1, [0], [0], 0.0), by_place=True)
+    assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
+
+
+def test_of_equal_events_compared_together_it_is_open_which_is_the_copy() -> None:
+    repeats = Repeats(3, bytes, Lanes())
+    first, near, far = (Event(Form("", b"a", "event", b""), 0, at, 0, 0.0) for at in (0, 3, 4))
+    other = first._replace(partition=1)
+    repeats.note(0, [first, near, far])
+    assert [repeats.is_copy(event) for event in (first, near, far)] == [False, True, True]
+    assert [repeats.is_copy(first, [event]) for event in (near, far, other)] == [True, False, False]
+
+
+def test_a_copy_that_is_compared_with_its_original_is_explained_whichever_is_surplus() -> None:
+    assert ended(driver("total"), "L:a1 L:b1 L:c1 R:a1 R:b1 R:b1 R:c1") == COPY
+    assert ended(driver("total"), "L:a1 L:b1 L:c1 R:b1 R:b1 R:c1") == (True, 1, 0)
+
+
+def test_what_lies_before_the_start_is_not_known() -> None:
+    one = driver("unordered")
+    forms, _ = one.codec.forms([record({"k": "z"})])
+    one.comparison.before_start(RIGHT, Run(forms, 0, [0], [0], 0.0), by_place=True)
+    one.offsets = [1, 1]
+    assert ended(one, "L:a1 R:a1 R:b1") == UNCLEAR
+
+
+def test_a_state_in_which_nothing_was_noted_makes_every_other_event_unclear() -> None:
+    one = driver()
+    one.take(batches("L:a1 R:a1"))
+    state = snapshot(one.comparison)
+    del state["repeats"], state["unclear"]
+    fresh = Driver(one.spec)
+    restore(fresh.comparison, state, fresh.codec.form_again, 0.0)
+    fresh.offsets = one.offsets
+    assert ended(fresh, "L:b1 R:b1 R:b1 R:a1") == (False, 1, 1)
+
+
+def test_a_delta_has_what_has_come_and_not_what_was_saved() -> None:
+    one = driver("unordered", horizon=50)
+    one.take(batches(" ".join(f"R:a{n % 5}" for n in range(40))))
+    states = [snapshot(one.comparison)]
+    for n in range(40, 44):
+        one.take(batches(f"R:a{n}"))
+        states.append(delta(one.comparison))
+    sizes = [len(state["repeats"]["windows"][0]["offsets"]) for state in states]
+    marks = [len(state["repeats"]["marked"][0]) for state in states]
+    assert (sizes, marks) == ([40, 1, 1, 1, 1], [35, 0, 0, 0, 0])
+    one.take(batches("L:a0 L:a0 L:a1 L:a1"))
+    states.append(delta(one.comparison))
+    assert merged(states[0], states[1:])["repeats"] == snapshot(one.comparison)["repeats"]
+
+
+def test_the_memory_is_bounded_by_the_horizon_and_by_what_waits() -> None:
+    repeats = Repeats(7, bytes, Lanes())
+    rows = [Event(Form("", b"%d" % (at % 3), "event", b""), 0, at, 0, 0.0) for at in range(3 * KEPT)]
+    for start in range(0, len(rows), 100):
+        repeats.note(0, rows[start : start + 100])
+        repeats.trim(lambda event: event[2] >= len(rows) - 10)
+    state = repeats.snapshot(rows, whole=True)
+    assert len(state["windows"][0]["offsets"]) == 8
+    assert len(state["marked"][0]) <= KEPT + 100
+    assert all(map(repeats.is_copy, rows[-10:]))

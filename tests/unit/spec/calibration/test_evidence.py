@@ -1,0 +1,264 @@
+"""What is proposed is told from noise: what shows at few places stays a difference, and is told with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.support.noise import calibrated, loosened, proposed, run_of, with_noise
+from tests.support.plants import flights, rerun
+from tests.unit.spec.calibration.test_calibrate import rows, spec_file
+from twinstream.spec.calibration.ordering import Moves
+
+RIDES = "kinds: {night: {where: {type: eod}}, ride: {}}\n"
+
+
+# -- order ---------------------------------------------------------------------------------------------------
+
+
+def swapped(events: list[dict[str, Any]], *keys: str, place: int = 300) -> list[dict[str, Any]]:
+    """The same with one event and the next of its key exchanged."""
+    key = [events[place][name] for name in keys]
+    other = next(n for n in range(place + 1, len(events)) if [events[n][name] for name in keys] == key)
+    found = list(events)
+    found[place], found[other] = events[other], events[place]
+    return found
+
+
+def test_one_swap_adds_no_field_to_a_declared_key(tmp_path: Path) -> None:
+    one = flights(Random(1), 2000)
+    file = spec_file(tmp_path, "order: {per_key: [carrier, flight]}\n")
+    answer = calibrated(one, swapped(one, "carrier", "flight"), file)
+    assert (answer.found.result, loosened(answer)) == ("unexplained", [])
+    (order,) = answer.found.unexplained
+    assert (order.field, order.differed, order.hidden) == ("order", 1, False)
+    assert answer.differences is not None
+    assert answer.differences["divergences"]["by_kind"]["reordered"] == 1
+
+
+def test_one_swap_of_a_key_is_told_beside_the_noise_that_makes_it_one() -> None:
+    one = flights(Random(2), 2000, 12)
+    answer = calibrated(one, swapped(rerun(Random(3), one), "flight"))
+    assert (answer.found.result, answer.found.draft.data["order"]) == ("unexplained", {"per_key": ["flight"]})
+    assert answer.found.unexplained[-1].field == "order"
+    assert answer.differences is not None
+    assert answer.differences["divergences"]["by_kind"]["reordered"] == 1
+
+
+def test_a_measure_is_no_key_where_the_order_of_a_declared_one_is_broken_everywhere(tmp_path: Path) -> None:
+    """No two delays of a flight are alike, so their order is kept, and says nothing."""
+    one = flights(Random(4), 2000)
+    other = list(one)
+    for n in range(0, 1900, 20):
+        other = swapped(other, "flight", place=n)
+    answer = calibrated(one, other, spec_file(tmp_path, "order: {per_key: [flight]}\n"))
+    assert (answer.found.result, answer.found.draft.data["order"]) == ("proposed", "unordered")
+
+
+def test_a_number_of_which_some_come_far_oftener_is_not_taken_for_one_that_reports_in_turn() -> None:
+    values = [{"in turn": n % 20, "measured": (n * n) % 41, "id": n} for n in range(400)]
+    places = [n ^ 1 for n in range(400)]
+    assert [key.fields for key in Moves(values, places, []).likely()] == [("in turn",)]
+
+
+def test_neighbours_that_are_independent_anyhow_are_no_evidence_for_a_key() -> None:
+    """One line goes ahead of the other, and nothing moved in either: that speaks for `line` alone."""
+    values = [{"line": n % 2, "seat": n // 2 % 2} for n in range(400)]
+    ahead = sorted(range(400), key=lambda n: (n // 10, n % 2, n))
+    places = [ahead.index(n) for n in range(400)]
+    assert [key.fields for key in Moves(values, places, []).likely() if key.supported] == [("line",)]
+    beside = Moves(values, places, [], beside=(("line",),))
+    assert not any(key.supported for key in beside.likely())
+
+
+def test_a_key_that_is_given_is_loosened_by_noise_alone() -> None:
+    one = flights(Random(6), 600)
+    answer = calibrated(one, swapped(one, "flight"), keys=["flight"])
+    assert (answer.found.result, answer.found.draft.data["order"]) == ("unexplained", "total")
+    other = swapped(rerun(Random(7), one), "flight")
+    answer = calibrated(one, other, keys=["flight"])
+    assert (answer.found.result, answer.found.draft.data["order"]) == ("unexplained", {"per_key": ["flight"]})
+
+
+def test_only_the_branch_that_is_broken_is_loosened(tmp_path: Path) -> None:
+    branches = "{days: {kinds: [night], order: total}, rides: {kinds: [ride], order: total}}"
+    file = spec_file(tmp_path, f"{RIDES}order: {{parallel: {branches}}}\n")
+    one = [
+        event
+        for n, event in enumerate(run_of(Random(8), 200))
+        for event in ([event, {"type": "eod", "ride": f"e{n}"}] if n % 4 == 0 else [event])
+    ]
+    other = list(one)
+    rides = [n for n, event in enumerate(one) if "type" not in event]
+    for at, ride in zip(rides, Random(9).sample(rides, len(rides)), strict=True):
+        other[at] = one[ride]
+    answer = calibrated(one, other, file)
+    found = answer.found.draft.data["order"]["parallel"]
+    assert (answer.found.result, found["days"]["order"], found["rides"]["order"]) == (
+        "proposed",
+        "total",
+        "unordered",
+    )
+
+
+def test_only_the_rule_that_is_broken_is_given_up(tmp_path: Path) -> None:
+    rules = '[[night, "*"], {pair: [ride, ride], same: [taxi]}]'
+    file = spec_file(tmp_path, f"{RIDES}order: {{dependent: {rules}}}\n")
+    parts = [run_of(Random(day), 40) for day in range(6)]
+    for day, part in enumerate(parts):
+        for event in part:
+            event["ride"] = f"{day}.{event['ride']}"
+    night = [{"type": "eod", "ride": f"e{day}", "taxi": 0} for day in range(6)]
+    one = [event for part, end in zip(parts, night, strict=True) for event in (*part, end)]
+    mixed = [Random(day).sample(part, len(part)) for day, part in enumerate(parts)]
+    other = [event for part, end in zip(mixed, night, strict=True) for event in (*part, end)]
+    answer = calibrated(one, other, file)
+    assert (answer.found.result, answer.found.draft.data["order"]) == (
+        "proposed",
+        {"dependent": [["night", "*"]]},
+    )
+
+
+# -- names ---------------------------------------------------------------------------------------------------
+
+
+def test_what_events_were_paired_by_stands_in_the_file_so_that_a_changed_one_is_told_as_changed() -> None:
+    one = flights(Random(10), 300)
+    other = [dict(event) for event in one]
+    other[100]["arr_delay"] += 3
+    answer = calibrated(one, other)
+    assert answer.found.draft.data["identity"] == list(answer.found.named_by) == ["time"]
+    assert answer.differences is not None
+    assert answer.differences["divergences"]["by_kind"]["changed"] == 1
+    assert "without it they differ" not in answer.found.reason
+
+
+def test_what_the_file_rounds_names_no_event(tmp_path: Path) -> None:
+    one = rows(60, at=lambda n: n * 100, id=lambda n: f"i{n}", load=lambda n: n % 7)
+    other = [{**row, "load": row["load"] + 100} for row in one]
+    file = spec_file(tmp_path, "order: total\nequality: {quantum: {id: 1}}\n")
+    assert calibrated(one, other, file).found.named_by == ("at",)
+
+
+def test_a_measure_names_events_only_where_nothing_else_does() -> None:
+    one = rows(60, price=lambda n: n + 0.25, shop=lambda n: n % 6, day=lambda n: n // 6, at=lambda n: n)
+    other = [{**row, "at": row["at"] + 1000} for row in one]
+    assert set(calibrated(one, other).found.named_by) == {"shop", "day"}
+    bare = [[{"price": row["price"], "at": row["at"]} for row in run] for run in (one, other)]
+    assert calibrated(*bare).found.named_by == ("price",)
+
+
+def test_kinds_are_named_together_where_each_keeps_the_names_of_the_others(tmp_path: Path) -> None:
+    file = spec_file(tmp_path, RIDES + "order: total\n")
+    one = [
+        {"type": "eod", "day": f"d{n}", "at": n} if n % 3 == 0 else {"type": "ride", "id": f"i{n}", "at": n}
+        for n in range(90)
+    ]
+    other = [{**row, "at": row["at"] + 1000} for row in one]
+    answer = calibrated(one, other, file)
+    assert set(answer.found.draft.data["identity"]) == {"day", "id"}
+    assert proposed(answer) == {("equality.ignore", "at")}
+
+
+def test_an_identity_that_several_events_have_pairs_those_that_are_alike(tmp_path: Path) -> None:
+    """Else half of the states would differ, and be left out of what is compared."""
+    states = ["new", "paid", "sent", "done"]
+    one = [{"order": n // 4, "state": states[n % 4], "at": n} for n in range(240)]
+    other = Random(11).sample([{**row, "at": row["at"] + 10_000} for row in one], len(one))
+    answer = calibrated(one, other, spec_file(tmp_path, "order: unordered\nidentity: [order]\n"))
+    assert (answer.found.result, proposed(answer)) == ("proposed", {("equality.ignore", "at")})
+    other[7]["state"] = "lost"
+    answer = calibrated(one, other, spec_file(tmp_path, "order: unordered\nidentity: [order]\n"))
+    assert (answer.found.result, proposed(answer)) == ("unexplained", {("equality.ignore", "at")})
+
+
+# -- fields --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("items", "reversed"),
+        ("items", "repeated"),
+        ("note", "gone"),
+        ("temperature", "digits"),
+        ("fare", "cent"),
+    ],
+)
+def test_a_rule_is_not_told_from_one_event(field: str, value: str) -> None:
+    one = run_of(Random(12), 300)
+    other = [dict(event) for event in one]
+    event = next(event for event in other if event["note"] is None)
+    if value == "gone":
+        del event[field]
+    else:
+        before = event[field]
+        after = {"digits": 1 + 1e-13, "cent": 1.01}
+        event[field] = {"reversed": lambda: before[::-1], "repeated": lambda: [*before, before[0]]}.get(
+            value, lambda: before * after.get(value, 1)
+        )()
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+    (left,) = answer.found.unexplained
+    assert (left.field, left.differed, left.places) == (field, 1, ((other.index(event),) * 2,))
+
+
+def test_one_value_that_differs_five_times_as_far_does_not_widen_a_tolerance() -> None:
+    random = Random(13)
+    one = rows(300, id=lambda n: n, price=lambda n: 10.25 + n)
+    other = [{**row, "price": row["price"] + random.choice([-0.01, 0.01])} for row in one]
+    other[77]["price"] = one[77]["price"] + 0.05
+    answer = calibrated(one, other)
+    assert answer.found.result == "unexplained"
+    assert answer.found.draft.spec.equality.tolerance["price"].abs <= 0.02
+    assert [left.places for left in answer.found.unexplained] == [((77, 77),)]
+
+
+def test_a_number_that_wobbles_and_jumps_at_one_time_is_not_left_out() -> None:
+    random = Random(14)
+    one = run_of(random, 400)
+    other = with_noise(random, one, ["wobble"])
+    for event in other[100:340]:
+        event["temperature"] += 0.5
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", {("number", "temperature")})
+    assert answer.found.draft.spec.equality.tolerance["temperature"].abs < 1e-9
+    assert [left.differed for left in answer.found.unexplained] == [240]
+
+
+def test_what_a_rule_told_from_another_field_hides_is_told_all_the_same() -> None:
+    """Nulls of `note` are always missing; that one of `city` is says a rule for all fields, and not why."""
+    one = run_of(Random(15), 200)
+    one[50]["city"] = None
+    other = with_noise(Random(16), one, ["null"])
+    del other[50]["city"]
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", {("equality.absent_is_null", None)})
+    (left,) = answer.found.unexplained
+    assert (left.field, left.hidden, left.places) == ("city", True, ((50, 50),))
+
+
+def test_a_kind_without_the_noise_of_others_is_compared_by_itself(tmp_path: Path) -> None:
+    file = spec_file(tmp_path, RIDES + "order: total\nequality: {ignore: [host]}\n")
+    one = [{"type": "eod" if n % 20 == 0 else "ride", "id": n, "at": 5 * n, "host": n} for n in range(400)]
+    other = [{**row, "at": row["at"] + (10_000 if row["type"] == "ride" else 0)} for row in one]
+    answer = calibrated(one, other, file)
+    equality = answer.found.draft.spec.equality
+    assert (answer.found.result, proposed(answer)) == ("proposed", {("equality.ignore", "at")})
+    assert (equality.ignore, equality.per_kind["night"].ignore) == (["host", "at"], ["host"])
+    other[40]["at"] += 1
+    answer = calibrated(one, other, file)
+    assert answer.found.result == "unexplained"
+    assert [(left.field, left.hidden) for left in answer.found.unexplained] == [("at", False)]
+
+
+def test_a_field_that_differs_for_one_key_alone_is_no_noise() -> None:
+    one = run_of(Random(17), 400)
+    other = [{**event, "fare": event["fare"] + 0.01 * (event["taxi"] == 2)} for event in one]
+    answer = calibrated(one, other)
+    assert (answer.found.result, proposed(answer)) == ("unexplained", set())
+    (left,) = answer.found.unexplained
+    assert "it is confined to 1 of the 4 values of `taxi`" in left.why
