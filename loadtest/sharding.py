@@ -1,6 +1,6 @@
 """What several matchers of one comparison are worth: one against two, over the same topics in the same run.
 
-    python -m loadtest.sharding [--events 500000] [--shards 2] [--shard-by partition] [--json FILE]
+    python -m loadtest.sharding [--events 500000] [--shards 2] [--json FILE]
 
 Each round runs the service's own worker loop alone, and then as many of them as asked for side by side, each
 in a process of its own, until all is read. All wait for each other before they begin. Three ratios tell:
@@ -97,13 +97,13 @@ def run(settings: dict[str, Any], text: str, events: int, broker: int) -> dict[s
     }
 
 
-def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, rounds: int) -> dict[str, Any]:
+def measure(stack: Stack, events: int, order: str, shards: int, rounds: int) -> dict[str, Any]:
     """Fill the topics, then run the rounds."""
     topics = [f"sharding.{order}.{side}" for side in SIDES]
     for topic in topics:
         stack.kafka.create_topic(topic, partitions=PARTITIONS)
     produce(stack.kafka.brokers, topics, events, "all")
-    common = {"brokers": stack.kafka.brokers, "redis": stack.redis.url, "shard_by": shard_by}
+    common = {"brokers": stack.kafka.brokers, "redis": stack.redis.url}
     assert stack.kafka.process is not None, "the stack runs"
     broker = stack.kafka.process.process_id
     found: dict[int, list[dict[str, float]]] = {1: [], shards: []}
@@ -121,7 +121,6 @@ def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, r
         "order": order,
         "events_a_side": events,
         "shards": shards,
-        "shard_by": shard_by,
         "events_per_second": {
             count: round(2 * events / median(one["seconds"] for one in runs)) for count, runs in found.items()
         },
@@ -142,15 +141,14 @@ def measure(stack: Stack, events: int, order: str, shards: int, shard_by: str, r
 @click.option("--events", default=500_000, show_default=True, help="Events on each side.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--shards", default=2, show_default=True)
-@click.option("--shard-by", default="partition", show_default=True, type=click.Choice(["partition", "key"]))
 @click.option("--order", default="per_key", show_default=True, type=click.Choice(["per_key", "unordered"]))
 @click.option(
     "--json", "file", type=click.Path(dir_okay=False), help="Write the report there, not to stdout."
 )
-def main(events: int, rounds: int, shards: int, shard_by: str, order: str, file: str | None) -> None:
+def main(events: int, rounds: int, shards: int, order: str, file: str | None) -> None:
     """Measure, and write the report."""
     with tempfile.TemporaryDirectory(prefix="twinstream-sharding-") as folder, Stack(Path(folder)) as stack:
-        result = measure(stack, events, order, shards, shard_by, rounds)
+        result = measure(stack, events, order, shards, rounds)
     write_report({**environment(), "rounds": rounds, "result": result}, file)
 
 

@@ -24,8 +24,8 @@ from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
 from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.prometheus_http import HttpMeter, measure_process
 from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import OwnersRequests
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis_shelf import RedisShelf, tag_of
 from twinstream.adapters.secret_file import read_secret
 from twinstream.api.app import create_app, create_matcher_app
 from twinstream.api.board import Board
@@ -40,7 +40,6 @@ from twinstream.observing import Observers
 from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.fuse import alarm
 from twinstream.runtime.pipe import Failure, PipePublisher
-from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
@@ -51,7 +50,7 @@ from twinstream.spec.evidence import wanted
 from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part, refusal
+from twinstream.spec.sharding import refusal
 from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
@@ -70,14 +69,12 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
     if not brief.shard.whole:
         structlog.contextvars.bind_contextvars(shard=brief.shard.number)
     publisher = PipePublisher(pipe)
-    place: list[ShardStore] = []
-    left = OwnersRequests(settings.redis, spec.name, lambda: place[0].layout)
+    left = RedisRequests(settings.redis, tag_of(spec.name, brief.shard))
     requests = RemoteRequests(publisher, left, brief.token, SystemClock())
     asked = requests.asked if brief.shard.number == 0 else publisher.asked
     try:
         while True:
-            place[:] = [_make_store(settings, spec, brief)]
-            worker = make_worker(settings, spec, requests, brief, trial, place[0])
+            worker = make_worker(settings, spec, requests, brief, trial)
             if not worker.run(publisher.stopping, asked):
                 return
             del worker
@@ -101,28 +98,22 @@ def make_worker(
     publisher: Any,
     brief: Brief,
     tried: Spec | None = None,
-    store: ShardStore | None = None,
 ) -> Worker:
     """A worker on real Kafka and Redis, with a file that is tried beside the comparison."""
-    source, store = _make_source(settings, spec, brief.shard), store or _make_store(settings, spec, brief)
+    source = _make_source(settings, spec, brief.shard)
+    store = ShardStore(RedisShelf(settings.redis, spec.name, brief.token), brief.shard)
     trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
     caution = Caution(trail, brief.left_out, limit)
-    part = Part(brief.shard, settings.shard_by)
     terms = Terms(trail, alarm, brief.trial_over, limit)
     trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
     secret = partial(_mask_secret, settings, store)
-    exchange, recall, where = store.exchange, source.recall, f"{socket.gethostname()} ({settings.bind})"
-    parts = spec, source, store, publisher, clock, caution, part, exchange, store, trial, secret, recall
-    return Worker(*parts, stores=store, where=where)
+    where = f"{socket.gethostname()} ({settings.bind})"
+    parts = spec, source, store, publisher, clock, caution, brief.shard, store, trial, secret, source.recall
+    return Worker(*parts, heads=store, where=where)
 
 
 def _mask_secret(settings: Settings, store: ShardStore) -> bytes:
     return store.mask_secret() if settings.mask_key_file is None else read_secret(settings.mask_key_file)
-
-
-def _make_store(settings: Settings, spec: Spec, brief: Brief) -> ShardStore:
-    shelf = RedisShelf(settings.redis, spec.name, brief.token)
-    return ShardStore(shelf, spec.name, brief.shard, Redealing(spec, settings.shard_by).deal)
 
 
 def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaSource:
@@ -149,13 +140,9 @@ def _read_from(settings: Settings) -> int | None:
 def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
     """Hand the lease of a fallen matcher back; if that fails, it ends by itself."""
     with suppress(StoreError):
-        shelf = RedisShelf(settings.redis, name, token)
-        layout = shelf.layout()
-        if layout.shards == shard.of:
-            store = shelf.store(layout, shard.number)
-            store.release()
-            store.close()
-        shelf.close()
+        store = RedisStore(settings.redis, tag_of(name, shard), token)
+        store.release()
+        store.close()
 
 
 # -- the service -------------------------------------------------------------------------------------------
@@ -178,7 +165,7 @@ def serve(settings: Settings, specs: list[Spec], trials: Mapping[str, Spec] | No
                 f"{spec.start.at}` of {spec.name} compares; declare a cut (offsets, event_time, "
                 "barrier or input)"
             )
-        if reason := refusal(spec, settings.shards, settings.shard_by):
+        if reason := refusal(spec, settings.shards):
             raise SettingsError(reason)
     _try_settings(settings, specs[0])
     if settings.mask_key_file is not None:

@@ -79,6 +79,17 @@ class Replaced(Fenced):
     """Other stores are in effect: who worked on these begins again, on those."""
 
 
+class Divided(StoreError):  # noqa: N818 - how the state is
+    """The state is that of another number of shards; `head` is that of its shard 0."""
+
+    def __init__(self, found: int, wanted: int, head: bytes) -> None:
+        super().__init__(
+            f"its state is that of --shards {found}, and this process runs with --shards {wanted}: start it "
+            f"with --shards {found}, or begin the comparison anew with {wanted} (`twinstream reset`)"
+        )
+        self.head = head
+
+
 class Unready(StoreError):  # noqa: N818 - it passes
     """The state cannot be taken over yet; `standby` tells whether another process owns it."""
 

@@ -19,10 +19,10 @@ from twinstream.adapters.redis_requests import RedisRequests
 from twinstream.adapters.redis_shelf import RedisShelf, tag_of
 from twinstream.api.board import Board
 from twinstream.core.sharding import Shard
-from twinstream.errors import StoreError, Unready
+from twinstream.errors import StoreError
 from twinstream.runtime.requests import ANSWER, UNDER_WAY
 from twinstream.runtime.supervisor import ANSWER_SECONDS
-from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher, other_number
+from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher
 from twinstream.settings import Settings
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
@@ -92,25 +92,12 @@ class Observers:
         """Have the owner of a comparison begin it anew; what came of it, after `ANSWER_SECONDS` at most."""
         if not self._board.hears(name):
             return ResetRefused(id=request.id, reason=UNHEARD)
-        try:
-            requests = await self._aside(self._place, name)
-        except StoreError as error:
-            return ResetRefused(id=request.id, reason=str(error))
+        first = Shard(0, self._settings.shards)
+        requests = RedisRequests(self._settings.redis, tag_of(name, first))
         try:
             return await self._leave(name, request, requests)
         finally:
             requests.close()
-
-    def _place(self, name: str) -> RedisRequests:
-        """Where the owner looks for requests. Raises StoreError."""
-        shelf = RedisShelf(self._settings.redis, name, "")
-        try:
-            layout = shelf.layout()
-        finally:
-            shelf.close()
-        if layout.shards != self._settings.shards:
-            raise Unready(other_number(layout.shards, self._settings.shards))
-        return RedisRequests(self._settings.redis, tag_of(name, layout, 0))
 
     async def _leave(self, name: str, request: ResetRequest, requests: RedisRequests) -> Reset | ResetRefused:
         text = request.model_dump_json().encode()

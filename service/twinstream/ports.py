@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
 from twinstream.spec.marks import Headers
 from twinstream.spec.topics import Topic as ControlTopic
 from twinstream.status import Publication
@@ -351,7 +352,7 @@ class ShelfStore(Store, Protocol):
     """A store that stands on a shelf, with others of the same comparison."""
 
     def seize(self) -> None:
-        """Take ownership, whoever has it: for one who has claimed the shelf. Raises StoreError."""
+        """Take ownership, whoever has it: of a store that is not in effect any more. Raises StoreError."""
         ...
 
     def head(self) -> bytes:
@@ -359,41 +360,26 @@ class ShelfStore(Store, Protocol):
         ...
 
 
-class Layout(NamedTuple):
-    """How many shards the state of a comparison is divided into; a generation is one division of it."""
-
-    generation: int = 0
-    shards: int = 1
-
-
 class Shelf(Protocol):
-    """All stores of one comparison, and which are in effect. Every method but `close` raises StoreError."""
+    """The stores of all shards of one comparison. Every method but `store` and `close` raises StoreError."""
 
-    def layout(self) -> Layout:
-        """What is in effect."""
+    def shards(self) -> int | None:
+        """The number of shards that the state in effect has; None where there is none."""
         ...
 
-    def claim(self) -> None:
-        """Be the one who may put another layout into effect: whoever claimed that before may not any more.
+    def begin(self, shards: int) -> int:
+        """The number in effect: this one, from now on, where there was none."""
+        ...
 
-        So what is prepared for a layout is prepared by one alone.
+    def replace(self, old: int, new: int) -> None:
+        """Put another number into effect. Doing it again changes nothing.
+
+        Raises Fenced where neither of both is in effect.
         """
         ...
 
-    def replace(self, old: Layout, new: Layout) -> None:
-        """Put a layout into effect in the place of another, in one step; or confirm the one that is.
-
-        Doing it again changes nothing. Raises Fenced where the other is not in effect, or where somebody else
-        has claimed it since.
-        """
-        ...
-
-    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
-        """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
-        ...
-
-    def store(self, layout: Layout, number: int) -> ShelfStore:
-        """The store of a shard in a layout."""
+    def store(self, shard: Shard) -> ShelfStore:
+        """The store of a shard."""
         ...
 
     def mask_secret(self, fresh: bytes) -> bytes:
@@ -401,7 +387,7 @@ class Shelf(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections."""
+        """Close connections; those of its stores stay."""
         ...
 
 

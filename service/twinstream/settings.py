@@ -71,7 +71,6 @@ class Settings(BaseSettings):
     memory_limit: ByteSize | None = None
     role: Literal["all", "api", "matcher"] = "all"
     shards: Annotated[int, Field(ge=1, le=64)] = 1
-    shard_by: Literal["auto", "partition", "key"] = "auto"
 
     @classmethod
     def settings_customise_sources(

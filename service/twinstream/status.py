@@ -67,7 +67,7 @@ class Undecodable(Frozen):
     reason: str
 
 
-Awaited = Literal["checkpoint", "classification", "batches", "shards"]
+Awaited = Literal["checkpoint", "classification", "batches"]
 """What a difference that was found waits for before it decides: that a checkpoint has it, that it is told
 from a known one, that the batches which were open then are finished, that the other shards have answered."""
 
@@ -251,9 +251,8 @@ class ShardStatus(Frozen):
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
     Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
-    by kind the hashes of fields that had one value. `unrest` is what waits for a partner, or may; None at a
-    moment that is a cut of both sides, where its `progress` says. `rested` is where there was such a moment
-    last, since it told of itself before; None if there was none.
+    by kind the hashes of fields that had one value. `unpaired` are keyed digests of events without a
+    partner, of those that were left over last and of those that wait: equal events have equal ones.
     """
 
     status: ComparisonStatus
@@ -262,8 +261,7 @@ class ShardStatus(Frozen):
     first_at: datetime | None = None
     open_since: datetime | None = None
     constants: dict[str, dict[str, str]] = {}
-    unrest: str | None = "it does not say what waits for a partner"
-    rested: Sides[dict[str, int]] | None = None
+    unpaired: Sides[list[str]] = Sides[list[str]](reference=[], candidate=[])
 
 
 class Relayed(Frozen):

@@ -15,8 +15,9 @@ from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryShelf
 from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced
-from twinstream.ports import Checkpoint, Layout, Shelf
+from twinstream.ports import Checkpoint, Shelf
 
 Open = Callable[[str], Shelf]
 """Opens the stores of one comparison for the owner with this token."""
@@ -45,50 +46,27 @@ def open_shelf(request: pytest.FixtureRequest) -> Iterator[Open]:
         shelf.close()
 
 
-def test_at_first_one_matcher_has_it_all(open_shelf: Open) -> None:
-    assert open_shelf("a").layout() == Layout(0, 1)
-
-
-def test_a_layout_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) -> None:
+def test_the_number_of_shards_is_that_of_the_first_who_begins(open_shelf: Open) -> None:
     one, other = open_shelf("a"), open_shelf("b")
-    one.claim()
-    one.replace(Layout(0, 1), Layout(1, 2))
-    assert other.layout() == Layout(1, 2)
-    other.claim()
-    with pytest.raises(Fenced, match="another process has divided this comparison anew"):
-        other.replace(Layout(0, 1), Layout(1, 3))
-    other.replace(Layout(1, 2), Layout(2, 3))
-    assert one.layout() == Layout(2, 3)
+    assert one.shards() is None
+    assert [one.begin(2), other.begin(3)] == [2, 2]
+    assert other.shards() == 2
 
 
-def test_who_claims_the_shelf_is_the_only_one_who_may_replace_its_layout(
-    open_shelf: Open,
-) -> None:
+def test_a_number_takes_the_place_of_the_one_in_effect_only(open_shelf: Open) -> None:
     one, other = open_shelf("a"), open_shelf("b")
-    with pytest.raises(Fenced):
-        one.replace(Layout(0, 1), Layout(1, 2))
-    one.claim()
-    other.claim()
-    with pytest.raises(Fenced):
-        one.replace(Layout(0, 1), Layout(1, 2))
-    assert one.layout() == Layout(0, 1)
-    other.replace(Layout(0, 1), Layout(1, 2))
-    assert one.layout() == Layout(1, 2)
-
-
-def test_a_layout_may_be_put_into_effect_twice_by_the_one_who_did(open_shelf: Open) -> None:
-    one, other = open_shelf("a"), open_shelf("b")
-    one.claim()
+    one.begin(1)
     for _ in range(2):
-        one.replace(Layout(0, 1), Layout(1, 2))
-    other.claim()
-    with pytest.raises(Fenced):
-        one.replace(Layout(0, 1), Layout(1, 2))
-    assert other.layout() == Layout(1, 2)
+        one.replace(1, 2)
+    assert other.shards() == 2
+    with pytest.raises(Fenced, match="another process has begun this comparison anew"):
+        other.replace(1, 3)
+    other.replace(2, 3)
+    assert one.shards() == 3
 
 
 def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> None:
-    one, other = (open_shelf(token).store(Layout(1, 2), 1) for token in "ab")
+    one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
     assert one.acquire()
     one.save(Checkpoint(1, None, b"head", b"body", {}))
     other.seize()
@@ -103,38 +81,22 @@ def test_a_store_that_is_seized_is_lost_to_whoever_had_it(open_shelf: Open) -> N
         store.close()
 
 
-def test_a_layout_may_be_confirmed(open_shelf: Open) -> None:
+def test_each_shard_of_each_number_has_a_store_of_its_own(open_shelf: Open) -> None:
     shelf = open_shelf("a")
-    shelf.replace(Layout(4, 2), Layout(4, 2))
-    assert shelf.layout() == Layout(4, 2)
-
-
-def test_each_shard_of_each_layout_has_a_store_of_its_own(open_shelf: Open) -> None:
-    shelf = open_shelf("a")
-    places = [(Layout(0, 1), 0), (Layout(1, 2), 0), (Layout(1, 2), 1), (Layout(2, 2), 0)]
+    places = [WHOLE, Shard(0, 2), Shard(1, 2), Shard(0, 3)]
     for sequence, place in enumerate(places, 1):
-        store = shelf.store(*place)
+        store = shelf.store(place)
         assert store.acquire()
         store.save(Checkpoint(sequence, None, b"head", b"body", {}))
         store.close()
-    found = [shelf.store(*place) for place in places]
+    found = [shelf.store(place) for place in places]
     assert [store.load().sequence for store in found] == [1, 2, 3, 4]
     for store in found:
         store.close()
 
 
-def test_one_matcher_has_the_same_store_in_every_layout(open_shelf: Open) -> None:
-    shelf = open_shelf("a")
-    stores = [shelf.store(Layout(generation, 1), 0) for generation in (0, 7)]
-    assert stores[0].acquire()
-    stores[0].save(Checkpoint(1, None, b"head", b"body", {}))
-    assert stores[1].load().sequence == 1
-    for store in stores:
-        store.close()
-
-
 def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
-    one, other = (open_shelf(token).store(Layout(1, 2), 1) for token in "ab")
+    one, other = (open_shelf(token).store(Shard(1, 2)) for token in "ab")
     assert one.acquire()
     assert not other.acquire()
     one.release()
@@ -143,25 +105,17 @@ def test_two_owners_of_a_shard_exclude_each_other(open_shelf: Open) -> None:
         store.close()
 
 
-def test_each_shard_of_a_layout_reads_the_newest_notes_of_all(open_shelf: Open) -> None:
-    one, other = open_shelf("a"), open_shelf("b")
-    assert one.exchange(Layout(1, 2), 0, b"first") == {0: b"first"}
-    assert other.exchange(Layout(1, 2), 1, b"hello") == {0: b"first", 1: b"hello"}
-    assert one.exchange(Layout(1, 2), 0, b"second") == {0: b"second", 1: b"hello"}
-    assert one.exchange(Layout(2, 3), 2, b"anew") == {2: b"anew"}
-
-
 def test_the_secret_of_a_comparison_is_the_first_one_that_was_given(open_shelf: Open) -> None:
     one, other = open_shelf("a"), open_shelf("b")
     assert one.mask_secret(b"first") == b"first"
     assert other.mask_secret(b"second") == b"first"
-    one.claim()
-    one.replace(Layout(0, 1), Layout(1, 2))
+    one.begin(1)
+    one.replace(1, 2)
     assert open_shelf("c").mask_secret(b"third") == b"first"
 
 
 def test_whoever_asks_is_told_the_head_of_what_a_store_has_in_effect(open_shelf: Open) -> None:
-    owner, other = (open_shelf(token).store(Layout(1, 2), 0) for token in "ab")
+    owner, other = (open_shelf(token).store(Shard(0, 2)) for token in "ab")
     assert other.head() == b""
     assert owner.acquire()
     owner.save(Checkpoint(1, None, b"one", b"", {}))

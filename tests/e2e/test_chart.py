@@ -196,7 +196,6 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
         },
         "memoryLimit": "3GiB",
         "shards": 4,
-        "shardBy": "key",
         "readFrom": "latest",
     }
     rendered = Pod(
@@ -227,4 +226,4 @@ def test_what_is_rendered_are_settings_and_secret_ones_join_the_others(tmp_path:
     assert settings.kafka == {"security.protocol": "SASL_SSL", **yaml.safe_load(SECRET)["kafka"]}
     assert settings.brokers == "one:9093,two:9093"
     assert settings.memory_limit == 3 << 30
-    assert (settings.shards, settings.shard_by, settings.read_from) == (4, "key", "latest")
+    assert (settings.shards, settings.read_from) == (4, "latest")

@@ -40,7 +40,7 @@ class Place(NamedTuple):
         """A service with a folder of its own, as on a host of its own."""
         folder = self.folder / name
         folder.mkdir()
-        spec = spec_file(folder, "shared", *self.topics)
+        spec = spec_file(folder, "shared", *self.topics, more="co_partitioned: true\n")
         return ServiceProcess(spec, self.brokers, self.redis, "--shards", "2", *options)
 
 
@@ -125,13 +125,15 @@ def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or
 def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place: Place) -> None:
     with running(place.service("alone")) as service:
         has_diverged(service)
-        response = reset(service)
+        ends = {str(row["partition"]): row["position"] for row in service.get("")["progress"]["candidate"]}
+        lost = {**ends, "3": ends["3"] + 1}
+        response = reset(service, {"at": "offsets", "reference": lost, "candidate": ends})
         assert response.status_code == 200, response.text
         place.write.both(range(1000, 1200))
         is_anew(service, 200)
         service.stop()
         with redis.Redis.from_url(place.redis) as client:
-            keys = list(client.scan_iter("twinstream:{shared.*.1}:*"))
+            keys = list(client.scan_iter("twinstream:{shared.1-of-2}:*"))
             assert keys
             client.delete(*keys)
         admin = AdminClient({"bootstrap.servers": place.brokers, "log_level": 0})

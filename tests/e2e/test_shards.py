@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from deploy.embedded.kafka import Kafka
@@ -24,8 +25,9 @@ from tests.support.waiting import eventually
 
 pytestmark = whole_product()
 
-PARTITIONS = {"partition": (4, 4), "key": (3, 4)}
+PARTITIONS = 4
 ROUNDS = 3
+DIVIDED = "co_partitioned: true\n"
 
 
 class Case(NamedTuple):
@@ -47,13 +49,10 @@ class Case(NamedTuple):
             service.stop()
 
 
-@pytest.fixture(params=["partition", "key"])
-def case(
-    request: pytest.FixtureRequest, kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
-) -> Case:
-    way: Literal["partition", "key"] = request.param
-    topics = tuple(topic(partitions=count) for count in PARTITIONS[way])
-    spec = spec_file(tmp_path, f"by-{way}", topics[0], topics[1])
+@pytest.fixture
+def case(kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path) -> Case:
+    topics = topic(partitions=PARTITIONS), topic(partitions=PARTITIONS)
+    spec = spec_file(tmp_path, "shared", *topics, more=DIVIDED)
     return Case(spec, kafka.brokers, redis_server.url[:-1], Writer(kafka.brokers, topics[0], topics[1]))
 
 
@@ -98,7 +97,6 @@ def test_two_matchers_find_what_one_finds(case: Case) -> None:
         assert len(service.matchers()) == 2
         positions = [partition["position"] for partition in service.get("")["progress"]["candidate"]]
         assert (len(positions), sum(positions)) == (4, EVENTS // 2)
-    assert f'"way": "{case.spec.stem.removeprefix("by-")}"' in service.log()
 
 
 def test_a_killed_shard_makes_the_gate_undecided_and_ends_as_if_it_had_lived(case: Case) -> None:
@@ -168,29 +166,50 @@ def _passes(service: ServiceProcess, matched: int) -> bool:
     return service.gate() == "pass" and service.get("")["matched"] == matched
 
 
-def test_another_number_of_matchers_goes_on_with_the_state(case: Case) -> None:
-    for number, options in enumerate([(), ("--shards", "2"), ("--shards", "3"), ()]):
-        case.write.both(range(number * 500, (number + 1) * 500))
-        case.write.reference(1, number)
-        case.write.flush()
-        with case.running(*options) as service:
-            service.await_events(number * 501 + 500)
-            _has(service, "matched", number * 501 + 500)
-            _has(service, "unmatched", {"reference": 1, "candidate": 0})
-        case.write.candidate(1, number)
-        case.write.flush()
+def test_another_number_of_matchers_waits_for_a_reset(case: Case) -> None:
+    case.write.both(range(500))
+    with case.running() as alone:
+        eventually(lambda: alone.gate() == "pass", what="the gate passes")
+    with case.running("--shards", "2") as service:
+        eventually(
+            lambda: "its state is that of --shards 1, and this process" in service.get("")["reason"],
+            what="it says so",
+        )
+        assert service.gate() == "undecided"
+        done = httpx.post(
+            f"{service.address}/v1/comparisons/shared/reset",
+            json={"reason": "two matchers", "by": "ann"},
+            timeout=60,
+            trust_env=False,
+        )
+        assert done.status_code == 200, done.text
+        eventually(lambda: _passes(service, 500), seconds=60, what="both have begun anew")
+        assert service.get("")["reset_count"] == 1
+    with case.running() as alone:
+        eventually(
+            lambda: "its state is that of --shards 2" in alone.get("")["reason"], what="the old state is gone"
+        )
 
 
-def _has(service: ServiceProcess, member: str, value: object) -> None:
-    eventually(lambda: service.get("")[member] == value, what=f"{member} is {value}; {service.log()[-500:]}")
-
-
-def test_what_cannot_be_divided_is_refused_at_the_start(tmp_path: Path) -> None:
-    spec = spec_file(tmp_path, "sequence", "one", "other", order="total")
+@pytest.mark.parametrize(
+    ("order", "more", "reason"),
+    [
+        ("total", DIVIDED, "events of all keys and partitions can depend on each other"),
+        (
+            "{per_key: [k]}",
+            "",
+            (
+                "its file does not say `co_partitioned: true`, that events which are equal or dependent stand in "
+                "partitions of one number"
+            ),
+        ),
+    ],
+)
+def test_what_cannot_be_divided_is_refused_at_the_start(
+    tmp_path: Path, order: str, more: str, reason: str
+) -> None:
+    spec = spec_file(tmp_path, "shared", "one", "other", more, order)
     command = [sys.executable, "-m", "twinstream.cli.main", "serve", str(spec), "--shards", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "twinstream: comparison 'sequence' cannot be divided over 2 matchers: events of all keys and "
-        "partitions can depend on each other\n"
-    )
+    assert done.stderr == f"twinstream: comparison 'shared' cannot be divided over 2 shards: {reason}\n"

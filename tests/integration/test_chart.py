@@ -97,7 +97,7 @@ FULL = {
     "tolerations": [{"key": "stream", "operator": "Exists"}],
     "priorityClassName": "high",
 }
-SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4, shardBy="key")
+SEVERAL = with_(comparisons={"a": "name: a", "b": "name: b"}, shards=4)
 TRIED = with_(comparisons={"a": "name: a", "b": "name: b"}, trials={"b": "name: b # {{ not a template }}"})
 BARE = with_(
     networkPolicy={"enabled": False},
@@ -288,7 +288,7 @@ def test_both_roles_divide_the_work_alike() -> None:
     manifests = render(SEVERAL)
     for role in ROLES:
         environment = {entry["name"]: entry.get("value") for entry in container(manifests, role)["env"]}
-        assert (environment["TWINSTREAM_SHARDS"], environment["TWINSTREAM_SHARD_BY"]) == ("4", "key")
+        assert environment["TWINSTREAM_SHARDS"] == "4"
 
 
 @each_role

@@ -13,10 +13,8 @@ from tests.support.workers import SPEC
 from twinstream import observing
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_requests import RedisRequests
-from twinstream.adapters.redis_shelf import RedisShelf
 from twinstream.api.board import Board
 from twinstream.observing import Observers
-from twinstream.ports import Layout
 from twinstream.runtime.requests import UNDER_WAY
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
@@ -115,10 +113,8 @@ def test_while_one_is_under_way_another_is_refused(ask: Ask, requests: RedisRequ
 
 
 def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, redis_url: str) -> None:
-    shelf = RedisShelf(redis_url, NAME, "owner")
-    shelf.claim()
-    shelf.replace(Layout(), Layout(3, 2))
-    owner, requests = shelf.store(Layout(3, 2), 0), RedisRequests(redis_url, f"{NAME}.3.0")
+    owner = RedisStore(redis_url, f"{NAME}.0-of-2", "owner")
+    requests = RedisRequests(redis_url, f"{NAME}.0-of-2")
     assert owner.acquire()
     made = reset()
 
@@ -127,7 +123,7 @@ def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, red
         requests.answer("one", made.model_dump_json().encode())
 
     assert ask(meanwhile, shards=2) == made
-    for opened in (owner, requests, shelf):
+    for opened in (owner, requests):
         opened.close()
 
 

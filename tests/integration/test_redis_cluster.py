@@ -15,8 +15,9 @@ from tests.support.waiting import eventually
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_presence import GONE_SECONDS
 from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, StoreError
-from twinstream.ports import Checkpoint, Layout
+from twinstream.ports import Checkpoint
 
 pytestmark = pytest.mark.requires_redis
 
@@ -27,7 +28,7 @@ def name_on(cluster: RedisCluster, node: int, *, shards: int = 0) -> str:
     """The name of a comparison whose keys a node holds; with shards, each of them on another one."""
     while True:
         name = f"cluster-{uuid.uuid4().hex[:8]}"
-        tags = {cluster.holder(f"{name}.1.{shard}") for shard in range(shards)}
+        tags = {cluster.holder(f"{name}.{shard}-of-{shards}") for shard in range(shards)}
         if cluster.holder(name) == node and len(tags) == shards:
             return name
 
@@ -56,16 +57,12 @@ def test_whichever_node_holds_the_keys_the_address_of_any_will_do(
 
 def test_shards_whose_keys_are_on_different_nodes_are_one_shelf(redis_cluster: RedisCluster) -> None:
     name = name_on(redis_cluster, 2, shards=3)
-    shelf, layout = RedisShelf(redis_cluster.nodes[0].url, name, "a"), Layout(1, 3)
-    shelf.claim()
-    shelf.replace(Layout(), layout)
-    assert shelf.layout() == layout
-    stores = [shelf.store(layout, number) for number in range(3)]
+    shelf = RedisShelf(redis_cluster.nodes[0].url, name, "a")
+    assert shelf.begin(3) == 3
+    stores = [shelf.store(Shard(number, 3)) for number in range(3)]
     for number, store in enumerate(stores):
         assert store.acquire()
         store.save(SAVED._replace(head=b"%d" % number))
-        found = shelf.exchange(layout, number, b"note %d" % number)
-    assert found == {0: b"note 0", 1: b"note 1", 2: b"note 2"}
     assert [store.load().head for store in stores] == [b"0", b"1", b"2"]
     for store in stores:
         store.close()
@@ -116,12 +113,12 @@ def test_a_shelf_that_was_never_sent_to_another_node_asks_one_when_its_own_is_aw
     own_cluster: RedisCluster,
 ) -> None:
     shelf = RedisShelf(own_cluster.nodes[0].url, name_on(own_cluster, 0), "a")
-    assert shelf.layout() == Layout()
+    assert shelf.shards() is None
     own_cluster.nodes[0].kill()
 
     def refused() -> str:
         with pytest.raises(StoreError) as caught:
-            shelf.layout()
+            shelf.shards()
         return str(caught.value)
 
     assert f":{own_cluster.nodes[0].port} " in refused()

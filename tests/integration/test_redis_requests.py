@@ -9,10 +9,8 @@ import pytest
 
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import OwnersRequests, RedisRequests
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis_requests import RedisRequests
 from twinstream.errors import StoreError
-from twinstream.ports import Layout
 
 pytestmark = pytest.mark.requires_redis
 
@@ -103,22 +101,3 @@ def test_where_redis_is_away_who_asks_is_told_and_the_owner_is_not_held_up() -> 
     assert requests.take("owner") is None
     requests.answer("x", b"done")
     requests.close()
-
-
-def test_an_owner_looks_where_its_store_is_and_answers_where_it_has_taken(url: str, name: str) -> None:
-    shelf = RedisShelf(url, name, "owner")
-    place: list[Layout | None] = [None]
-    left = OwnersRequests(url, name, lambda: place[0])
-    assert left.take("owner") is None, "it has no store yet"
-    for generation in (1, 2):
-        place[0] = Layout(generation, 2)
-        store, requests = shelf.store(Layout(generation, 2), 0), RedisRequests(url, f"{name}.{generation}.0")
-        assert store.acquire()
-        assert requests.put(b"begin")
-        assert (left.take("owner") or left.take("owner")) == b"begin", "a cluster tells first where it is"
-        left.answer("one", b"done")
-        assert requests.answered("one") == b"done"
-        for opened in (store, requests):
-            opened.close()
-    for opened in (left, shelf):
-        opened.close()

@@ -85,18 +85,27 @@ def broken(case: Case, chosen: Sequence[Plan]) -> Break | None:
             return Break(case, f"{answer.verdict}, not {verdict}", (plan,))
     if verdict is None and case.declaration.halts and case.declaration.rules:
         return None
-    if verdict is None and case.declaration.doubts_everything:
-        answers = [(plan, _unsaid(answer)) for plan, answer in answers]
+    if verdict is None:
+        answers = [(plan, _told(case, answer)) for plan, answer in answers]
     first, plain = answers[0]
     found = [(disagreement(case.declaration, plain, answer), plan) for plan, answer in answers[1:]]
     worst = max(found, key=lambda one: _weight(one[0]), default=("", first))
     return Break(case, worst[0], (first, worst[1])) if worst[0] else None
 
 
-def _unsaid(answer: Outcome) -> Outcome:
-    """Of an outcome beside a hole only whether it passes: not whether a difference was certain before it."""
+def _told(case: Case, answer: Outcome) -> Outcome:
+    """Of an outcome that is open what must be the same in all runs (`docs/limits.md` has the exceptions).
+
+    Beside a hole, whether a difference was certain before it may hang on what was read first; and of equal
+    events in several partitions, which one is left over.
+    """
+    declaration = case.declaration
+    if case.trace.partitions > 1 and declaration.tells_copies_of_a_bag and answer.verdict != "DIVERGED":
+        return Outcome("INCONCLUSIVE", {}, {}, {}, {})
     verdict = "INCONCLUSIVE" if answer.verdict == "DIVERGED" else answer.verdict
-    return Outcome(verdict, {}, {}, {}, {})
+    if declaration.doubts_everything:
+        return Outcome(verdict, {}, {}, {}, {})
+    return answer._replace(verdict=verdict) if declaration.replays else answer
 
 
 def _weight(what: str) -> list[bool]:

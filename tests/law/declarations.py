@@ -68,8 +68,15 @@ class Declaration:
         return bool(self.file.get("limits", {}).get("recent_matches") == 1)
 
     def names(self, kinds: set[str]) -> bool:
-        """Whether a rule asks for any of these kinds of divergence."""
-        return any(kinds & set(rule["when"]["divergences"]) for rule in self.rules)
+        """Whether a rule that holds asks for any of these kinds of divergence."""
+        holding = (rule for rule in self.rules if not str(rule["expires"]).startswith("1970"))
+        return any(kinds & set(rule["when"]["divergences"]) for rule in holding)
+
+    @property
+    def tells_copies_of_a_bag(self) -> bool:
+        """Whether a rule asks what is a copy, of events that depend on nothing."""
+        asked = [self.names({"duplicate"}), self.names({"extra"})]
+        return self.order == "unordered" and any(asked) and not all(asked)
 
     @property
     def explains_by_rules(self) -> bool:

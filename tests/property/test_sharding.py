@@ -1,4 +1,4 @@
-"""However the work of a comparison is divided, its parts add up to what one matcher finds."""
+"""Of co-partitioned topics the shards of a comparison add up to what one matcher finds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from twinstream.adapters.memory import ManualClock
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Shard, Way
+from twinstream.core.sharding import WHOLE, Shard
 from twinstream.ports import Batch
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake
-from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
 from twinstream.spec.coverage import Seen
 from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part, dealer, refusal, way_of
+from twinstream.spec.sharding import refusal
 
 BOTH = {"reference": {"topic": "r"}, "candidate": {"topic": "c"}}
 KINDS = {
@@ -32,8 +31,6 @@ KINDS = {
     "b": {"where": {"t": "b"}},
     "left out": {"where": {"t": "x"}, "ignore": True},
 }
-WIDE = {"dependent": [{"pair": ["a", "b"], "same": ["k", "n"]}, {"pair": ["b", "b"], "same": ["k"]}]}
-"""Rules whose events one matcher takes for dependent whatever their key, so that they need one partition."""
 ORDERS: list[Any] = [
     "unordered",
     {"per_key": ["k"]},
@@ -41,7 +38,6 @@ ORDERS: list[Any] = [
     {"parallel": {"p": {"kinds": ["a"], "order": {"per_key": ["k"]}},
                   "q": {"kinds": ["b"], "order": "unordered"}}},
     {"dependent": [{"pair": ["a", "b"], "same": ["k"]}]},
-    WIDE,
 ]  # fmt: skip
 
 
@@ -54,6 +50,7 @@ def spec_of(order: Any, keep: str = "records") -> Spec:
         "order": order,
         "keep": keep,
         "undecodable": {"budget": 999},
+        "co_partitioned": True,
     }
     return loads(json.dumps(values))
 
@@ -75,11 +72,8 @@ changes = st.lists(st.tuples(st.sampled_from(["drop", "twice", "swap"]), st.inte
 
 
 @st.composite
-def traces(draw: st.DrawFn, partitions: int, *, shift: int) -> Trace:
-    """Two sides, the second one changed a little; each event in the partition of its key.
-
-    The partitions of the second side are those of the first, shifted.
-    """
+def traces(draw: st.DrawFn, partitions: int = 4) -> Trace:
+    """Two sides, the second one changed a little; each event in the partition of its key."""
     written = draw(st.lists(events, max_size=50))
     other = list(written)
     for change, at in draw(changes):
@@ -96,7 +90,7 @@ def traces(draw: st.DrawFn, partitions: int, *, shift: int) -> Trace:
         for start in range(0, len(own), 7):
             parts: dict[int, list[bytes]] = {}
             for event in own[start : start + 7]:
-                partition = (crc32(b"%d" % event[1]) + shift * side) % partitions
+                partition = crc32(b"%d" % event[1]) % partitions
                 parts.setdefault(partition, []).append(record(*event))
             reads += [(side, partition, records) for partition, records in parts.items()]
     order = draw(st.permutations(range(len(reads)))) if draw(st.booleans()) else range(len(reads))
@@ -114,14 +108,11 @@ def _in_turn(
 class Matcher:
     """One shard, or all of a comparison."""
 
-    def __init__(self, spec: Spec, shard: Shard, way: Way | None) -> None:
+    def __init__(self, spec: Spec, shard: Shard) -> None:
         codec = codec_of(spec)
         self.comparison = Comparison(rules_of(spec, codec))
-        self.comparison.watch.keeps_partitions = way == "partition"
-        self.intake = Intake(codec, self.comparison, ManualClock(), 999, Seen(spec, codec), shard=shard)
-        if way == "key":
-            self.intake.deal(dealer(spec, codec, shard))
-        self.reads = shard.has if way == "partition" else lambda _partition: True
+        self.intake = Intake(codec, self.comparison, ManualClock(), 999, Seen(spec, codec))
+        self.reads = shard.has
         self.found: list[Any] = []
 
     def run(self, trace: Trace) -> Matcher:
@@ -163,31 +154,12 @@ def summed(matchers: Sequence[Matcher]) -> dict[str, Any]:
     }
 
 
-@given(
-    st.data(),
-    st.sampled_from(ORDERS),
-    st.integers(1, 4),
-    st.sampled_from(["partition", "key"]),
-    st.sampled_from(["records", "hashes"]),
-)
-def test_the_parts_of_a_comparison_add_up_to_the_whole(
-    data: st.DataObject, order: Any, shards: int, way: Way, keep: str
+@given(traces(), st.sampled_from(ORDERS), st.integers(1, 4), st.sampled_from(["records", "hashes"]))
+def test_the_shards_of_a_comparison_add_up_to_the_whole(
+    trace: Trace, order: Any, shards: int, keep: str
 ) -> None:
     spec = spec_of(order, keep)
-    assert refusal(spec, shards, way) is None
-    trace = data.draw(traces(1 if order is WIDE else 4, shift=1 if way == "key" else 0))
-    whole = Matcher(spec_of(order), WHOLE, None).run(trace)
-    parts = [Matcher(spec, Shard(number, shards), way).run(trace) for number in range(shards)]
+    assert refusal(spec, shards) is None
+    whole = Matcher(spec_of(order), WHOLE).run(trace)
+    parts = [Matcher(spec, Shard(number, shards)).run(trace) for number in range(shards)]
     assert summed(parts) == summed([whole])
-
-
-@given(st.sampled_from(ORDERS), st.integers(1, 4))
-def test_every_event_belongs_to_one_shard(order: Any, shards: int) -> None:
-    spec = spec_of(order)
-    codec = Codec(spec)
-    records = [record(kind, key, number) for kind in "ab" for key in range(9) for number in range(3)]
-    forms, _ = codec.forms(records)
-    places = [dealer(spec, codec, Shard(number, shards)).places(forms) for number in range(shards)]
-    assert sorted(place for own in places for place in own) == list(range(len(records)))
-    assert way_of(spec, Part(Shard(0, shards)), (4, 4)) == "partition"
-    assert way_of(spec, Part(Shard(0, shards)), (4, 3)) == "key"

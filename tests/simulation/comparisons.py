@@ -7,9 +7,8 @@ from typing import Any
 from tests.simulation.saying import RETRIES, SAYS
 from tests.simulation.scheduler import Scheduler
 from tests.support.orders import KINDS, Order, spec_of
-from twinstream.core.sharding import Shard
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part, ShardBy, refusal, way_of
+from twinstream.spec.sharding import refusal
 
 KEYED: tuple[Order, ...] = (
     {"per_key": ["k"]},
@@ -73,16 +72,10 @@ def comparison(order: Order, more: dict[str, Any], *, limited: bool = False) -> 
     )
 
 
-def division(
-    scheduler: Scheduler, spec: Spec, partitions: tuple[int, int], *, divided: bool
-) -> tuple[tuple[int, ...], ShardBy]:
-    """The numbers of matchers that a run may have, and how they divide the work. `divided`: that they do."""
-    if not scheduler.chance(0.35) and not divided:
-        return (1,), "auto"
-    by: ShardBy = scheduler.one_of(("auto", "partition", "key"))
-    fit = [
-        number
-        for number in (2, 3)
-        if refusal(spec, number, by) is None and way_of(spec, Part(Shard(0, number), by), partitions)
-    ]
-    return (1, *fit), by
+def shards_of(scheduler: Scheduler, order: Order, more: dict[str, Any], partitions: int) -> int:
+    """How many matchers share the partitions of a comparison, where they may."""
+    if not scheduler.chance(0.35):
+        return 1
+    spec = comparison(order, {**more, "co_partitioned": True})
+    fit = [number for number in (2, 3) if number <= partitions and refusal(spec, number) is None]
+    return scheduler.one_of(fit) if fit else 1

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import Input
 from tests.simulation.line import SimulatedShelf
-from tests.simulation.processes import mask_secret, shard_store
+from tests.simulation.processes import mask_secret
 from tests.simulation.scheduler import Scheduler
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
-from twinstream.spec.sharding import Part
 from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
 
 if TYPE_CHECKING:
@@ -85,11 +85,10 @@ def undisturbed(given: Input) -> Outcome:
 def look(world: World, number: int) -> Worker:
     """A worker that starts from what the store holds now, and changes nothing."""
     shelf = SimulatedShelf(world.server.copy().execute, world.given.spec.name, "a look")
-    shard = Shard(number, shelf.layout().shards)
+    shard = Shard(number, world.given.shards)
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
-    store = shard_store(shelf, world.given, shard)
-    part = Part(shard, world.given.shard_by)
+    store = ShardStore(shelf, shard)
     ports = (world.given.spec, source, store, MemoryPublisher(), ManualClock())
-    worker = Worker(*ports, None, part, store.exchange, mask_secret=mask_secret)
+    worker = Worker(*ports, None, shard, mask_secret=mask_secret)
     worker.start()
     return worker

@@ -24,7 +24,7 @@ from tests.simulation.comparisons import (
     SPEAKING,
     SPREAD,
     comparison,
-    division,
+    shards_of,
 )
 from tests.simulation.differences import NOTHING, RULED, TOLERANT, Declared, declared
 from tests.simulation.numbers import Letters, again, numbered
@@ -37,7 +37,6 @@ from tests.support.orders import Order
 from twinstream.core.events import Side
 from twinstream.errors import SpecError
 from twinstream.spec.model import Limits, Spec
-from twinstream.spec.sharding import ShardBy
 
 CROSSING: tuple[frozenset[int], ...] = (frozenset({1}), frozenset({1, 2, 3}), *[frozenset[int]()] * 14)
 """Which keys the candidate has in other partitions than the reference."""
@@ -66,8 +65,7 @@ class Input:
     truth: Truth
     only_by_order: bool
     all_count: bool
-    shards: tuple[int, ...] = (1,)
-    shard_by: ShardBy = "auto"
+    shards: int = 1
     said: tuple[list[Spoken], list[Spoken]] = ([], [])
     crosses: bool = False
     declared: Declared = NOTHING
@@ -130,9 +128,9 @@ def draw_input(scheduler: Scheduler) -> Input:
     limited = begins.at != "barrier" and not faults and scheduler.aside("limited", (True, *[False] * 7))
     differences = _declared(scheduler, outputs, more, step_ms)
     file = {**more, **differences.file}
+    shards, file, partitions = _divided(scheduler, order, file, begins, partitions, crosses=bool(crossing))
     spec = comparison(order, {**file, **begins.file}, limited=limited)
-    shards, shard_by = division(scheduler, spec, partitions, divided=bool(crossing))
-    keyed = order in KEYED or order == COPIED[0] or shards != (1,)
+    keyed = order in KEYED or order == COPIED[0] or shards > 1
     ambiguous = outputs.tolerant and not outputs.unique
     letters = Letters(unique=not ambiguous)
     shapes = [
@@ -156,7 +154,7 @@ def draw_input(scheduler: Scheduler) -> Input:
     scheduler.note(
         f"order {order}, {len(outputs.streams[0])} events, faults {[*map(str, faults)]}, partitions "
         f"{partitions}, {step_ms} ms each, {file or 'nothing more'}, start {begins.at}, "
-        f"shards {shards} by {shard_by}"
+        f"shards {shards}"
         + (f", keys {sorted(crossing)} cross" if crossing else "")
         + (f", at most {LIMIT} unmatched" if limited else "")
     )
@@ -171,7 +169,6 @@ def draw_input(scheduler: Scheduler) -> Input:
         only_by_order=exact and more not in BY_CLOCK,
         all_count=exact and not differences.may_explain(faults),
         shards=shards,
-        shard_by=shard_by,
         said=said,
         crosses=bool(crossing),
         declared=differences,
@@ -231,6 +228,23 @@ def _more(scheduler: Scheduler, outputs: Outputs) -> dict[str, Any]:
     if not more and outputs.unique and scheduler.aside("says", SAYING):
         more = scheduler.aside("retries", SPEAKING)
     return more
+
+
+def _divided(
+    scheduler: Scheduler,
+    order: Order,
+    file: dict[str, Any],
+    begins: Beginning,
+    partitions: tuple[int, int],
+    *,
+    crosses: bool,
+) -> tuple[int, dict[str, Any], tuple[int, int]]:
+    """How many matchers share the work, with the file and the partitions that they need."""
+    most = 1 if crosses else max(partitions)
+    shards = shards_of(scheduler, order, {**file, **begins.file}, most)
+    if shards == 1:
+        return 1, file, partitions
+    return shards, {**file, "co_partitioned": True}, (most, most)
 
 
 def _crossing(scheduler: Scheduler, order: Order, more: dict[str, Any]) -> frozenset[int]:

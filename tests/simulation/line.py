@@ -17,7 +17,7 @@ from redis.connection import Connection
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import RedisConnection
 from twinstream.adapters.redis_shelf import RedisShelf
-from twinstream.ports import Layout
+from twinstream.core.sharding import Shard
 
 URL = "redis://simulated"
 _DRIVER = DriverInfo()
@@ -82,9 +82,9 @@ class SimulatedShelf(RedisShelf):
         self._carry, self._monotonic = carry, monotonic
         plugged(self._connection, carry)
 
-    def store(self, layout: Layout, number: int) -> RedisStore:
-        """The store of one matcher."""
-        store = super().store(layout, number)
+    def store(self, shard: Shard) -> RedisStore:
+        """The store of a shard."""
+        store = super().store(shard)
         store.__class__ = self.kind
         store._bulletins._line._monotonic = self._monotonic
         plugged(store._connection, self._carry)

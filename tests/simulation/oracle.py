@@ -15,6 +15,7 @@ from tests.simulation.eras import Eras
 from tests.simulation.inputs import Input
 from tests.simulation.streams import POISON
 from twinstream.core.events import Side
+from twinstream.core.sharding import Shard
 from twinstream.parts import Sides
 from twinstream.ports import Positions
 from twinstream.runtime.timepieces import APART_SECONDS
@@ -49,7 +50,6 @@ _FELL = re.compile(r"the matcher fell \d+ times while it took offsets? (?:([\d,]
 _LIMIT_REACHED = f"limits.unmatched_events ({LIMIT}) was reached"
 _ANOTHER = "created anew"
 _TOGETHER = "all together"
-_INDIVISIBLE = "so the work cannot be divided by partition"
 _RESET_LOST = "a reset was lost", "where shard ", "before the state in the store was lost, 1 stretches"
 """And what is told of that where the store has lost it again."""
 _STATE_LOST = "the state in the store was lost"
@@ -97,10 +97,6 @@ class Oracle:
             self.announced.clear()
             self._must_diverge.clear()
             self.topic_was_known = None
-
-    def divided(self) -> None:
-        """With another number of matchers it is the first that knows of a difference."""
-        self.announced = {0} if self.announced else set()
 
     def loaded(self, process: Process, resets: int) -> None:
         """What was announced before a process has loaded must be known to it, and how many resets."""
@@ -191,9 +187,8 @@ class Oracle:
         truth = given.truth
         most = truth.written(side, positions[side])
         least = 0 if waits(status) else most - self._deleted(given, side, positions, status)
-        if self._world.given.shards != (1,):
-            # What several matchers have taken before it was dealt anew may lie behind where this one begins.
-            # And with `now` each begins where it rests: that may be before where shard 0 does, as recorded.
+        if self._world.given.shards > 1:
+            # With `now` each begins where it rests: that may be before where shard 0 does, as recorded.
             begins_apart = given.spec.start.at == "offsets"
             all_of_it = self._world.given.truth if begins_apart else truth
             most = all_of_it.written(side, self._world.broker.ends(side))
@@ -221,8 +216,8 @@ class Oracle:
 
     def _check_final(self, process: Process, report: DivergenceReport) -> None:
         shelf = self._world.shelf("a look", self._world.server.copy().execute)
-        layout = shelf.layout()
-        stored = (shelf.store(layout, number).load() for number in range(layout.shards))
+        shards = self._world.given.shards
+        stored = (shelf.store(Shard(number, shards)).load() for number in range(shards))
         held = any(report.id in one.divergences for one in stored)
         ended = process.said is not None and process.said.reset_count < self.eras.stored
         if not held and not ended and process.losses_before == self.losses:
@@ -230,8 +225,8 @@ class Oracle:
 
     def _check_diverged(self, process: Process, status: ComparisonStatus, positions: Positions) -> None:
         given, number = self.eras.of(status), process.shard.number
-        # What several matchers have taken before it was dealt anew may lie behind the positions.
-        read = positions if self._world.given.shards == (1,) else self._world.broker.all_ends()
+        # A shard tells the positions of its partitions only.
+        read = positions if self._world.given.shards == 1 else self._world.broker.all_ends()
         by_order = given is not None and given.only_by_order and not self._is_another()
         if not self._world.given.faults or (given is not None and by_order and not given.truth.differ(read)):
             self.violated(f"{process.token} says DIVERGED, and what it has read may still become equivalent")
@@ -249,10 +244,8 @@ class Oracle:
         given = self.eras.of(status)
         if self._is_another() or given is None:
             return  # What its offsets meant before is not known here, or where it has begun.
-        truth, waiting = given.truth, status.unmatched.model_dump().values()
-        # What one matcher would call a difference may wait in two that do not see each other's half.
-        halves = given.crosses and who == _TOGETHER and all(waiting)
-        if status.hole_count or (given.all_count and not halves and truth.differ(positions)):
+        truth = given.truth
+        if status.hole_count or (given.all_count and truth.differ(positions)):
             self.violated(f"{who} says EQUIVALENT, and what it has read differs: {_line(status)}")
         for side in Side if given.all_count else ():
             settled = {int(p): offset for p, offset in _of(status.verified_up_to, side).items()}
@@ -280,6 +273,8 @@ class Oracle:
     def unsettled(self, service: Service) -> str | None:
         """Why this is no end that the faults allow; None where it is one."""
         said = [process.said for process in service.processes if process.said is not None]
+        if service.shards > 1 and said:
+            said = [view.status for view in service.board.views()]
         begun = self.eras.of(max(said, key=attrgetter("reset_count"))) if said else None
         found = [self._unsettled(service, given) for given in ([begun] if begun else self.eras.all())]
         return None if None in found else found[0]
@@ -296,8 +291,6 @@ class Oracle:
             return None
         if waits(view.status) and not (view.in_crash_loop and calm.verdict == "PENDING"):
             return None if self._no_safe_start(view.status) else f"it waits: {view.status.reason}"
-        if given.crosses and service.shards > 1 and all(view.status.unmatched.model_dump().values()):
-            return self._waits_in_halves(found, calm)
         if lacking := self._lacking_hole(given):
             return lacking
         if different := found.differences(calm, self._told(given, calm)):
@@ -308,19 +301,6 @@ class Oracle:
         if healthy and not any(view.status.unmatched.model_dump().values()) and view.answer != "pass":
             return f"all is well, and the gate says {view.answer}: {view.gate.reason}"
         return None
-
-    def _were_noted(self, reason: str) -> bool:
-        """Whether it tells of holes that were in a state that is lost."""
-        return bool(self.losses) and reason.startswith("before the state in the store was lost, ")
-
-    @staticmethod
-    def _waits_in_halves(found: Outcome, calm: Outcome) -> str | None:
-        """Halves of pairs wait in several shards, and prove nothing: what is told besides has to be true."""
-        if found.verdict in ("PENDING", "EQUIVALENT") and not found.places:
-            return None
-        if found.verdict == calm.verdict and found.places.items() <= calm.places.items():
-            return None
-        return found.differences(calm, ("verdict", "places"))
 
     def _degraded(self, service: Service) -> str | None:
         """What is wrong with a matcher that the faults do not explain."""
@@ -355,9 +335,9 @@ class Oracle:
         left_out = {"verified_up_to", "reports", "places"} if moved or self._is_another() else set()
         if given is not self._world.given or given.limited or self._comes_in_halves(given):
             left_out.add("reports")
-        if (given.order in COPIED and given.shards != (1,)) or given.spec.start.at == "input":
+        if (given.order in COPIED and given.shards > 1) or given.spec.start.at == "input":
             left_out.add("accounts")
-        if given.shards != (1,) and not given.only_by_order:
+        if given.shards > 1 and not given.only_by_order:
             left_out |= {"by_kind", "reports", "places"}
         return [name for name in vars(calm) if name not in left_out]
 
@@ -368,7 +348,7 @@ class Oracle:
 
     def _no_safe_start(self, status: ComparisonStatus) -> bool:
         """Whether records are gone that nobody remembers to have compared."""
-        kept = self._world.server.has_begun() and all(shards == 1 for shards in self._world.given.shards)
+        kept = self._world.server.has_begun() and self._world.given.shards == 1
         return self._is_gone() and "no safe start" in status.reason and not kept
 
     def _cannot_join(self, status: ComparisonStatus) -> bool:
@@ -418,8 +398,6 @@ class Oracle:
             return True
         if _HALF_A_BATCH in hole.reason and (self._is_gone() or given.uneven or given.poisoned):
             return True
-        if given.crosses and (_INDIVISIBLE in hole.reason or self._were_noted(hole.reason)):
-            return True
         if given.limited and _LIMIT_REACHED in hole.reason:
             return True
         if _COPY in hole.reason and self._may_be_a_copy(given):
@@ -442,7 +420,7 @@ class Oracle:
             return None
         for side in Side:
             found, right = _of(status.accounts, side).consumed, calm.accounts[NAMES[side]]["consumed"]
-            exact = given.shards == (1,) and not self._is_another()
+            exact = given.shards == 1 and not self._is_another()
             most = found + _left_out(side, status, None if self._is_another() else given)
             if not (found <= right == most if exact else found <= right <= most):
                 return f"{side.name}: consumed {found}, with what is left out {most}, undisturbed {right}"

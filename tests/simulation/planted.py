@@ -7,18 +7,16 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from tests.simulation import inputs
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.planted_in_core import CRASHES, IN_CORE
 from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters import redis_scripts
 from twinstream.adapters.redis import RedisStore
-from twinstream.core import dealing
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
-from twinstream.ports import Checkpoint, Gap, Layout, Stored
+from twinstream.ports import Checkpoint, Gap, Stored
 from twinstream.runtime.checkpoint import decode
 from twinstream.runtime.course import Course
 from twinstream.runtime.falls import Falls
@@ -82,16 +80,8 @@ class FencingShelf(SimulatedShelf):
     kind = FencesItself
 
 
-class OneGeneration(SimulatedShelf):
-    """A state that is divided anew takes the place of the one before it."""
-
-    def store(self, layout: Layout, number: int) -> RedisStore:
-        return super().store(Layout(1, layout.shards), number)
-
-
 LATE = {"arrives_late": 0.12}
 TAKEN_OVER = {"pause_in_call": 0.12}
-DIVIDED = {"divided_anew": 1.0}
 JUMPS = {"wall_jump": 0.5}
 FALLS_BACK = {"store_falls_back": 2.0, "pause_in_call": 0.12}
 
@@ -322,10 +312,6 @@ def reports_before_it_saves(seed: int) -> Failure | None:
     return simulate(seed, make=ReportsBeforeItSaves)
 
 
-def one_generation(seed: int) -> Failure | None:
-    return simulate(seed, shelf=OneGeneration, storm=DIVIDED)
-
-
 def trusts_the_topics(seed: int) -> Failure | None:
     return simulate(seed, make=TrustsTheTopics)
 
@@ -344,18 +330,6 @@ def forgets_batches(seed: int) -> Failure | None:
 
 def trusts_its_clock(seed: int) -> Failure | None:
     return simulate(seed, make=TrustsItsClock, storm=JUMPS)
-
-
-def deals_halves_together(seed: int) -> Failure | None:
-    """Two halves of a pair that wait in different shards come into one, which nobody looks at.
-
-    Few seeds show it, so all have such pairs, where the order lets them, and are divided anew often.
-    """
-    with (
-        patch.object(dealing, "check_apart", lambda *_: None),
-        patch.object(inputs, "CROSSING", [one for one in inputs.CROSSING if one]),
-    ):
-        return simulate(seed, storm=DIVIDED)
 
 
 def leaves_out_in_silence(seed: int) -> Failure | None:
@@ -411,16 +385,11 @@ ALL: tuple[tuple[Callable[[int], Failure | None], str], ...] = (
     (flips_without_a_look_at_the_parts, "has lost .*, a part of checkpoint"),
     (says_it_before_it_is_saved, "is in no checkpoint"),
     (reports_before_it_saves, "for good, which the store does not hold"),
-    (
-        one_generation,
-        "takes DIVERGED back|is taken back|is in no checkpoint|differs|another owner|_restore|undisturbed",
-    ),
     (trusts_the_topics, "is no hole|DIVERGED"),
     (takes_its_word, "says DIVERGED|undisturbed"),
     (forgets_batches, "says DIVERGED|undisturbed|a hole for nothing"),
     (trusts_its_clock, "a pass though a clock is"),
     (forgets_the_cut, "says DIVERGED|undisturbed|a hole for nothing|has no partner"),
-    (deals_halves_together, "says DIVERGED|undisturbed"),
     (leaves_out_in_silence, "consumed of|matchers fall over is no hole"),
     (falls_for_ever, "not settled"),
     (counts_on, "consumed of|undisturbed"),

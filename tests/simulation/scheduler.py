@@ -37,7 +37,6 @@ class Weather:
     broker_away: float
     retention: float
     wall_jump: float
-    divided_anew: float
 
     @cached_property
     def disturbs_calls(self) -> bool:

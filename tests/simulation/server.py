@@ -43,9 +43,6 @@ class Watcher(Protocol):
     def counted(self, token: str, resets: int) -> None:
         """What is in effect knows of so many resets, after `token` has changed it."""
 
-    def divided(self) -> None:
-        """Another number of matchers is in effect."""
-
     def lost(self, what: str) -> None:
         """The server lost what it had acknowledged."""
 
@@ -124,14 +121,8 @@ class Server:
 
     def _heads(self) -> list[dict[str, Any]]:
         """Those of the checkpoints in effect."""
-        generation, shards = (
-            int(part) for part in (_layout(self.redis.data) or [(b"0 1", None)])[0][0].split()
-        )
-        return [
-            checkpoint.decode(held[b"head"])
-            for key, held in _manifests(self.redis.data).items()
-            if _generation(key) == (None if shards == 1 else generation)
-        ]
+        manifests = _manifests(self.redis.data).values()
+        return [checkpoint.decode(held[b"head"]) for held in manifests]
 
     def _changed(self, what: str) -> None:
         self._writers.clear()
@@ -153,9 +144,7 @@ class Server:
         for key in manifests.keys() | earlier.keys():
             if manifests.get(key) != earlier.get(key):
                 self._wrote(token, key, manifests.get(key), earlier.get(key))
-        if _layout(after) != _layout(before):
-            self._watcher.divided()
-        if manifests != earlier or _layout(after) != _layout(before):
+        if manifests != earlier:
             self._watcher.counted(token, self.resets())
 
     def _wrote(self, token: str, key: bytes, now: Any, before: Any) -> None:
@@ -169,13 +158,3 @@ class Server:
 
 def _manifests(data: Data) -> dict[bytes, Any]:
     return {key: held[0] for key, held in data.items() if key.endswith(b":checkpoint")}
-
-
-def _generation(key: bytes) -> int | None:
-    """That of which a checkpoint is one of several; None for one of a single matcher."""
-    parts = key[key.index(b"{") + 1 : key.index(b"}")].split(b".")
-    return int(parts[1]) if len(parts) > 1 else None
-
-
-def _layout(data: Data) -> list[Any]:
-    return [held for key, held in data.items() if key.endswith(b":shards")]

@@ -69,34 +69,28 @@ class Matcher:
             return
         shelf = world.shelf(token, lambda *command: world.server.execute(token, *command))
         try:
-            layout = shelf.layout()
-            if layout.shards == self._shard.of:
-                shelf.store(layout, self._shard.number).release()
+            shelf.store(self._shard).release()
         except (StoreError, redis.RedisError):
             world.scheduler.note(f"the lease of {token} cannot be handed back")
 
 
 class Service:
-    """An instance of the service. `wanted` is how many matchers it is to have with its next start."""
+    """An instance of the service, with a matcher for each shard."""
 
     def __init__(self, world: World, name: str, shards: int) -> None:
         self._world, self._name = world, name
         self.clock = SimulatedClock(world.scheduler, f"service {name}")
         self._lives = 0
-        self.wanted = shards
+        self.shards = shards
         self.on, self._stopping = True, False
         self._begin()
 
     def _begin(self) -> None:
         """Have nothing: no board that knows anything, no matcher that runs."""
-        shards, self._stopping = self.wanted, False
-        self.board = self._new_board(shards)
-        self.matchers = [Matcher(self._world, self, Shard(number, shards)) for number in range(shards)]
-
-    @property
-    def shards(self) -> int:
-        """How many matchers it has."""
-        return len(self.matchers)
+        self._stopping = False
+        self.board = self._new_board(self.shards)
+        shards = [Shard(number, self.shards) for number in range(self.shards)]
+        self.matchers = [Matcher(self._world, self, shard) for shard in shards]
 
     @property
     def processes(self) -> Iterator[Process]:

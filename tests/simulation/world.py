@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -17,7 +16,7 @@ from tests.simulation.broker import Broker, SimulatedSource
 from tests.simulation.inputs import draw_input
 from tests.simulation.line import Carry, SimulatedShelf
 from tests.simulation.oracle import Oracle, waits
-from tests.simulation.processes import Make, Process, shard_store
+from tests.simulation.processes import Make, Process
 from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
 from tests.simulation.server import Alter, Server
 from tests.simulation.services import Service
@@ -29,8 +28,6 @@ from twinstream.runtime.worker import Worker
 SETTLED_WITHIN_SECONDS = 150.0
 STEADY_ROUNDS = 2
 JUMPS = (-7200.0, -60.0, -1.0, 1.0, 60.0, 7200.0)
-_ADVICE = re.compile(r"cannot be dealt to .*: start with --shards (\d+)")
-"""What an operator does who reads this."""
 
 
 class World:
@@ -63,8 +60,8 @@ class World:
         self.broker = Broker(self.scheduler, self.given)
         self.oracle = Oracle(self)
         self.server = Server(self.scheduler, self.oracle, self.store_clock, alter)
-        instances, shards = self.scheduler.one_of((1, 2, 2)), self.scheduler.one_of(self.given.shards)
-        self.services = [Service(self, name, shards) for name in "AB"[:instances]]
+        instances = self.scheduler.one_of((1, 2, 2))
+        self.services = [Service(self, name, self.given.shards) for name in "AB"[:instances]]
         self._running = self.services
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = count()
@@ -88,7 +85,7 @@ class World:
 
     def store(self, shard: Shard, token: str, carry: Carry) -> ShardStore:
         """The store of a matcher."""
-        return shard_store(self.shelf(token, carry), self.given, shard)
+        return ShardStore(self.shelf(token, carry), shard)
 
     def at(self, seconds: float, happens: Callable[[], object]) -> None:
         """Let something happen after a time."""
@@ -137,7 +134,6 @@ class World:
             self._broker_away: weather.broker_away * 3,
             self._retain: weather.retention * 2,
             self._jump: weather.wall_jump * 5,
-            self._divide: weather.divided_anew * 4,
             self._create_anew: self._created_anew,
             self._reset: self._resets,
         }
@@ -210,20 +206,6 @@ class World:
     def _turn_on(self, service: Service) -> None:
         service.on = service in self._running
 
-    def _divide(self) -> None:
-        """A service is to go on with another number of matchers, whatever others do."""
-        service = self.scheduler.one_of(self.services)
-        service.wanted = self.scheduler.one_of(self.given.shards)
-        self.scheduler.note(f"a service is to have {service.wanted} matchers")
-        self._lose_or_stop(service)
-
-    def _lose_or_stop(self, service: Service) -> None:
-        if self.scheduler.chance(0.5):
-            service.lose_host()
-        else:
-            service.stop()
-            self.at(self.scheduler.seconds(0.0, 30.0), lambda: self._turn_on(service))
-
     def _store_away(self) -> None:
         self.scheduler.note("the store is away")
         self.server.away = True
@@ -288,17 +270,16 @@ class World:
             self.broker.produce(side, self.broker.left_to_come(side))
         for process in self._processes():
             process.wakes_at = 0.0
-        self._agree(self.scheduler.one_of(self.given.shards))
+        self._agree()
         if self._resets and self.scheduler.chance(0.5):
             self.at(self.scheduler.seconds(5.0, 40.0), self._reset)
         self._wait()
 
-    def _agree(self, shards: int) -> None:
-        """All services are to have the same number of matchers; of several, one service alone goes on."""
-        self._running = self.services[: 1 if shards > 1 else None]
+    def _agree(self) -> None:
+        """Of several shards one service has all in the end."""
+        self._running = self.services[: 1 if self.given.shards > 1 else None]
         for service in self.services:
-            service.wanted = shards
-            if service.shards != shards or service not in self._running:
+            if service not in self._running:
                 service.stop()
 
     def _wait(self) -> None:
@@ -311,10 +292,8 @@ class World:
                 self.oracle.violated(f"not settled after {SETTLED_WITHIN_SECONDS:g} s: {why}")
 
     def _why_not(self) -> str | None:
-        shards = self._running[0].shards
+        shards = self.given.shards
         owners = [service for service in self._running for process in service.processes if process.owns]
-        if owners and (advice := _ADVICE.search(owners[0].board.views()[0].status.reason)):
-            self._agree(int(advice[1]))
         if len(owners) != shards:
             return f"{len(owners)} processes own a part of the comparison, which has {shards}"
         if any(process.is_asked for service in self._running for process in service.processes):

@@ -115,9 +115,9 @@ class Players:
         return answer
 
 
-def playing(by: Any = "partition", shards: int = 2) -> Players:
+def playing(shards: int = 2) -> Players:
     """A team at work on equal events."""
-    players = Players(Team(by=by, shards=shards))
+    players = Players(Team(shards=shards))
     write_all(players.team, 48)
     assert players.turns().answer == "pass"
     return players

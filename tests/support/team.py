@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -14,18 +14,18 @@ from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.errors import Replaced
 from twinstream.runtime.falls import Caution, Stretch, Trail
-from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 from twinstream.spec.evidence import wanted
 from twinstream.spec.load import digest, loads
-from twinstream.spec.sharding import Part
-from twinstream.status import ShardStatus, Version
+from twinstream.status import ComparisonStatus, ShardStatus, Version
 
 BEATS = 6
-"""So often shards by partition have heard and answered each other."""
+"""So often each of them says how it stands."""
+DIVIDED = SPEC + "co_partitioned: true\n"
 
 
 @dataclass
@@ -33,14 +33,14 @@ class Team:
     """Workers on the shards of one comparison, over topics of some partitions each."""
 
     shards: int = 2
-    by: Literal["auto", "partition", "key"] = "auto"
-    spec: str = SPEC
+    spec: str = DIVIDED
     source: MemorySource = field(default_factory=lambda: MemorySource(partitions=4))
     shelf: MemoryShelf = field(default_factory=MemoryShelf)
     clock: ManualClock = field(default_factory=ManualClock)
     publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
     left_out: tuple[Stretch, ...] = ()
     starts: int = 0
+    tokens: dict[int, str] = field(default_factory=dict)
     host: str = "one"
 
     def worker(self, number: int, token: str | None = None, secret: bytes | None = None) -> Worker:
@@ -50,11 +50,11 @@ class Team:
         """
         self.starts += 1
         spec, shard = loads(self.spec), Shard(number, self.shards)
-        shelf = self.shelf.owned_by(token or f"{self.host}-{self.starts}")
-        store = ShardStore(shelf, spec.name, shard, Redealing(spec, self.by).deal)
+        self.tokens[number] = token or f"{self.host}-{self.starts}"
+        shelf = self.shelf.owned_by(self.tokens[number])
+        store = ShardStore(shelf, shard)
         self.publishers[number] = MemoryPublisher()
         source = self.source.reader()
-        part = Part(shard, self.by)
         return Worker(
             spec,
             source,
@@ -62,24 +62,32 @@ class Team:
             self.publishers[number],
             self.clock,
             Caution(Trail(), self.left_out),
-            part=part,
-            exchange=store.exchange,
+            shard=shard,
             bulletins=store,
-            stores=store,
+            heads=store,
             mask_secret=store.mask_secret if secret is None else lambda: secret,
         )
 
     def started(self) -> list[Worker]:
         """All workers, at work."""
         workers = [self.worker(number) for number in range(self.shards)]
-        for worker in workers:
-            assert worker.start(), self.said(0).status.reason
+        for number, worker in enumerate(workers):
+            try:
+                assert worker.start(), self.said(0).status.reason
+            except Replaced:
+                workers[number] = self.worker(number, self.tokens[number])
+                assert workers[number].start(), "it has begun anew with the others"
         return workers
 
     def said(self, number: int) -> ShardStatus:
         """What a shard said last."""
         published = self.publishers[number].published
         return next(one for one in reversed(published) if isinstance(one, ShardStatus))
+
+    def status(self) -> ComparisonStatus:
+        """The status of the first shard as it was published last."""
+        said = (getattr(one, "status", one) for one in reversed(self.publishers[0].published))
+        return next(one for one in said if isinstance(one, ComparisonStatus))
 
     def write(self, side: Side, partition: int, *events: tuple[object, int], at_ms: int = 0) -> None:
         for key, number in events:
@@ -116,8 +124,8 @@ class Team:
         )
 
 
-def write_all(team: Team, count: int = 40, *, shift: int = 0) -> None:
-    """Equal events on both sides, in partitions by key; the candidate's are shifted."""
+def write_all(team: Team, count: int = 40) -> None:
+    """Equal events on both sides, in partitions by key."""
     for number in range(count):
         for side in Side:
-            team.write(side, (number % 8 + shift * side) % 4, (number % 8, number))
+            team.write(side, number % 4, (number % 8, number))

@@ -106,8 +106,6 @@ spec:
         {{- end }}
         - name: TWINSTREAM_SHARDS
           value: {{ $values.shards | quote }}
-        - name: TWINSTREAM_SHARD_BY
-          value: {{ $values.shardBy | quote }}
         {{- if $matcher }}
         - name: TWINSTREAM_BROKERS
           value: {{ $values.kafka.brokers | quote }}

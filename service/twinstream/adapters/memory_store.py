@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import (
-    EMPTY,
-    Checkpoint,
-    Layout,
-    Stored,
-)
+from twinstream.ports import EMPTY, Checkpoint, Stored
 
 
 class MemoryStorage:
@@ -149,23 +145,20 @@ class MemoryStore:
 
 
 class MemoryShelf:
-    """The stores of all matchers of a comparison: what they share, and the layout `in_effect`, if any."""
+    """The stores of all matchers of a comparison: what they share, and the number of shards `in_effect`."""
 
     def __init__(self) -> None:
-        self.storages: dict[tuple[int, int], MemoryStorage] = {}
-        self.in_effect: Layout | None = None
-        self.dealer: str | None = None
-        self.notes: dict[tuple[int, int], bytes] = {}
+        self.storages: dict[Shard, MemoryStorage] = {}
+        self.in_effect: int | None = None
         self.secret: bytes | None = None
 
     def owned_by(self, token: str) -> OwnedShelf:
         """The same for one owner."""
         return OwnedShelf(self, token)
 
-    def storage(self, layout: Layout, number: int) -> MemoryStorage:
+    def storage(self, shard: Shard) -> MemoryStorage:
         """What the stores of a shard share."""
-        place = (0, 0) if layout.shards == 1 else (layout.generation, number)
-        return self.storages.setdefault(place, MemoryStorage())
+        return self.storages.setdefault(shard, MemoryStorage())
 
 
 class OwnedShelf:
@@ -174,31 +167,25 @@ class OwnedShelf:
     def __init__(self, shelf: MemoryShelf, token: str) -> None:
         self._shelf, self._token = shelf, token
 
-    def layout(self) -> Layout:
-        """What is in effect."""
-        return self._shelf.in_effect or Layout()
+    def shards(self) -> int | None:
+        """The number in effect."""
+        return self._shelf.in_effect
 
-    def claim(self) -> None:
-        """Be the one who may put another layout into effect."""
-        self._shelf.dealer = self._token
-
-    def replace(self, old: Layout, new: Layout) -> None:
-        """Put a layout into effect in the place of another."""
+    def begin(self, shards: int) -> int:
+        """The number in effect, from now on at least."""
         shelf = self._shelf
-        mine = old == new or shelf.dealer == self._token
-        if not mine or shelf.in_effect not in (None, old, new):
-            raise Fenced("another process has divided this comparison anew")
-        shelf.in_effect = new
+        shelf.in_effect = shelf.in_effect or shards
+        return shelf.in_effect
 
-    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
-        """Leave the note of a shard; the newest of each shard of the layout."""
-        notes = self._shelf.notes
-        notes[layout.generation, number] = note
-        return {shard: text for (generation, shard), text in notes.items() if generation == layout.generation}
+    def replace(self, old: int, new: int) -> None:
+        """Put another number into effect."""
+        if self._shelf.in_effect not in (None, old, new):
+            raise Fenced("another process has begun this comparison anew")
+        self._shelf.in_effect = new
 
-    def store(self, layout: Layout, number: int) -> MemoryStore:
+    def store(self, shard: Shard) -> MemoryStore:
         """The store of a shard."""
-        return MemoryStore(self._shelf.storage(layout, number), self._token)
+        return MemoryStore(self._shelf.storage(shard), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """The secret of the comparison: the first that was given."""

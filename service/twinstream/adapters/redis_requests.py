@@ -12,11 +12,7 @@ service. Who has asked and waited in vain takes the request back: if it is still
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from twinstream.adapters.redis_connection import HastyLine, RedisConnection
-from twinstream.adapters.redis_shelf import tag_of
-from twinstream.ports import Layout
 
 LASTING_MS = 60_000
 """A request whose asker has ended is not done later than that. It is longer than anybody waits."""
@@ -35,34 +31,6 @@ WITHDRAW = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """
-
-
-class OwnersRequests:
-    """What is asked of an owner, wherever its store is now: `layout` says, None where it has none yet."""
-
-    def __init__(self, url: str, name: str, layout: Callable[[], Layout | None]) -> None:
-        self._url, self._name, self._layout = url, name, layout
-        self._at: Layout | None = None
-        self._requests: RedisRequests | None = None
-
-    def take(self, token: str) -> bytes | None:
-        """The request, if there is one and the lease of this owner runs; Redis is waited for a moment."""
-        if (layout := self._layout()) is None:
-            return None
-        if self._requests is None or layout != self._at:
-            self.close()
-            self._at, self._requests = layout, RedisRequests(self._url, tag_of(self._name, layout, 0))
-        return self._requests.take(token)
-
-    def answer(self, identifier: str, text: bytes) -> None:
-        """Say what came of a request that was taken, where it was taken."""
-        assert self._requests is not None, "take comes first"
-        self._requests.answer(identifier, text)
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._requests is not None:
-            self._requests.close()
 
 
 class RedisRequests:

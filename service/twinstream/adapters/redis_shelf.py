@@ -1,33 +1,32 @@
-"""The stores of all matchers of a comparison in Redis, and the word on which of them are in effect.
+"""The stores of all matchers of a comparison in Redis, and how many shards its state has.
 
-    twinstream:{NAME}:shards          `GENERATION SHARDS`: how many matchers share the state in effect
-    twinstream:{NAME}:dealer          token of who may replace that word
-    twinstream:{NAME}:notes           what shards by partition tell each other: a hash, by `GENERATION.SHARD`
+    twinstream:{NAME}:shards          the number of shards of the state in effect
     twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
 
 The keys of a matcher that has no others beside it are those of `twinstream.adapters.redis` as they stand,
-with the hash tag NAME; those of one of several have the hash tag NAME.GENERATION.SHARD, so that each may live
-on a node of its own. A name has no dots, so tags never meet.
+with the hash tag NAME; those of shard I of N have the hash tag NAME.I-of-N, so that each may live on a node
+of its own. A name has no dots, so tags never meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from twinstream.adapters.redis import RedisStore
 from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.core.sharding import Shard
 from twinstream.errors import CheckpointError, Fenced
-from twinstream.ports import Layout
 
-# It may arrive twice: then the new layout is in effect, put there by the one who has claimed it.
+_SHARDS = """
+local found = redis.call('GET', KEYS[1])
+if found then return found end
+if redis.call('EXISTS', KEYS[2]) == 1 then return '1' end
+if ARGV[1] ~= '' then redis.call('SET', KEYS[1], ARGV[1]) end
+return ARGV[1]
+"""
+
 _REPLACE = """
-local found = redis.call('GET', KEYS[1]) or ARGV[1]
-if ARGV[1] ~= ARGV[2] and redis.call('GET', KEYS[3]) ~= ARGV[3] then return 0 end
-if found == ARGV[2] and ARGV[1] ~= ARGV[2] then return 1 end
-if found ~= ARGV[1] then return 0 end
+local found = redis.call('GET', KEYS[1])
+if found and found ~= ARGV[1] and found ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
-if ARGV[1] ~= ARGV[2] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
@@ -38,52 +37,42 @@ class RedisShelf:
     def __init__(self, url: str, name: str, token: str) -> None:
         self._url, self._name, self._token = url, name, token
         prefix = f"twinstream:{{{name}}}"
-        parts = ("shards", "notes", "mask", "dealer")
-        self._key, self._notes, self._mask, self._dealer = (f"{prefix}:{part}" for part in parts)
+        self._key, self._mask, self._whole = (f"{prefix}:{part}" for part in ("shards", "mask", "checkpoint"))
         self._connection = RedisConnection(url)
         self._learned = False
 
-    def layout(self) -> Layout:
-        """What is in effect."""
-        found = self._connection.run(self._connection.client.get, self._key)
+    def shards(self) -> int | None:
+        """The number in effect; a state that nobody has divided is that of one."""
+        return self._in_effect("")
+
+    def begin(self, shards: int) -> int:
+        """The number in effect: this one, from now on, where there was none."""
+        return self._in_effect(str(shards)) or shards
+
+    def _in_effect(self, wanted: str) -> int | None:
+        script = self._connection.client.register_script(_SHARDS)
+        found = self._connection.run(script, [self._key, self._whole], [wanted])
         if not self._learned:  # From the node that holds the keys, while it is there.
             self._connection.learn()
             self._learned = True
-        if not found:
-            return Layout()
         try:
-            generation, shards = map(int, found.split())
-        except ValueError as error:
-            raise CheckpointError(self._connection.unreadable("a division into shards")) from error
-        return Layout(generation, shards)
+            return int(found) if found else None
+        except ValueError:
+            raise CheckpointError(
+                f"redis at {self._connection.place} holds the state of an earlier version, which has divided "
+                f"{self._name!r} over several matchers: remove its keys (twinstream:{{{self._name}*) to "
+                "begin anew, or go on with that version"
+            ) from None
 
-    def claim(self) -> None:
-        """Be the one who may put another layout into effect."""
-        self._connection.run(self._connection.client.set, self._dealer, self._token)
-
-    def replace(self, old: Layout, new: Layout) -> None:
-        """Put a layout into effect in the place of another. Raises Fenced where that cannot be."""
+    def replace(self, old: int, new: int) -> None:
+        """Put another number into effect. Raises Fenced where neither of both is."""
         replace = self._connection.client.register_script(_REPLACE)
-        keys, texts = [self._key, self._notes, self._dealer], [_text(old), _text(new), self._token]
-        if not self._connection.run(replace, keys, texts):
-            raise Fenced("another process has divided this comparison anew")
+        if not self._connection.run(replace, [self._key], [old, new]):
+            raise Fenced("another process has begun this comparison anew")
 
-    def exchange(self, layout: Layout, number: int, note: bytes) -> Mapping[int, bytes]:
-        """Leave the note of a shard, in the place of its last one; the newest of each shard of the layout."""
-
-        def exchanged() -> list[Any]:
-            with self._connection.client.pipeline(transaction=False) as pipeline:
-                pipeline.hset(self._notes, f"{layout.generation}.{number}", note)
-                pipeline.hgetall(self._notes)
-                return pipeline.execute()
-
-        _, notes = self._connection.run(exchanged)
-        found = {tuple(map(int, place.split(b"."))): text for place, text in notes.items()}
-        return {shard: text for (generation, shard), text in found.items() if generation == layout.generation}
-
-    def store(self, layout: Layout, number: int) -> RedisStore:
-        """The store of one matcher."""
-        return RedisStore(self._url, tag_of(self._name, layout, number), self._token)
+    def store(self, shard: Shard) -> RedisStore:
+        """The store of a shard."""
+        return RedisStore(self._url, tag_of(self._name, shard), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
         """What hashes of masked values are keyed with: `fresh`, if there is nothing yet."""
@@ -97,10 +86,6 @@ class RedisShelf:
         self._connection.client.close()
 
 
-def tag_of(name: str, layout: Layout, number: int) -> str:
+def tag_of(name: str, shard: Shard) -> str:
     """The hash tag of the keys of a shard."""
-    return name if layout.shards == 1 else f"{name}.{layout.generation}.{number}"
-
-
-def _text(layout: Layout) -> str:
-    return f"{layout.generation} {layout.shards}"
+    return name if shard.whole else f"{name}.{shard.number}-of-{shard.of}"

@@ -259,7 +259,8 @@ class Board:
             self._entries[status.name] = entry
         matcher = entry.matchers[shard]
         known = matcher.said is not None and _same_writing(matcher.said.status, status)
-        if known or matcher.ended == status.started_at:
+        has_ended = matcher.ended == status.started_at and said.waiting_for is None
+        if known or has_ended:
             return
         entry.hear(said, shard, now if made_at is None else min(made_at, now))
         self._tell_verdict(entry, entry.merge(self._now()))

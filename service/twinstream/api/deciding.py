@@ -40,8 +40,6 @@ _AWAITED: dict[Awaited, str] = {
     "on behind it, by 16 equal events or for `overdue.after`.",
     "batches": "A difference was found. It counts when the batches that were open then are finished: both "
     "versions have to write their control records.",
-    "shards": "A difference was found. It counts when the other shards have said that they know nothing of "
-    "its key.",
 }
 
 

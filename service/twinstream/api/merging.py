@@ -4,6 +4,8 @@
   in one shard does so for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
 - Counts are summed. Of what says "up to here" the shard that is furthest behind counts.
+- Two equal events without a partner, one of each version, in two shards show that the topics are not
+  co-partitioned, as the file asserts: that is a hole, and what was found decides nothing.
 - A shard that has said nothing yet is waited for; so is one that has not begun anew with the others: what it
   says is of a comparison that has ended. Whether what is there may be believed is not judged here, but by
   `freshness`.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import permutations
 from operator import add, attrgetter
 
 from twinstream.api.covering import seen_by_all
@@ -33,12 +36,15 @@ from twinstream.status import (
     Histogram,
     Hole,
     PartitionProgress,
+    Reset,
     ShardStatus,
     Stretches,
     Undecodable,
 )
 
 BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
+CROSSED = "two equal events, one of each version, have no partner in"
+"""How the reason of the hole begins that shows wrong what the file asserts."""
 SHOWN = 20
 """The most holes, and records that were kept out, that are listed; all are counted."""
 Said = Mapping[int, ShardStatus]
@@ -55,6 +61,8 @@ def merged(
     shards = [said[number] for number in sorted(said)]
     statuses = [shard.status for shard in shards]
     coverage, holes = _coverage(expected, shards), _holes(statuses)
+    if (crossed := _crossed(said, expected.shards, now, before)) is not None:
+        holes = [crossed, *holes]
     waiting = _waiting(expected, all_said, said)
     verdict, reason = _judged(expected, said, coverage, holes, waiting)
     first = statuses[0]
@@ -87,6 +95,7 @@ def merged(
             "match_latency": _histogram(status.match_latency for status in statuses),
             "processing": _histogram(status.processing for status in statuses),
             "checkpoint": _checkpoint(statuses),
+            "resets": _resets(said, expected.shards),
             "started_at": min(status.started_at for status in statuses),
             "updated_at": max(status.updated_at for status in statuses),
         }
@@ -99,7 +108,8 @@ def merged(
 def _judged(
     expected: Expectation, said: Said, coverage: Coverage, holes: Sequence[Hole], waiting: Sequence[str]
 ) -> tuple[Verdict, str]:
-    diverged = any(shard.status.verdict == "DIVERGED" for shard in said.values())
+    crossed = any(hole.reason.startswith(CROSSED) for hole in holes)
+    diverged = not crossed and any(shard.status.verdict == "DIVERGED" for shard in said.values())
     doubts = told({n: shard.doubts for n, shard in said.items()}, expected.shards)
     if (beyond := _beyond_budget(expected, [shard.status for shard in said.values()])) is not None:
         doubts.append(beyond)
@@ -127,6 +137,23 @@ def _beginning(status: ComparisonStatus) -> tuple[int, datetime, str]:
     if not status.resets:
         return status.reset_count, datetime.min.replace(tzinfo=UTC), ""
     return status.reset_count, status.resets[-1].at, status.resets[-1].id
+
+
+def _resets(said: Said, count: int) -> list[Reset]:
+    """The resets as the first shard tells them; of the last one each partition where its own shard began."""
+    resets = list(said[min(said)].status.resets)
+    if not resets or resets[-1].start.get("at") != "offsets":
+        return resets
+    last = resets[-1]
+    starts = {number: shard.status.resets[-1].start for number, shard in said.items() if shard.status.resets}
+    composed = {
+        side: {
+            partition: starts.get(int(partition) % count, last.start)[side].get(partition, offset)
+            for partition, offset in last.start[side].items()
+        }
+        for side in ("reference", "candidate")
+    }
+    return [*resets[:-1], last.model_copy(update={"start": {**last.start, **composed}})]
 
 
 def _waiting(expected: Expectation, all_said: Said, said: Said) -> list[str]:
@@ -299,6 +326,23 @@ def _hole_count(statuses: Sequence[ComparisonStatus], holes: Sequence[Hole]) -> 
 def _undecodable(statuses: Sequence[ComparisonStatus]) -> list[Undecodable]:
     each = max(1, SHOWN // len(statuses))
     return [record for status in statuses for record in status.undecodable[-each:]]
+
+
+def _crossed(said: Said, count: int, now: datetime, before: ComparisonStatus | None) -> Hole | None:
+    """That an event has its partner in another shard; what was seen stays."""
+    latest = max((shard.status for shard in said.values()), key=_beginning)
+    if before is not None and _beginning(before) == _beginning(latest):
+        known = next((hole for hole in before.holes if hole.reason.startswith(CROSSED)), None)
+        if known is not None:
+            return known
+    for one, other in permutations(sorted(said), 2):
+        if not set(said[one].unpaired.reference).isdisjoint(said[other].unpaired.candidate):
+            reason = (
+                f"{CROSSED} {_names([one], count)} and in {_names([other], count)}, and the file says "
+                "`co_partitioned: true`: remove that and begin anew without `--shards`"
+            )
+            return Hole(reason=reason, seen_at=now)
+    return None
 
 
 # -- how far it has come -----------------------------------------------------------------------------------

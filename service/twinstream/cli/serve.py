@@ -50,11 +50,10 @@ it: it tries again, is not ready, and names it.
     help="Where a first start reads from: earliest; or, where `start` is a cut, latest or a time.",
 )
 @click.option("--memory-limit", help="The most memory of one matcher process, as 4GiB; beyond it, no pass.")
-@click.option("--shards", type=int, help="How many matcher processes share the work of a comparison; 1.")
 @click.option(
-    "--shard-by",
-    type=click.Choice(["auto", "partition", "key"]),
-    help="How they divide it; auto: by partition where that is sure to be right, else by key.",
+    "--shards",
+    type=int,
+    help="How many matcher processes share the partitions of a comparison that is `co_partitioned`; 1.",
 )
 @click.option(
     "--role",

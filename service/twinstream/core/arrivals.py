@@ -95,10 +95,6 @@ class Arrivals:
             return events
         return self._enter(side, self.copies[side].arrange(partition, events))
 
-    def resumed(self, side: Side) -> Sequence[Event]:
-        """The events of a side that wait and may be compared now."""
-        return self._enter(side, self.copies[side].advance())
-
     def waiting(self, side: Side) -> int:
         """How many events of a side wait for other partitions of it."""
         return len(self.copies[side]) if self.copies else 0

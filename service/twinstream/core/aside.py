@@ -85,12 +85,6 @@ class Aside:
             scope.tainted = scope.tainted or scope.disputed
         self._ledger.hole(hole, starts)
 
-    def doubt(self, hole: Hole) -> None:
-        """Note that what is set aside was not checked either."""
-        self.hole(hole)
-        for scope in self.scopes:
-            scope.tainted = True
-
     def doubt_batch(self, found: NotAgreed) -> None:
         """Note that it is not known which rows of a batch count: what hangs on it decides nothing."""
         self._judge_opened()

@@ -30,7 +30,7 @@ from typing import Any
 
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Event, Side
-from twinstream.core.sharding import stable
+from twinstream.core.orders import stable
 
 KEPT = 50_000
 """Pairs that are remembered of all lanes: as many events as of recent matches, some 50 MB."""

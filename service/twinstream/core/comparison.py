@@ -25,7 +25,6 @@ from twinstream.core.indexes import index_of
 from twinstream.core.judging import Judge
 from twinstream.core.lanes import waiting
 from twinstream.core.ledger import Ledger
-from twinstream.core.neighbours import Asking, Sample
 from twinstream.core.orders import Pairwise, nodes
 from twinstream.core.overdue import ArrivalClock
 from twinstream.core.partnerless import Partnerless
@@ -43,9 +42,7 @@ class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
     `moment` is remembered for what is proven then, and `diverged_at` is the earliest moment of a proven
-    difference. With `ask` other shards have to confirm one (see `neighbours`). `is_shown_all`: the driver
-    calls `saw` itself, also for events that are not fed. `cut_short` tells that something has come since it
-    halted: partners may be among it.
+    difference. `cut_short` tells that something has come since it halted: partners may be among it.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.orders import Lanes
@@ -60,7 +57,7 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
-        self.watch = Watch(rules.order)
+        self.watch = Watch(rules.order, keeps_partitions=rules.co_partitioned)
         self.aside = Aside(rules, self.ledger, self.watch)
         self.bags = None if rules.close is None else Bags(rules.equal)
         hooks = replace(self.aside.hooks(), bags=self.bags, doubt=self.doubt_pairs)
@@ -75,7 +72,7 @@ class Comparison:
         )
         judge = Judge(rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing)
         self._surveyor = Surveyor(self.ledger, self.aside, judge, self.partnerless)
-        self.is_shown_all = self.cut_short = self.overflowing = False
+        self.cut_short = self.overflowing = False
         self.ended = [False, False]
         self.disputed_at: int | None = None
         self.surveyed = Survey()
@@ -156,11 +153,6 @@ class Comparison:
         return self.retries is not None and bool(self.retries.held)
 
     @property
-    def is_asked(self) -> bool:
-        """Whether a difference waits for the word of other shards."""
-        return self.ledger.asking is not None and self.ledger.asking.held_at is not None
-
-    @property
     def disagreeing_batches(self) -> list[str]:
         """A sentence for each open batch that was written several times, not the same each time so far."""
         return [] if self.retries is None else self.retries.disagreeing()
@@ -195,8 +187,7 @@ class Comparison:
             return []
         for hole in self.watch.came(side, run):
             self.hole(hole)
-        if not self.is_shown_all:
-            self.saw(side, run)
+        self._saw(side, run)
         events = list(run.events())
         self.arrivals.note_written(side, run.partition, events)
         pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
@@ -217,7 +208,7 @@ class Comparison:
         if self.ledger.repeats is not None:
             self.ledger.repeats.incomplete = True
 
-    def saw(self, side: Side, run: Run) -> None:
+    def _saw(self, side: Side, run: Run) -> None:
         """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
         self.clock.saw(side, run.timestamps_ms)
         if self.passing is not None:
@@ -229,20 +220,6 @@ class Comparison:
         self.arrivals.expect(side, known)
         if self.passing is not None:
             self.passing.expect(side, known)
-
-    def ask(self, asking: Asking, sample: Sample) -> None:
-        """Hold differences back until other shards have confirmed them, and sample the classes that come."""
-        self.ledger.asking = asking
-        for homes in self.watch.homes:
-            homes.sample = sample
-
-    def settle_asked(self, crossing: Hole | None) -> None:
-        """Other shards have confirmed what was held; or something crosses, and it never counts."""
-        assert self.ledger.asking is not None
-        moment = self.ledger.asking.take()
-        if crossing is not None:
-            self.aside.doubt(crossing)
-        self.ledger.settle_asked(None if crossing is not None else moment)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed.
@@ -424,14 +401,6 @@ class Comparison:
     def _done(self) -> bool:
         """Whether some of what came was not compared, so that an end proves nothing any more."""
         return self.cut_short or self.overflowing
-
-    def resume_copies(self) -> None:
-        """Compare what waits for nothing any more: it did in a shard that had other partitions, too."""
-        for side in Side if self.copies else ():
-            pairs = self._match(side, self.arrivals.resumed(side))
-            self.aside.watch_pairs(pairs)
-            self.ledger.came(side, (), pairs)
-        self.aside.close_finished()
 
     def _finish_copies(self, side: Side) -> None:
         """A barrier that lacks copies at the end goes on with those that it has."""

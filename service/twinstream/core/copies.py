@@ -7,34 +7,23 @@ delivered their copy. What a partition delivers of later epochs waits until then
 
 The copy of the first partition stands for all of them; the others are settled as ignored. Each has to equal
 each other one: else they are no copies of one barrier, which was not checked, and is reported.
-
-Where the partitions of a side were dealt to other shards (`dealing_copies`), some may be past a barrier that
-others have still to deliver. A copy that was settled before keeps its place in its partition as `SETTLED`,
-since it counts the epochs behind it; what it was stands among the `given`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from operator import itemgetter
 
 from twinstream.core.events import Event
 from twinstream.core.orders import BARRIER
-
-LATEST = 20
-SETTLED = None
-"""A copy that was settled with its barrier before its partition came here."""
 
 
 class Copies:
     """The partitions of one side, each with what waits of it. `equal` compares two barriers.
 
     `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
-    are the caller's to take. `united` counts the barriers of which all copies were delivered,
-    `latest` are the latest of them, and `given` those behind them of which a copy was settled before.
-    `settled` tells of some partitions how many barriers were, for when they are dealt again.
+    are the caller's to take.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -42,14 +31,9 @@ class Copies:
         self.surplus: list[Event] = []
         self.unequal: list[Event] = []
         self.partitions: frozenset[int] = frozenset()
-        self.united = 0
-        self.latest: deque[Event] = deque(maxlen=LATEST)
-        self.given: deque[Event] = deque()
-        self.settled: dict[int, int] = {}
-        self._waiting: dict[int, deque[Event | None]] = {}
+        self._waiting: dict[int, deque[Event]] = {}
         self._delivered: dict[int, Event] = {}
         self._contents: dict[bytes, Event] = {}
-        self._settled = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
         """Name the partitions, before the first event."""
@@ -67,21 +51,11 @@ class Copies:
         self._unite_all(ready)
         return ready
 
-    def put(self, partition: int, events: Iterable[Event | None]) -> None:
-        """Let events of one partition wait behind those that do, settled copies among them."""
+    def restore(self, partition: int, event: Event) -> None:
+        """Let an event wait that did, behind those of its partition (see `in_order`)."""
         self.partitions |= {partition}
-        waiting = self._waiting.setdefault(partition, deque())
-        for event in events:
-            waiting.append(event)
-            self._settled += event is SETTLED
-
-    def advance(self) -> list[Event]:
-        """What waits and may be compared now, in order: all that does, once everything was put here again."""
-        ready: list[Event] = []
-        for partition in tuple(self._waiting):
-            self._advance(partition, ready)
-        self._unite_all(ready)
-        return ready
+        self._waiting.setdefault(partition, deque()).append(event)
+        self._advance(partition, [])
 
     def _unite_all(self, ready: list[Event]) -> None:
         while self._delivered and self._delivered.keys() >= self.partitions:
@@ -93,7 +67,7 @@ class Copies:
         """Take what waits of a partition up to its next copy of a barrier."""
         waiting = self._waiting[partition]
         while waiting and partition not in self._delivered:
-            event = waiting.popleft() or self.given[0]
+            event = waiting.popleft()
             if event[0][0] is not BARRIER:
                 ready.append(event)
                 continue
@@ -103,13 +77,8 @@ class Copies:
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
-        """Of the copies that were delivered, and not settled before, one stands for all of them."""
-        first, *others = sorted(self._own(), key=itemgetter(1))
-        self._settled -= len(self._delivered) - len(others) - 1
-        if self.given:
-            self.given.popleft()
-        self.united += 1
-        self.latest.append(first)
+        """Of the copies that were delivered, one stands for all of them."""
+        first, *others = sorted(self._delivered.values(), key=itemgetter(1))
         ready.append(first)
         self.surplus += others
         self._delivered.clear()
@@ -129,24 +98,17 @@ class Copies:
                 self._advance(partition, ready)
         return ready, lacking
 
-    def _own(self) -> Iterator[Event]:
-        """The copies of the next barrier that were delivered here, and not settled before."""
-        settled = self.given[0] if self.given else None
-        return (event for event in self._delivered.values() if event is not settled)
-
-    def in_order(self) -> Iterator[tuple[int, Event | None]]:
-        """What waits, with its partition, in the order of that; also the copies that were settled before."""
-        own = set(map(id, self._own()))
+    def in_order(self) -> Iterator[tuple[int, Event]]:
+        """What waits, with its partition, in the order of that."""
         for partition, waiting in self._waiting.items():
             if (delivered := self._delivered.get(partition)) is not None:
-                yield partition, delivered if id(delivered) in own else SETTLED
+                yield partition, delivered
             for event in waiting:
                 yield partition, event
 
     def __len__(self) -> int:
-        return len(self._delivered) + sum(map(len, self._waiting.values())) - self._settled
+        return len(self._delivered) + sum(map(len, self._waiting.values()))
 
     def __iter__(self) -> Iterator[Event]:
         """What waits; of each partition in its order."""
-        waiting = chain.from_iterable(self._waiting.values())
-        return chain(self._own(), (event for event in waiting if event is not SETTLED))
+        return (event for _, event in self.in_order())

@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Form, Side
 from twinstream.core.index import Pairs
-from twinstream.core.neighbours import Sample
-from twinstream.core.orders import BARRIER, Order, ordered_class
+from twinstream.core.orders import BARRIER, Order, ordered_class, stable
 from twinstream.core.run import Run
-from twinstream.core.sharding import stable
 
 SAMPLE = 16
 LIMIT = 100_000
@@ -36,10 +34,9 @@ class Stray(NamedTuple):
 
 
 class Homes:
-    """The partitions of one side. `sample` gets the classes that are met, where it is given."""
+    """The partitions of one side."""
 
     def __init__(self, order: Order) -> None:
-        self.sample: Sample | None = None
         self._order = order
         self._home_of: dict[Hashable, int] = {}
         self._before: dict[bytes, int] = {}
@@ -56,8 +53,6 @@ class Homes:
             kept_together = ordered_class(self._order, forms[place][0])
             if kept_together is None:
                 continue
-            if self.sample is not None and kept_together not in home_of:
-                self.sample.note(stable(kept_together))
             if self._before and kept_together not in home_of:
                 home_of[kept_together] = self._before.pop(_hashed(kept_together), partition)
             home = home_of.setdefault(kept_together, partition)
@@ -79,12 +74,12 @@ class Homes:
 class Watch:
     """Watches the partitions of both sides: what stands where nothing can be said of it is a hole.
 
-    `keeps_partitions`: other partitions are compared elsewhere, so that pairs have to keep theirs. That holds
-    until one does not.
+    `keeps_partitions`: the file asserts that equal events stand in partitions of one number. It is checked on
+    each pair until one does not.
     """
 
-    def __init__(self, order: Order) -> None:
-        self.keeps_partitions = False
+    def __init__(self, order: Order, *, keeps_partitions: bool = False) -> None:
+        self.keeps_partitions = keeps_partitions
         self.homes = Homes(order), Homes(order)
 
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
@@ -113,8 +108,8 @@ class Watch:
         self.keeps_partitions = False
         places = [f"at offset {event[2]} of partition {event[1]}" for event in found]
         return Hole(
-            f"two equal events stand {places[0]} of one topic and {places[1]} of the other, so the work "
-            "cannot be divided by partition: begin anew with `--shard-by key`"
+            f"two equal events stand {places[0]} of one topic and {places[1]} of the other, and the file "
+            "says `co_partitioned: true`: remove that and begin anew without `--shards`"
         )
 
 

@@ -18,7 +18,6 @@ from twinstream.core.halves import Divergence, Half, tainted, weight
 from twinstream.core.held import Held
 from twinstream.core.index import Pairs
 from twinstream.core.known import Known
-from twinstream.core.neighbours import Asking
 from twinstream.core.orders import Epochs, ordered_class
 from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, Unchecked
 from twinstream.core.recent import RecentMatches
@@ -52,14 +51,14 @@ class Ledger:
     `closed_by_kind` as they are known by now. `repeats` tells copies where a verdict hangs on it; so many of
     the holes are `unclear`: single events of which it is not known whether they are copies, which taint
     nothing else. `moment` is the driver's count of what was fed, `diverged_at`
-    the earliest of a difference that no hole lies before. `asking` holds differences back where other shards
-    have to be asked first. `halted` is whether there was a difference, and by the rules nothing after it
-    counts. `beginning` is what may be gone behind the start: while it is given, a difference is this hole.
+    the earliest of a difference that no hole lies before. `halted` is whether there was a difference, and by
+    the rules nothing after it counts. `beginning` is what may be gone behind the start: while it is given, a
+    difference is this hole.
 
     `unchecked` is where that begins which was not checked (see `proofs`). A difference that was found may
-    decide nothing after all, and is then tainted: one that is held for open batches or for other shards
-    (`settle_batches`, `settle_asked`), and one in what nobody has vouched for (`vouch`, `disown`). Of those
-    that may be, the ledger keeps the numbers.
+    decide nothing after all, and is then tainted: one that is held for open batches (`settle_batches`), and
+    one in what nobody has vouched for (`vouch`, `disown`). Of those that may be, the ledger keeps the
+    numbers.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -91,10 +90,8 @@ class Ledger:
         horizon = rules.replay_horizon
         self.retries = None if horizon is None else Retries(horizon, copied=rules.copied)
         self.vouched_at = EVERYTHING
-        self.asking: Asking | None = None
         self.beginning: Hole | None = None
         self._closed: list[Divergence] = []
-        self._found_while_held: list[int] = []
         self._not_vouched_for: list[tuple[int, int]] = []
         self._tainted: list[int] = []
 
@@ -330,24 +327,18 @@ class Ledger:
         is_new = len(events) == 2 or not self._complete(finding, reach)
         tainted = tainted or (is_new and self._is_unclear(finding))
         awaited = None if tainted else self.diverge(moment, needs)
-        if awaited is not None and self.asking is not None:
-            for side, event in events:
-                self.asking.suspect(side, event[0])
         if is_new:
             self._add(finding, moment, awaited, reach)
 
     def diverge(self, moment: int, needs: Needs | None = None) -> Needs | None:
         """A difference was proven at a moment: the batches that it is held for, none where it counts.
 
-        None where it decides nothing, since it may be what is gone. While questions are open it is held, too.
+        None where it decides nothing, since it may be what is gone.
         """
         if self.beginning is not None:
             if self.beginning not in self.holes:
                 self.hole(self.beginning)
             return None
-        if self.asking is not None and self.diverged_at is None:
-            self.asking.hold(moment)
-            return NOTHING
         awaited = NOTHING if self.retries is None else self.retries.hold(moment, needs)
         if not awaited:
             self.stand(moment)
@@ -356,9 +347,6 @@ class Ledger:
     def needs(self, proof: Proof | None) -> Needs:
         """The open batches that a difference has to wait for, of which these events are the proof."""
         return NOTHING if self.retries is None else self.retries.needs(proof)
-
-    def _is_asked(self) -> bool:
-        return self.asking is not None and self.asking.held_at is not None
 
     def settle_batches(self, side: Side) -> list[NotAgreed]:
         """Take in what closed batches of a side decide; the holes among it, for the caller to note."""
@@ -369,14 +357,6 @@ class Ledger:
         if dropped:
             self._taint(dropped)
         return holes
-
-    def settle_asked(self, moment: int | None) -> None:
-        """What was asked counts as of a moment; without one it does not, and its differences are tainted."""
-        found, self._found_while_held = self._found_while_held, []
-        if moment is not None:
-            self.stand(moment)
-        else:
-            self._taint(found)
 
     def stand(self, moment: int) -> None:
         """A difference that was proven at a moment counts."""
@@ -392,8 +372,6 @@ class Ledger:
         self._closed.append(divergence)
         if awaited and self.retries is not None:
             self.retries.note(awaited, divergence.number)
-        if self._is_asked() and not tainted and len(self._found_while_held) < DOUBTED_LIMIT:
-            self._found_while_held.append(divergence.number)
         if moment > self.vouched_at and not tainted and len(self._not_vouched_for) < DOUBTED_LIMIT:
             self._not_vouched_for.append((moment, divergence.number))
         alone = finding.left is None or finding.right is None
@@ -414,9 +392,8 @@ class Ledger:
         self._taint([number for _, number in found])
         if self.diverged_at is not None and self.diverged_at > self.vouched_at:
             self.diverged_at = None
-        for held in (self.retries, self.asking):
-            if held is not None and held.drop_held(self.vouched_at):
-                self._found_while_held = []
+        if self.retries is not None:
+            self.retries.drop_held(self.vouched_at)
 
     def _taint(self, numbers: Sequence[int]) -> None:
         self._tainted += numbers
@@ -434,7 +411,6 @@ class Ledger:
         """The numbers of the differences that may be tainted yet."""
         batches = () if self.retries is None else self.retries.held.values()
         return {
-            *self._found_while_held,
             *(number for _, number in self._not_vouched_for),
             *(number for held in batches for number in held.numbers),
         }
@@ -449,7 +425,6 @@ class Ledger:
         return {
             "vouched_at": self.vouched_at,
             "not_vouched_for": [list(found) for found in self._not_vouched_for],
-            "held": list(self._found_while_held),
             "beginning": None if self.beginning is None else list(self.beginning),
             "unchecked": [self.unchecked.all_over, *(list(known.items()) for known in self.unchecked.starts)],
         }
@@ -458,7 +433,6 @@ class Ledger:
         """Take over `doubts`; there are none where it is empty."""
         self.vouched_at = state.get("vouched_at", EVERYTHING)
         self._not_vouched_for = [(moment, number) for moment, number in state.get("not_vouched_for", ())]
-        self._found_while_held = list(state.get("held", ()))
         beginning = state.get("beginning")
         self.beginning = None if beginning is None else Hole.of(beginning)
         self.unchecked.all_over, *starts = state.get("unchecked", (self.tainted, (), ()))

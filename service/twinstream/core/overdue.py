@@ -51,20 +51,6 @@ class ArrivalClock:
         latest = max(first, last)
         self.newest_ms[side] = latest if newest is None else max(newest, latest)
 
-    def told(self, side: Side, most: int) -> list[int]:
-        """The latest ticks in which a side produced, for a clock elsewhere of the same `after_ms`."""
-        return self._ticks[side][-most:]
-
-    def heard(self, side: Side, ticks: Sequence[int], newest_ms: int | None) -> None:
-        """Note what a clock elsewhere has told of a side. Complexity: O(k) in the ticks that are new."""
-        known = self._ticks[side]
-        for tick in {*ticks}.difference(known[bisect_left(known, ticks[0]) :] if ticks else ()):
-            self._note(known, tick)
-        newest = self.newest_ms[side]
-        self.newest_ms[side] = max(
-            (moment for moment in (newest, newest_ms) if moment is not None), default=None
-        )
-
     def follow(self, other: ArrivalClock) -> None:
         """Take over what another clock has seen. Complexity: O(k) in its ticks."""
         for side in Side:

@@ -86,12 +86,10 @@ class Retries:
         if len(numbers) < NUMBERS_KEPT:
             numbers.append(number)
 
-    def drop_held(self, moment: int) -> bool:
-        """Hold nothing any more that was proven after a moment; whether something was dropped."""
-        gone = [needs for needs, held in self.held.items() if held.moment > moment]
-        for needs in gone:
+    def drop_held(self, moment: int) -> None:
+        """Hold nothing any more that was proven after a moment."""
+        for needs in [needs for needs, held in self.held.items() if held.moment > moment]:
             del self.held[needs]
-        return bool(gone)
 
     # -- rows ----------------------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ class Rules:
     about. `passing` is the clock that says how far each side has come, None for Kafka's timestamps; `proves`
     tells whether the clock proves anything. Limits are in events but for `unmatched_bytes`. `replay_horizon`
     is in batches; without it every copy is an event. `hears`: the versions say themselves what they have
-    finished. `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its
+    finished. `co_partitioned`: equal events stand in partitions of one number, as the file asserts.
+    `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its
     partition a copy may stand behind an equal event (see `repeats`).
     """
 
@@ -53,6 +54,7 @@ class Rules:
     duplicate_horizon: int | None = None
     replay_horizon: int | None = None
     hears: bool = False
+    co_partitioned: bool = False
 
     @property
     def copied(self) -> bool:

@@ -26,7 +26,7 @@ from twinstream.core import bags, repeats, replays_state
 from twinstream.core.accounts import Hole
 from twinstream.core.columns import COLUMNS, Row, columns_of, rows_of
 from twinstream.core.comparison import Comparison
-from twinstream.core.copies import SETTLED, Copies
+from twinstream.core.copies import Copies
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
 from twinstream.core.halves import Divergence, Half
@@ -173,7 +173,6 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "recent": comparison.ledger.recent.snapshot(),
         "replays": comparison.retries.snapshot(whole=whole) if comparison.retries is not None else {},
         "bags": comparison.bags.state(whole=whole) if comparison.bags is not None else {},
-        "asked": {} if comparison.ledger.asking is None else comparison.ledger.asking.snapshot(),
         "copies": [_copies(comparison, side) for side in Side] if comparison.copies else [],
         "chains": [_chains(comparison, side) for side in Side],
         "scopes": [_scope(comparison, scope) for scope in comparison.scopes],
@@ -216,9 +215,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         homes.restore(known)
     _restore_clocks(comparison, state)
     comparison.ledger.recent.restore(state["recent"])
-    _restore_held_back(comparison, state)
-    if comparison.bags is not None and state.get("bags"):
-        comparison.bags.restore(state["bags"], form_of)
+    _restore_held_back(comparison, state, form_of)
     held = [
         {(event[1], event[2]): event for event in _events(columns, form_of, read_at)}
         for columns in state["held"]
@@ -233,32 +230,23 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         _restore_waiting(comparison, side, held[side], state)
     for side, apart in zip(Side, state["copies"], strict=False):
         comparison.expect_partitions(side, apart["expected"])
-        _restore_copies(comparison.copies[side], apart, held[side], form_of, read_at)
+        _restore_copies(comparison.copies[side], apart, held[side])
     for columns in state["scopes"]:
         _restore_scope(comparison, columns, held, form_of, read_at)
     for name in LEFTOVERS:
         _restore_strays(comparison, getattr(comparison.ledger, name), state.get(name), form_of, read_at)
-    comparison.resume_copies()
 
 
-def _restore_copies(
-    copies: Copies, state: dict[str, Any], held: dict[Place, Event], form_of: FormOf, read_at: float
-) -> None:
-    copies.united = state.get("united", 0)
-    for name, barriers in (("latest", copies.latest), ("given", copies.given)):
-        if name in state:
-            barriers.extend(_events(state[name], form_of, read_at))
-    copies.settled = dict(state.get("settled", ()))
-    for partition, offset, *home in state["places"]:
-        event = SETTLED if offset is None else held[home[0] if home else partition, offset]
-        copies.put(partition, (event,))
+def _restore_copies(copies: Copies, state: dict[str, Any], held: dict[Place, Event]) -> None:
+    for partition, offset in state["places"]:
+        copies.restore(partition, held[partition, offset])
 
 
-def _restore_held_back(comparison: Comparison, state: dict[str, Any]) -> None:
+def _restore_held_back(comparison: Comparison, state: dict[str, Any], form_of: FormOf) -> None:
     if comparison.retries is not None and state.get("replays"):
         comparison.retries.restore(state["replays"])
-    if comparison.ledger.asking is not None:
-        comparison.ledger.asking.restore(state.get("asked", {}))
+    if comparison.bags is not None and state.get("bags"):
+        comparison.bags.restore(state["bags"], form_of)
 
 
 def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
@@ -277,7 +265,7 @@ def _restore_waiting(
     """Let events wait that are in no scope and not waiting for copies of a barrier."""
     apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
     for columns in state["copies"][side : side + 1]:
-        apart.update((home[0] if home else at, offset) for at, offset, *home in columns["places"])
+        apart.update(map(tuple, columns["places"]))
     since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
     for place, event in held.items():
         if place not in apart:
@@ -293,20 +281,9 @@ def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
 def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
     copies = comparison.copies[side]
     return {
-        "places": [_place_of_copy(partition, event) for partition, event in copies.in_order()],
+        "places": [[partition, event[2]] for partition, event in copies.in_order()],
         "expected": sorted(copies.partitions),
-        "united": copies.united,
-        "settled": _pairs(copies.settled),
-        "given": _columns(copies.given),
-        "latest": _columns(copies.latest),
     }
-
-
-def _place_of_copy(partition: int, event: Event | None) -> list[int | None]:
-    """The partition that it waits in, its offset, and its own partition if that is in another shard."""
-    if event is SETTLED:
-        return [partition, None]
-    return [partition, event[2]] if event[1] == partition else [partition, event[2], event[1]]
 
 
 def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:

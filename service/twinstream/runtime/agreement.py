@@ -1,129 +1,166 @@
-"""That all shards of a comparison are of one beginning, also where a store has lost the reset of one of them.
+"""That all shards of a comparison are of one beginning.
 
-Within one layout all stores have begun with the same reset: it put the layout into effect (see `shards`). So
-where a shard finds that another one has begun later, its own memory of that reset is lost, with its store or
-by an older state of that. Then it begins anew with the others: from the start that the reset named, which
-the other one knows. So all of them come to the last beginning that any of them knows of.
+A reset is made by shard 0, in its own store. Each other shard looks at what shard 0 has saved, once a second;
+where that has begun later, it begins anew, too: from the start that the reset named, and with `now` where it
+rests itself. A pair belongs to one shard, so there is no need for a moment at which all of them rest. Until
+all have begun anew, the comparison is undecided.
 
-Where offsets are the start it may not be known where just this shard began: with `now` each begins where it
-rested, and what the other one knows may be its own partitions alone. And Kafka may not have the beginning any
-more. Then it begins behind a hole: nothing that it finds decides anything until somebody resets it again.
+Shard 0 looks at the others in turns: where one has begun later, its own memory of that reset is lost, with
+its store or by an older state of that. So all of them come to the last beginning that any of them knows of.
 
-Each looks at one other at a time, in turns.
+Where offsets are the start it may not be known where just this shard began, if its state is gone. And Kafka
+may not have the beginning any more. Then it begins behind a hole: nothing that it finds decides anything
+until somebody resets it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import structlog
 
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
-from twinstream.errors import Replaced, SourceError, StoreError
-from twinstream.ports import Clock, Positions, Source, Topic
+from twinstream.core.sharding import Shard
+from twinstream.errors import Fenced, Replaced, SourceError, StoreError
+from twinstream.ports import Clock, Positions, Source
 from twinstream.runtime import checkpoint
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
-from twinstream.runtime.others import AllStores
-from twinstream.runtime.resets import Resets
+from twinstream.runtime.resets import Resets, at_offsets, unrest
 from twinstream.runtime.witness import gone
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Part
 
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 1.0
 PLACE_LOST = (
     "where {shard} began with the last reset was lost with its state in the store, so nobody knows which of "
     "its events are to be compared: reset it again"
 )
+UNSURE = "nobody knows whether it has begun anew with the other shards"
+AWAITS_REST = "it begins anew at a moment at which no event waits for a partner ({waiting})"
 
 log = structlog.get_logger()
 
 
+class Heads(Protocol):
+    """The part of a store in which the shards of a comparison see each other."""
+
+    def head_of(self, number: int) -> bytes:
+        """The head of what another shard has saved last; empty where there is none. Raises StoreError."""
+        ...
+
+
 class Agreement:
-    """What the other shards know of resets, for one that owns its store. `stores` are those of all."""
+    """What the other shards know of resets, for one that owns its store."""
 
-    def __init__(
-        self, spec: Spec, source: Source, part: Part, stores: AllStores | None, clock: Clock
-    ) -> None:
+    def __init__(self, spec: Spec, source: Source, shard: Shard, heads: Heads | None, clock: Clock) -> None:
         self._spec, self._digest, self._source = spec, digest(spec), source
-        self._part, self._clock = part, clock
-        self._stores = None if part.shard.whole else stores
-        self._asked, self._next_look = part.shard.number, 0.0
+        self._shard, self._clock = shard, clock
+        self._heads = None if shard.whole else heads
+        self._asked, self._next_look = 0, 0.0
+        self._later: Mapping[str, Any] | None = None
 
-    def keep(self, course: Course, resets: Resets, keeper: Keeper) -> None:
-        """Look at another shard, if it is time, and begin anew with it if it began later.
-
-        Raises Replaced where this one is over, since it has begun anew; else what `Keeper.begin_anew` raises.
-        """
-        if self._stores is None or self._clock.monotonic() < self._next_look:
+    def look(self, resets: Resets) -> None:
+        """See whether another shard has begun later, if it is time."""
+        if self._heads is None or self._clock.monotonic() < self._next_look:
             return
         self._next_look = self._clock.monotonic() + LOOK_SECONDS
-        head = self._head_of_next(self._stores)
-        if head is None or not _later(Resets.of(head), resets):
+        head = self._head_of_next(self._heads)
+        if head is not None and _is_later(Resets.of(head), resets):
+            self._later = head
+
+    def follow(self, course: Course, keeper: Keeper) -> None:
+        """Begin anew with the others, if one has begun later and this is a moment for it.
+
+        Raises Replaced where this one is over, since it has begun anew; and StoreError where nobody knows
+        whether it has: then nothing more may be saved under this owner.
+        """
+        if (head := self._later) is None:
             return
         try:
             beginning = self._beginning(course, head)
         except SourceError:
             return  # Kafka does not say what there is: it is tried again.
-        keeper.begin_anew(checkpoint.encode(beginning))
-        log.warning("begins anew with the others", comparison=self._spec.name, shard=self._part.shard.number)
-        raise Replaced("the store had lost a reset of this shard, and another one knew of it")
-
-    def _head_of_next(self, stores: AllStores) -> dict[str, Any] | None:
-        """The head of the next of the others; None where nothing of the same file is saved."""
-        shard = self._part.shard
-        self._asked = (self._asked + 1) % shard.of
-        if self._asked == shard.number:
-            self._asked = (self._asked + 1) % shard.of
-        store = stores.other(self._asked)
+        if beginning is None:
+            return
         try:
-            data = store.head()
+            keeper.begin_anew(checkpoint.encode(beginning))
+        except Fenced:
+            raise
+        except StoreError as error:
+            raise StoreError(f"{UNSURE}: {error}") from error
+        log.warning("begins anew with the others", comparison=self._spec.name, shard=self._shard.number)
+        raise Replaced("another shard has begun anew")
+
+    def _head_of_next(self, heads: Heads) -> Mapping[str, Any] | None:
+        """The head of shard 0, or for that of the next; None where nothing of the same file is saved."""
+        if self._shard.number == 0:
+            self._asked = self._asked % (self._shard.of - 1) + 1
+        try:
+            data = heads.head_of(self._asked)
         except StoreError:
             return None  # It is looked at again in its turn.
-        finally:
-            store.close()
         head = checkpoint.decode(data) if data else None
         return head if head is not None and head["spec_digest"] == self._digest else None
 
-    def _beginning(self, course: Course, head: Mapping[str, Any]) -> dict[str, Any]:
-        """The head with which this shard begins as another one has. Raises SourceError."""
-        resets, way = Resets.of(head), head.get("way")
-        found = {"spec_digest": self._digest, "anew": True, "way": way, "started_at": head["started_at"]}
+    def _beginning(self, course: Course, head: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
+        resets = Resets.of(head)
+        is_lost = course.situation.started_at > resets.records[-1].at if resets.records else True
+        if resets.rested and not is_lost:
+            return self._here(course, head, resets)
+        found = {"spec_digest": self._digest, "anew": True, "started_at": head["started_at"]}
+        if resets.applied_to(self._spec).start.at in ("earliest", "offsets"):
+            found |= self._placed(course, resets)
+        return {**found, **resets.state()}
+
+    def _here(self, course: Course, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
+        """The head with which this shard begins where it rests."""
+        ground = course.ground()
+        waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
+        course.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
+        if ground is None or waiting is not None:
+            return None
         start = resets.applied_to(self._spec).start
-        if start.at not in ("earliest", "offsets"):
-            return {**found, **resets.state()}
+        named = {side: (start.reference, start.candidate)[side] or {} for side in Side}
+        here = at_offsets({side: {**named[side], **ground.positions[side]} for side in Side})
+        return {
+            "spec_digest": self._digest,
+            "anew": True,
+            "started_at": head["started_at"],
+            **resets.moved_to(here).state(),
+        }
+
+    def _placed(self, course: Course, resets: Resets) -> dict[str, Any]:
+        """Where it begins, and behind which holes, if that is not just where the start says."""
         topics = self._source.topics()
+        start = resets.applied_to(self._spec).start
         named = {side: (start.reference, start.candidate)[side] or {} for side in Side}
         if start.at == "earliest":
             named = {side: dict.fromkeys(topics[side].first, 0) for side in Side}
-        wanted = {
-            side: {**course.intake.positions[side], **_only(named[side], course.reads)} for side in Side
+        wanted: Positions = {
+            side: {**course.intake.positions[side], **course.own(named[side])} for side in Side
         }
-        holes = list(gone(wanted, topics))
-        if start.at == "offsets" and not (way == "partition" and _name_all(named, topics)):
-            holes.insert(0, Hole(PLACE_LOST.format(shard=self._part.shard)))
-        if holes:
-            place = {
-                side: {p: max(at, topics[side].first.get(p, at)) for p, at in wanted[side].items()}
-                for side in Side
-            }
-            found["place"] = [list(map(list, place[side].items())) for side in Side]
-            found["holes"] = list(map(list, holes))
-        return {**found, **resets.state()}
+        holes = list(
+            gone(wanted, {side: topics[side]._replace(first=course.own(topics[side].first)) for side in Side})
+        )
+        if resets.rested:
+            holes.insert(0, Hole(PLACE_LOST.format(shard=self._shard)))
+        if not holes:
+            return {}
+        place = {
+            side: {p: max(at, topics[side].first.get(p, at)) for p, at in wanted[side].items()}
+            for side in Side
+        }
+        return {
+            "place": [list(map(list, place[side].items())) for side in Side],
+            "holes": list(map(list, holes)),
+        }
 
 
-def _only(offsets: Mapping[int, int], reads: Callable[[int], bool]) -> dict[int, int]:
-    return {partition: offset for partition, offset in offsets.items() if reads(partition)}
-
-
-def _name_all(named: Positions, topics: Mapping[Side, Topic]) -> bool:
-    return all(named[side].keys() == topics[side].first.keys() for side in Side)
-
-
-def _later(theirs: Resets, own: Resets) -> bool:
+def _is_later(theirs: Resets, own: Resets) -> bool:
     """Whether others have begun later: by the count, else by the records where they are not lost."""
     if theirs.made != own.made or not (theirs.records and own.records):
         return theirs.made > own.made

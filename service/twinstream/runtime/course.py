@@ -21,19 +21,16 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.progress import Finished
-from twinstream.core.sharding import Way
+from twinstream.core.sharding import WHOLE, Shard
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import SourceError
-from twinstream.parts import Sides
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing, unreliable
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.looks import Looks
-from twinstream.runtime.neighbourhood import Exchange, Neighbourhood
 from twinstream.runtime.opening import Opening
-from twinstream.runtime.redealing import taken_of, taken_state
 from twinstream.runtime.reporting import Reporter, Situation
-from twinstream.runtime.resets import Ground, Resets, unrest
+from twinstream.runtime.resets import Ground, Resets
 from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
 from twinstream.runtime.turns import Turns
@@ -45,7 +42,7 @@ from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
 from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import ALL, Part, dealer, unfit, way_of
+from twinstream.spec.sharding import unfit
 from twinstream.status import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
@@ -55,8 +52,8 @@ class Course:
     """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
 
     It begins where the comparison file says, or the last of its `resets`.
-    `refusal` says why it has no start, `way` how several matchers divide the work. `opening` is what finds a
-    start at the input; it may outlive a course that has not begun. `mask` has its secret before it begins.
+    `refusal` says why it has no start, `shard` what it reads. `opening` is what finds a start at the input;
+    it may outlive a course that has not begun. `mask` has its secret before it begins.
     """
 
     def __init__(
@@ -65,8 +62,7 @@ class Course:
         codec: Codec,
         source: Source,
         clock: Clock,
-        part: Part,
-        exchange: Exchange | None,
+        shard: Shard,
         opening: Opening | None,
         resets: Resets,
         mask: Mask,
@@ -74,13 +70,12 @@ class Course:
         self._digest = digest(spec)
         spec = resets.applied_to(spec)
         self._spec, self._codec, self._source, self._clock = spec, codec, source, clock
-        self._shard, self._shard_by = part
-        self._exchange, self._opening, self._resets = exchange, opening, resets
+        self._shard, self._opening, self._resets = shard, opening, resets
         self.comparison = Comparison(rules_of(spec, codec))
         cut = cut_of(spec, codec)
         self._mask = mask
         seen, budget = Seen(spec, codec, mask), spec.undecodable.budget
-        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut, self._shard)
+        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut)
         self.input_cut = cut if isinstance(cut, InputCut) else None
         self.turns = Turns(spec.limits, self.comparison, self.intake, source.ends)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
@@ -88,13 +83,10 @@ class Course:
         self.topics = TopicBook(spec)
         self.looks = Looks(source, self.topics, self.comparison)
         self.control = ControlDesk(spec, self._note_said)
-        self.neighbourhood: Neighbourhood | None = None
-        self.way: Way | None = None
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
         self._starts: Positions = {side: {} for side in Side}
         self._rereading: Rereading | None = None
-        self._rested: Sides[dict[str, int]] | None = None
         self._placed_behind: list[Hole] = []
 
     # -- where it begins -----------------------------------------------------------------------------------
@@ -103,7 +95,7 @@ class Course:
         """Begin where the comparison file says, or know why that cannot be.
 
         `head` is that of what was saved, if anything was: then all that is settled. With that of a reset only
-        what it has settled is: how the work is divided, and maybe where this shard begins.
+        what it has settled is: maybe where this shard begins.
         """
         anew: dict[str, Any] = {}
         if head is not None and head.get("anew"):
@@ -119,16 +111,14 @@ class Course:
                 positions = positions_of(self._spec, topics, self._source.bound())
         except Unsafe as reason:
             refusal = refusal or str(reason)
-        counts = (len(positions[Side.LEFT]), len(positions[Side.RIGHT]))
-        settled = (head or anew).get("way")
-        indivisible = None if self._shard.whole else self._divide(counts, settled)
+        indivisible = self._indivisible(topics)
         self.refusal = indivisible or (refusal if head is None else None)
         self._placed_behind = list(map(Hole.of, anew.get("holes", ())))
         if place := anew.get("place"):
             positions = {side: dict(place[side]) for side in Side}
             if self._placed_behind:
                 self.refusal, self._same_beginning = indivisible or self._unfit(topics), True
-        self._starts = {side: self._own(positions[side]) for side in Side}
+        self._starts = {side: self.own(positions[side]) for side in Side}
         self.intake.begin(self._starts)
         self.topics.begin(topics)
 
@@ -142,24 +132,10 @@ class Course:
         opening.hand_over(self.comparison, self.input_cut)
         self.control.position = opening.position
 
-    def _divide(self, partitions: tuple[int, int], settled: Way | None) -> str | None:
-        """Settle how the work is divided: as it was when the comparison began. Why it cannot be, if so."""
-        way = settled or way_of(self._spec, Part(self._shard, self._shard_by), partitions)
-        if way is None:
-            return unfit(self._shard.of, partitions)
-        self.way = way
-        self.comparison.watch.keeps_partitions = way == "partition"
-        if way == "partition" and self._exchange is not None:
-            key_of = dealer(self._spec, self._codec, self._shard).key_of
-            secret = self._mask.secret_for("neighbours")
-            self.neighbourhood = Neighbourhood(
-                self._exchange, self._shard, self.comparison, self.intake, key_of, secret
-            )
-        if way == "key":
-            self.intake.deal(dealer(self._spec, self._codec, self._shard))
-        if self._shard_by in ("auto", way):
-            return None
-        return f"the stored state is divided by {way}: begin anew to divide it by {self._shard_by}"
+    def _indivisible(self, topics: Mapping[Side, Topic]) -> str | None:
+        """Why these topics cannot be compared in so many shards, or as co-partitioned ones."""
+        counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
+        return unfit(self._spec, self._shard.of, counts)
 
     def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
         """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
@@ -167,11 +143,9 @@ class Course:
             for hole in self._placed_behind:
                 self.comparison.hole(hole)
             return
-        if self.way is None and not self._shard.whole:
-            return
         self.refusal = self._unfit(topics)
         self._starts, holes = resumed(past, topics)
-        self._starts = {side: self._own(self._starts[side]) for side in Side}
+        self._starts = {side: self.own(self._starts[side]) for side in Side}
         if self._opening is not None:
             try:
                 self._starts = self._opening.positions(topics, self._starts)
@@ -206,13 +180,13 @@ class Course:
             self._rereading = rereading
             log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
 
-    def _own(self, offsets: Mapping[int, int]) -> dict[int, int]:
+    def own(self, offsets: Mapping[int, int]) -> dict[int, int]:
         """The partitions that this shard reads."""
         return {partition: offset for partition, offset in offsets.items() if self.reads(partition)}
 
     def reads(self, partition: int) -> bool:
         """Whether a partition is read by this shard."""
-        return self.way != "partition" or self._shard.has(partition)
+        return self._shard.has(partition)
 
     def begun(self) -> bool:
         """Whether the start is found; what was read before is read again after a crash, and not saved."""
@@ -272,7 +246,7 @@ class Course:
         return other
 
     def _other(self, spec: Spec, codec: Codec, starts: Positions) -> Course:
-        other = Course(spec, codec, self._source, self._clock, ALL, None, None, self._resets, self._mask)
+        other = Course(spec, codec, self._source, self._clock, WHOLE, None, self._resets, self._mask)
         other._starts = {side: dict(starts[side]) for side in Side}
         other.intake.begin(starts)
         other.comparison.moment = self.comparison.moment
@@ -327,19 +301,7 @@ class Course:
         """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""
         if self._shard.whole:
             return self.reporter.glance(self.situation, made_at)
-        ground = self.ground()
-        waits = "it has not begun" if ground is None else unrest(ground, made_at)
-        rested, self._rested = self._rested, None
-        told = {"unrest": self.situation.waiting_for or waits, "rested": rested}
-        return self.reporter.part(self.situation, made_at).model_copy(update=told)
-
-    def note_rest(self) -> None:
-        """Note where a shard is, if nothing waits for a partner there: a reset to `now` may ask for that."""
-        if self._shard.whole or self.situation.waiting_for is not None or (ground := self.ground()) is None:
-            return
-        if unrest(ground, self._clock.monotonic()) is None:
-            offsets = [{str(p): at for p, at in self.intake.positions[side].items()} for side in Side]
-            self._rested = Sides[dict[str, int]].model_construct(reference=offsets[0], candidate=offsets[1])
+        return self.reporter.part(self.situation, made_at, self._mask.secret_for("shards"))
 
     def ended(self) -> Ended:
         """How it stands, for the record of the reset that ends it."""
@@ -359,8 +321,6 @@ class Course:
             "positions": [_pairs(intake.positions[side]) for side in Side],
             "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
             "first_ms": intake.first_ms,
-            "way": self.way,
-            "taken": None if self.intake.taken is None else taken_state(self.intake.taken),
             "topics": self.topics.state(),
             "starts": [_pairs(self._starts[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
@@ -397,8 +357,6 @@ class Course:
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
         intake.resume()
-        if state.get("taken"):
-            intake.taken = taken_of(state["taken"], self._spec, self._codec)
         self.situation.saved = self.comparison.ledger.found_by_kind.copy()
 
 

@@ -1,6 +1,6 @@
-"""What a course hears besides the records of its topics: what Kafka, the versions and other shards say.
+"""What a course hears besides the records of its topics: what Kafka and the versions say.
 
-Each is asked for at every beat. Rules on trial hear the same, but for other shards, of which they know none.
+Each is asked for at every beat. Rules on trial hear the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable
 import structlog
 
 from twinstream.core.accounts import Hole
-from twinstream.errors import StoreError
 from twinstream.ports import Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
@@ -73,13 +72,3 @@ class Hearing:
                 self._trial.hear(said)
             heard = True
         return heard
-
-    def confer(self) -> bool:
-        """Hear what the other shards say, where each reads partitions of its own."""
-        if self._course.neighbourhood is None or self._keeper.trouble or not self._course.begun():
-            return False
-        try:
-            return self._course.neighbourhood.confer(self._source.ends())
-        except StoreError as error:
-            self._keeper.note_trouble(str(error))
-            return False

@@ -17,7 +17,6 @@ from twinstream.core.cuts import Cut, EventTimeCut
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
-from twinstream.core.sharding import WHOLE, Dealer, Shard, Taken
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
@@ -47,10 +46,7 @@ class Undecodable(NamedTuple):
 class Intake:
     """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken.
 
-    Of a `shard` it counts only what is its own. Where `dealer` is given, the events of all shards come, and
-    it picks them; what has no key, since it is no event, is that of the shard that has its partition. `taken`
-    is what was taken before the state was divided anew. `stamps` are those of each partition's last batch;
-    `seen` is shown what is compared.
+    `stamps` are those of each partition's last batch; `seen` is shown what is compared.
     """
 
     def __init__(
@@ -61,15 +57,11 @@ class Intake:
         undecodable_budget: int,
         seen: Seen,
         cut: Cut | None = None,
-        shard: Shard = WHOLE,
     ) -> None:
         self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
         self._budget = undecodable_budget
         self._under_way: Batch | None = None
         self.cut = cut
-        self._shard = shard
-        self.dealer: Dealer | None = None
-        self.taken: Taken | None = None
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
@@ -87,10 +79,6 @@ class Intake:
             self._comparison.expect_partitions(side, positions[side])
         if self.cut is not None:
             self.cut.begin(positions)
-
-    def deal(self, dealer: Dealer) -> None:
-        """Feed what `dealer` picks only, of the events of all shards."""
-        self.dealer, self._comparison.is_shown_all = dealer, True
 
     def take(self, item: Batch | Gap) -> None:
         """Take what a source delivered.
@@ -110,13 +98,7 @@ class Intake:
             attempts, refused = attempts_of(item.headers, refused)
             run = run._replace(attempts=attempts)
         run = run._replace(marks=marks)
-        if self.taken is not None:
-            run, refused = self._not_taken(self.taken, run, refused, item.side)
-        if not run.forms:
-            pass
-        elif self.dealer is not None:
-            self._feed_own(self.dealer, refused, run, item.side)
-        elif refused:
+        if refused:
             self._feed_without(refused, run, item.side)
         else:
             self._feed(item.side, run)
@@ -140,8 +122,6 @@ class Intake:
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Look at everything that waits, and remember for which positions that holds."""
-        if self.taken is not None and self.taken.over(self.positions):
-            self.taken = None
         self._comparison.note_ends(at_end)
         ledger = self._comparison.ledger
         sure_but_for = ledger.beginning
@@ -231,40 +211,6 @@ class Intake:
         self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1
         newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
-
-    def _not_taken(
-        self, taken: Taken, run: Run, refused: list[Refused], side: Side
-    ) -> tuple[Run, list[Refused]]:
-        """What of a run no earlier shard has taken."""
-        reasons = dict(refused)
-        left = taken.left(side, run.partition, run.offsets, run.forms, reasons)
-        if left is None:
-            return run, refused
-        kept = [Refused(number, reasons[place]) for number, place in enumerate(left) if place in reasons]
-        return run.only(left), kept
-
-    def _feed_own(self, dealer: Dealer, refused: list[Refused], run: Run, side: Side) -> None:
-        """Feed what is this shard's of a run. The clock hears of all events: it is that of the whole side."""
-        events, places = run, None
-        if refused:
-            out = {place for place, _ in refused}
-            places = [place for place in range(len(run.forms)) if place not in out]
-            events = run.only(places)
-        if events.forms:
-            self._comparison.saw(side, events)
-        own = dealer.places(events.forms)
-        if places is not None:
-            own = [places[place] for place in own]
-        counted = refused if self._shard.has(run.partition) else []
-        if not counted:
-            if own:
-                self._feed(side, run.only(own))
-            return
-        kept = sorted({*own, *(place for place, _ in counted)})
-        place_of = {place: number for number, place in enumerate(kept)}
-        self._feed_without(
-            [Refused(place_of[place], reason) for place, reason in counted], run.only(kept), side
-        )
 
     def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
         """Feed a run without the records that are not matched, which are counted.

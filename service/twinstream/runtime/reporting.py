@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from twinstream import parts, status
@@ -13,6 +15,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.findings import KINDS, Kind
+from twinstream.core.orders import BARRIER
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.ports import Clock
 from twinstream.runtime.accounts import account_of, unexplained
@@ -20,7 +23,6 @@ from twinstream.runtime.batches import HELD, unmarked
 from twinstream.runtime.frontiers import frontier_of
 from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
-from twinstream.runtime.neighbourhood import ASKED
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec import holes
@@ -32,6 +34,8 @@ from twinstream.spec.reasons import undiverged
 from twinstream.status import Dependency
 
 HOLES_SHOWN = 20
+UNPAIRED_TOLD = 250
+"""So many of those that were left over last, and of those that wait: 16 bytes each."""
 _UNCHANGED = "a look has found both topics unchanged"
 T = TypeVar("T")
 
@@ -59,6 +63,7 @@ class Situation:
     """What the worker knows beside the comparison itself.
 
     `rereading`: the state was lost, and how far reading again has come.
+    `behind`: why it has not begun anew with the other shards.
     `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
     `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
     `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as last heard of.
@@ -70,6 +75,7 @@ class Situation:
     stalled: list[Side] = field(default_factory=list)
     standby: bool = False
     waiting_for: str | None = None
+    behind: str | None = None
     rereading: str | None = None
     unsaved_divergence: bool = False
     standing: Standing | None = None
@@ -156,17 +162,30 @@ class Reporter:
             positions=_sides(lambda side: {str(p): offset for p, offset in sorted(positions[side].items())}),
         )
 
-    def part(self, situation: Situation, made_at: float) -> status.ShardStatus:
-        """One shard of the comparison, with what merging needs beside its status."""
+    def part(self, situation: Situation, made_at: float, secret: bytes) -> status.ShardStatus:
+        """One shard of the comparison, with what merging needs beside its status; `secret` is that of all."""
         glance = self.glance(situation, made_at)
         return status.ShardStatus(
             status=glance,
-            waiting_for=self._waiting_for(situation),
+            waiting_for=situation.behind or self._waiting_for(situation),
             doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
             first_at=_moment(self._intake.first_ms),
             open_since=_moment(self._comparison.surveyed.oldest_ms),
             constants=self._intake.seen.constants(),
+            unpaired=_sides(lambda side: self._unpaired(side, secret)),
         )
+
+    def _unpaired(self, side: Side, secret: bytes) -> list[str]:
+        """The digests of events of a side without a partner: equal for equal events.
+
+        Copies of a barrier are equal in all shards, and not told.
+        """
+        ledger = self._comparison.ledger
+        left = (half for strays in (ledger.strays, ledger.lone) for half in strays.all(side))
+        latest = sorted(left, key=lambda half: half.moment)[-UNPAIRED_TOLD:]
+        events = chain((half.finding.event for half in latest), islice(ledger.held.of(side), UNPAIRED_TOLD))
+        forms = (self._comparison.rules.form(one) for one in events if one[0][0] is not BARRIER)
+        return [blake2b(form, digest_size=8, key=secret).hexdigest() for form in forms]
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
         """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
@@ -195,7 +214,6 @@ class Reporter:
             "checkpoint": situation.unsaved_divergence,
             "classification": comparison.in_dispute,
             "batches": comparison.is_held,
-            "shards": comparison.is_asked,
         }
         return [name for name, holds in awaited.items() if holds]
 
@@ -211,8 +229,6 @@ class Reporter:
             doubts.append("a difference was found that may be a known one, and is not classified yet")
         if comparison.is_held:
             doubts.append(HELD)
-        if comparison.is_asked:
-            doubts.append(ASKED)
         if suspicions := comparison.surveyed.suspicions:
             doubts.append(self._overdue(suspicions))
         return doubts

@@ -4,8 +4,7 @@ A reset is a checkpoint in which nothing is compared yet, and which names the st
 checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
 whatever ends in between leaves the old comparison or the new one.
 
-Where several matchers share the comparison, shard 0 does it for all of them (see `shards`), and with `now`
-each begins where it rests (see `others`).
+Where several matchers share the comparison, shard 0 does it, and the others follow (see `agreement`).
 
 `now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
 was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
@@ -22,16 +21,15 @@ from pydantic import ValidationError
 
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.sharding import Way
-from twinstream.errors import SourceError, SpecError, StoreError
+from twinstream.core.sharding import WHOLE, Shard
+from twinstream.errors import SourceError, SpecError
 from twinstream.ports import Clock, Positions, Publisher, Source
-from twinstream.runtime.others import Others
 from twinstream.runtime.start import Unsafe, positions_of
 from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec.anew import begun_at
 from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import ALL, Part, refusal, unfit, way_of
+from twinstream.spec.sharding import refusal, unfit
 from twinstream.spec.start import Start
 from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
@@ -67,6 +65,12 @@ class Resets(NamedTuple):
         """One more."""
         return Resets((*self.records, reset)[-KEPT:], self.made + 1, start, rested)
 
+    def moved_to(self, start: Start) -> Resets:
+        """The same, but that the last one begins at another start: where another shard rests."""
+        *before, last = self.records
+        record = last.model_copy(update={"start": start.as_written()})
+        return self._replace(records=(*before, record), start=start)
+
     def applied_to(self, file: Spec) -> Spec:
         """The comparison as it begins: where the last reset says, else where its file does."""
         return file if self.start is None else begun_at(file, self.start)
@@ -80,18 +84,10 @@ class Resets(NamedTuple):
             "rested": self.rested,
         }
 
-    def beginning(
-        self, digest: str, way: Way | None = None, place: Positions | None = None
-    ) -> dict[str, Any]:
-        """The head of a checkpoint with which the last of them begins, before anything is read.
-
-        `way` is how several matchers divide the work from then on, `place` where this one begins, if that is
-        not where all do.
-        """
+    def beginning(self, digest: str) -> dict[str, Any]:
+        """The head of a checkpoint with which the last of them begins, before anything is read."""
         begun_at = self.records[-1].at.isoformat()
-        own = None if place is None else [list(map(list, place[side].items())) for side in Side]
-        settled = {"spec_digest": digest, "started_at": begun_at, "anew": True, "way": way, "place": own}
-        return {**settled, **self.state()}
+        return {"spec_digest": digest, "started_at": begun_at, "anew": True, **self.state()}
 
     @property
     def noted(self) -> dict[str, Any] | None:
@@ -127,17 +123,7 @@ def _told(error: Exception) -> str:
     return str(error)
 
 
-def _last(places: Sequence[Positions]) -> Positions:
-    """By partition the last of some positions: what lies behind is behind all of them."""
-    found: dict[Side, dict[int, int]] = {side: {} for side in Side}
-    for place in places:
-        for side in Side:
-            for partition, offset in place[side].items():
-                found[side][partition] = max(found[side].get(partition, offset), offset)
-    return found
-
-
-def _at_offsets(positions: Positions) -> Start:
+def at_offsets(positions: Positions) -> Start:
     """The start at these offsets."""
     offsets = {NAMES[side]: dict(sorted(positions[side].items())) for side in Side}
     return Start.model_validate({"at": "offsets", **offsets})
@@ -162,7 +148,7 @@ def unrest(ground: Ground, now: float) -> str | None:
     """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
-    undecided = comparison.is_held or comparison.is_asked or comparison.in_dispute
+    undecided = comparison.is_held or comparison.in_dispute
     if any(waiting.values()) or comparison.scopes or undecided:
         return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
     after = spec.overdue.after.total_seconds()
@@ -182,41 +168,18 @@ class Ground(NamedTuple):
     holes_seen: Sequence[SeenAt]
 
 
-class Beginning(NamedTuple):
-    """A comparison from the start that was asked for on, and how several matchers divide the work.
-
-    `places` are where each of them begins, if that is not the same: `start` is then where the last one does.
-    """
-
-    spec: Spec
-    way: Way | None
-    places: Sequence[Positions] | None = None
-
-    def of(self, number: int) -> Positions | None:
-        """Where a matcher begins, if that is not told by the start."""
-        return None if self.places is None else self.places[number]
-
-
 class ResetDesk:
     """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
 
     def __init__(
-        self,
-        file: Spec,
-        source: Source,
-        publisher: Publisher,
-        clock: Clock,
-        part: Part = ALL,
-        others: Others | None = None,
+        self, file: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard = WHOLE
     ) -> None:
         self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
-        self._part, self._others = part, others
+        self._shard = shard
         self.wish: Wish | None = None
 
     def take(self, request: ResetRequest) -> None:
         """Something is asked for."""
-        if self._others is not None:
-            self._others.begin()
         self.wish = Wish(request, self._clock.monotonic() + PATIENCE_SECONDS)
 
     def refuse(self, reason: str, *, unsure: bool = False) -> None:
@@ -228,11 +191,9 @@ class ResetDesk:
     def close(self) -> None:
         """What was asked for is answered."""
         self.wish = None
-        if self._others is not None:
-            self._others.end()
 
-    def beginning(self, hindrance: str | None, ground: Ground | None) -> Beginning | None:
-        """Where it begins that was asked for; None while a moment for it is waited for.
+    def beginning(self, hindrance: str | None, ground: Ground | None) -> Spec | None:
+        """The comparison from the start that was asked for; None while a moment for it is waited for.
 
         None, too, where it cannot be, by `hindrance` or by itself: that is answered.
         """
@@ -243,8 +204,9 @@ class ResetDesk:
             if self.wish.request.start == "now":
                 return self._now(self.wish, ground)
             begun = self._named(self.wish.request.start)
-            return Beginning(begun, self._way(begun))
-        except (Unsafe, SourceError, StoreError, SpecError, ValidationError) as reason:
+            self._check_shards(begun)
+            return begun
+        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
             self.refuse(_told(reason))
             return None
 
@@ -258,35 +220,46 @@ class ResetDesk:
         """Raises Unsafe where Kafka does not have that start."""
         positions_of(begun, self._source.topics(), self._source.bound())
 
-    def _way(self, begun: Spec) -> Way | None:
-        """How several matchers divide the work from that start on, as all of them are told."""
-        shards = self._part.shard.of
-        if shards == 1:
-            return None
-        if (reason := refusal(begun, shards, self._part.by)) is not None:
-            raise Unsafe(reason)
+    def _check_shards(self, begun: Spec) -> None:
+        """Raises Unsafe where the comparison from that start on cannot be divided as it is."""
+        if self._shard.whole:
+            return
         topics = self._source.topics()
         counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
-        if (way := way_of(begun, self._part, counts)) is None:
-            raise Unsafe(unfit(shards, counts))
-        return way
+        if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard.of, counts)) is not None:
+            raise Unsafe(reason)
 
-    def _now(self, wish: Wish, ground: Ground | None) -> Beginning | None:
+    def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
             raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
         waiting = unrest(ground, self._clock.monotonic())
-        places: Sequence[Positions] | None = None if waiting is not None else [ground.positions]
-        if self._others is not None:
-            places, waiting = self._others.places(ground.positions, waiting), self._others.waiting()
-        if places is not None:
-            begun = begun_at(self._file, _at_offsets(_last(places)))
+        if waiting is None:
+            begun = begun_at(self._file, at_offsets(self._complete(ground.positions, wish.request.before)))
             self._check(begun)
-            return Beginning(begun, self._way(begun), None if self._others is None else places)
+            return begun
         if self._clock.monotonic() >= wish.until:
             raise Unsafe(
                 f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "
                 f"there was none ({waiting}): try again, let both versions rest, or {_OTHER_STARTS}"
             )
         return None
+
+    def _complete(self, own: Positions, before: Ended | None) -> Positions:
+        """The positions of a shard, with those of the others as they were when it was asked for.
+
+        Each of them begins where it rests itself; these offsets are told and read by nobody.
+        """
+        if self._shard.whole:
+            return own
+        topics, shown = self._source.topics(), {} if before is None else before.positions.model_dump()
+        return {
+            side: {
+                partition: own[side].get(
+                    partition, max(first, shown.get(NAMES[side], {}).get(str(partition), first))
+                )
+                for partition, first in topics[side].first.items()
+            }
+            for side in Side
+        }

@@ -85,10 +85,8 @@ def _behind(course: Course, side: Side) -> _Behind | None:
 
 
 def _newest_ms(course: Course, side: Side) -> int | None:
-    """When the newest record of a side was written, also of those that another shard takes."""
-    heard = course.comparison.clock.newest_ms[side]
-    known = (*course.intake.newest_ms[side].values(), *filter(None, (heard,)))
-    return max(known, default=None)
+    """When the newest record of a side was written."""
+    return max(course.intake.newest_ms[side].values(), default=None)
 
 
 def _all_read(course: Course, side: Side) -> bool | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from twinstream.core.sharding import Shard
 from twinstream.errors import StoreError, Unready
-from twinstream.ports import Clock, Layout, Shelf, Store, Stored
+from twinstream.ports import Clock, Shelf, Stored
 from twinstream.runtime.relay import Asking, Hearing
 from twinstream.status import ComparisonStatus, Publication
 
@@ -25,7 +25,7 @@ FOREIGN = (
 )
 
 
-def other_number(theirs: int, own: int) -> str:
+def other_number(theirs: int | None, own: int) -> str:
     """Why nobody is heard where matchers share the work by another number."""
     return (
         f"its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the "
@@ -83,34 +83,23 @@ class _News:
 
 
 class ShardView:
-    """The store of one shard for one who only asks, wherever that store is now."""
+    """The store of one shard, for one who only asks."""
 
     def __init__(self, shelf: Shelf, shard: Shard) -> None:
-        self._shelf, self._shard = shelf, shard
-        self._layout: Layout | None = None
-        self._store: Store | None = None
+        self._shelf, self._shard, self._store = shelf, shard, shelf.store(shard)
 
     def ask(self, question: str) -> bytes | None:
         """Put a question, and get the last bulletin of the owner. Raises StoreError."""
-        layout = self._shelf.layout()
-        if layout.shards != self._shard.of:
-            raise Unready(other_number(layout.shards, self._shard.of))
-        if self._store is None or layout != self._layout:
-            self.close_store()
-            self._layout, self._store = layout, self._shelf.store(layout, self._shard.number)
-        return self._store.ask(question)
+        told = self._store.ask(question)
+        if told is None and (shards := self._shelf.shards()) not in (None, self._shard.of):
+            raise Unready(other_number(shards, self._shard.of))
+        return told
 
     def glance(self) -> Stored:
         """What is new of what was saved. Raises CheckpointError and StoreError."""
-        assert self._store is not None, "ask comes first"
         return self._store.glance()
-
-    def close_store(self) -> None:
-        """Close the connections of the store."""
-        if self._store is not None:
-            self._store.close()
 
     def close(self) -> None:
         """Close connections."""
-        self.close_store()
+        self._store.close()
         self._shelf.close()

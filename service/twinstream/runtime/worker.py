@@ -18,19 +18,18 @@ import structlog
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.errors import CheckpointError, Replaced, SourceError, StoreError, Unready
+from twinstream.core.sharding import WHOLE, Shard
+from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
-from twinstream.runtime.agreement import Agreement
+from twinstream.runtime.agreement import Agreement, Heads
 from twinstream.runtime.course import Course
 from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.hearing import Hearing
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.memory import watch_memory
-from twinstream.runtime.neighbourhood import Exchange
 from twinstream.runtime.opening import Opening
-from twinstream.runtime.others import AllStores
 from twinstream.runtime.reading import Reader
 from twinstream.runtime.recalling import explainer_of, nothing
 from twinstream.runtime.relay import Bulletins, Relay
@@ -51,7 +50,6 @@ from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import digest
 from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec
-from twinstream.spec.sharding import ALL, Part
 from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
 
 BEAT_SECONDS = 1.0
@@ -67,7 +65,8 @@ class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
     Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
-    StoreError. `recall` reads records again, where none are held. `where` it is, is told to who stands by.
+    StoreError. `recall` reads records again, where none are held. `heads` are those of all shards. `where` it
+    is, is told to who stands by.
     """
 
     def __init__(
@@ -78,16 +77,15 @@ class Worker:
         publisher: Publisher,
         clock: Clock,
         caution: Caution | None = None,
-        part: Part = ALL,
-        exchange: Exchange | None = None,
+        shard: Shard = WHOLE,
         bulletins: Bulletins | None = None,
         trial: Trial | None = None,
         mask_secret: Callable[[], bytes] = fresh_secret,
         recall: Recall = nothing,
-        stores: AllStores | None = None,
+        heads: Heads | None = None,
         where: str = "",
     ) -> None:
-        self._part, self._exchange, self._trial = part, exchange, trial
+        self._shard, self._trial = shard, trial
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
@@ -97,8 +95,8 @@ class Worker:
         self._secrecy = Secrecy(spec, self._codec, trial, mask_secret)
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
         self._timepieces = Timepieces(clock)
-        self._renewal = Renewal(spec, source, publisher, clock, part, stores)
-        self._agreement = Agreement(spec, source, part, stores, clock)
+        self._renewal = Renewal(spec, source, publisher, clock, shard)
+        self._agreement = Agreement(spec, source, shard, heads, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
@@ -113,8 +111,7 @@ class Worker:
             self._codec,
             self._source,
             self._clock,
-            self._part,
-            self._exchange,
+            self._shard,
             self._opening,
             self._resets,
             self._secrecy.mask,
@@ -182,11 +179,12 @@ class Worker:
             if self._relay is not None and self._relay.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
-            self._agreement.keep(self._course, self._resets, self._keeper)
+            self._agreement.look(self._resets)
+            self._agreement.follow(self._course, self._keeper)
         except (CheckpointError, Replaced):
             raise
-        except Unready as error:
-            return self._wait_for(str(error), standby=error.standby)
+        except Divided as state:
+            return self._wait_for_number(state)
         except SourceError as error:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
@@ -197,16 +195,19 @@ class Worker:
         self._source.assign(self.intake.positions)
         if self._spec.followed is not None:
             self._source.follow(self._course.control.position)
-        more = {} if self._course.way is None else {"way": self._course.way}
-        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions), **more)
+        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
         return True
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
+        self._round()
+        if not self._keeper.trouble:
+            self._agreement.follow(self._course, self._keeper)
+
+    def _round(self) -> None:
         if self._course.refusal is None:
             self._read()
         self._saves.dirty |= self.comparison.review()
-        self._course.note_rest()
         if self._trial is not None:
             self._trial.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
@@ -267,6 +268,14 @@ class Worker:
             return False
         return self._wait_for(STANDBY, standby=True)
 
+    def _wait_for_number(self, state: Divided) -> bool:
+        """The state is that of another number of shards: nothing is read, until a reset; False."""
+        self._owns = True
+        self._resets = Resets.of(checkpoint.decode(state.head) if state.head else None)
+        self._course = self._new_course()
+        self._course.refusal = str(state)
+        return self._wait_for(str(state))
+
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
         situation = self._course.situation
@@ -286,10 +295,9 @@ class Worker:
         if self._saves.due():
             self._saves.save(self._survey)
         if not self._keeper.trouble:
-            self._agreement.keep(self._course, self._resets, self._keeper)
+            self._agreement.look(self._resets)
         self._course.looks.ask()
         self._saves.dirty |= self._hearing.look_at_topics()
-        self._saves.dirty |= self._hearing.confer()
         self._reports.show(self.comparison.provisional())
         self._tell()
 

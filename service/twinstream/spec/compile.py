@@ -36,5 +36,6 @@ def rules_of(spec: Spec, codec: Codec, *, running_at: datetime | None = None) ->
         recent_matches=spec.limits.recent_matches,
         duplicate_horizon=spec.limits.duplicate_horizon if tells_copies else None,
         replay_horizon=spec.duplicates.horizon if spec.duplicates.policy == "replays" else None,
+        co_partitioned=spec.co_partitioned,
         hears=running_at is None and spec.followed is not None,
     )

@@ -37,6 +37,8 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "evidence": "What must have been compared before the verdict can be EQUIVALENT.",
         "undecodable": "How many records may be no event.",
         "gate": "How fresh a pass must be.",
+        "co_partitioned": "Both topics have as many partitions, and events that are equal or dependent "
+        "stand in partitions of one number: checked on each pair, and what `serve --shards` needs.",
         "on_divergence": "`continue`, or `halt` at the first difference and ignore everything later.",
         "limits": "Bounds on memory and work.",
         "known_differences": "Differences that are known and explained, for a while and up to a ceiling.",

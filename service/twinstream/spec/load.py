@@ -64,6 +64,8 @@ def digest(spec: Spec) -> str:
         del meaning["limits"]["duplicate_horizon"]
     if spec.control is None:
         del meaning["control"]
+    if not spec.co_partitioned:
+        del meaning["co_partitioned"]
     if not spec.maps:
         del meaning["maps"]
     if spec.keep == "records":

@@ -240,6 +240,7 @@ class Spec(Strict):
     identity: Annotated[list[FieldPath], Field(min_length=1)] | None = None
     show: list[FieldPath] = []
     maps: list[FieldPath] = []
+    co_partitioned: Annotated[bool, Field(strict=True)] = False
     keep: Literal["records", "hashes"] = "records"
     start: Start = Start()
     duplicates: Duplicates = Duplicates()

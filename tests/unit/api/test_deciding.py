@@ -122,7 +122,6 @@ def test_overdue_events_are_told_with_their_sides_and_the_oldest() -> None:
         ("checkpoint", "as soon as a checkpoint has it"),
         ("classification", "by 16 equal events or for"),
         ("batches", "both versions have to write their control records"),
-        ("shards", "when the other shards have said"),
     ],
 )
 def test_a_difference_that_does_not_count_yet_is_told_with_what_it_waits_for(awaited: str, told: str) -> None:

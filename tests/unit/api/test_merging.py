@@ -124,9 +124,9 @@ def test_what_one_shard_doubts_is_said_with_its_name_and_what_all_do_without() -
 
 
 def test_what_is_waited_for_in_any_shard_is_waited_for() -> None:
-    one, other = status(difference_awaits=["checkpoint"]), status(difference_awaits=["shards", "checkpoint"])
+    one, other = status(difference_awaits=["checkpoint"]), status(difference_awaits=["batches", "checkpoint"])
     whole = both(said(one), said(other, waiting_for="no safe start"))
-    assert whole.difference_awaits == ["checkpoint", "shards"]
+    assert whole.difference_awaits == ["checkpoint", "batches"]
     assert whole.waiting_for == "shard 1 of 2: no safe start"
     assert both(said(), said()).waiting_for is None
 

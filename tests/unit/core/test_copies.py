@@ -52,7 +52,7 @@ def test_which_copy_of_a_barrier_came_first_says_nothing_of_the_partitions_of_pa
     assert (driver.comparison.matched, driver.comparison.holes) == (1, [])
     feed(driver, LEFT, (0, ride(2)))
     feed(driver, RIGHT, (1, ride(2)))
-    assert "cannot be divided by partition" in driver.comparison.holes[0].reason
+    assert "`co_partitioned: true`" in driver.comparison.holes[0].reason
 
 
 def test_an_epoch_of_an_event_is_the_number_of_copies_its_own_partition_has_delivered(driver: Driver) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.dealing import dealt
 from twinstream.core.events import Side
-from twinstream.core.snapshot import snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 LIMIT = "limits: {scope_events: 32}\n"
@@ -134,19 +132,6 @@ def test_what_is_a_known_difference_is_explained() -> None:
     assert totals(driver) == (0, 0)
     assert driver.comparison.accounts[LEFT].explained == 16
     assert driver.comparison.holes
-
-
-def test_another_number_of_shards_counts_the_same() -> None:
-    driver = Driver(spec("{per_key: [k]}", LIMIT))
-    for key in range(3):
-        differ(driver, key)
-    driver.comparison.review()
-    whole = snapshot(driver.comparison)
-    parts = dealt([whole], 2, lambda record, _: int(b'"k":1' in record), lambda _: None)
-    assert [len(part["scopes"]) for part in parts] == [2, 1]
-    assert sum(part["accounts"][LEFT]["divergent"] for part in parts) == 48
-    assert sum(part["accounts"][LEFT]["consumed"] for part in parts) == 120
-    assert sum(part["closed_by_kind"].get("missing", 0) for part in parts) == 48
 
 
 def test_what_is_given_up_fills_no_memory() -> None:

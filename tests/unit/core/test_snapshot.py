@@ -4,7 +4,6 @@ from typing import Any
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
-from twinstream.core.dealing import dealt
 from twinstream.core.looks import MEETING_RUN
 from twinstream.core.snapshot import Sweep, begin_sweep, delta, restore, snapshot, sweeping
 
@@ -50,11 +49,6 @@ def test_what_an_older_version_kept_of_known_differences_by_time_is_ignored() ->
     fresh = Driver(driver.spec)
     restore(fresh.comparison, older, fresh.codec.form, read_at=7.0)
     assert snapshot(fresh.comparison) == state
-
-    def shard_of(_: bytes, partition: int) -> int:
-        return partition % 2
-
-    assert dealt([older], 2, shard_of, lambda _: None) == dealt([state], 2, shard_of, lambda _: None)
 
 
 def test_what_was_found_is_restored() -> None:

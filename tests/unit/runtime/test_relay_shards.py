@@ -5,19 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.hosts import START, expectation
-from tests.support.workers import SPEC
+from tests.support.team import DIVIDED
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from twinstream.api.board import Board
 from twinstream.api.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
-from twinstream.ports import Layout
-from twinstream.runtime.redealing import Redealing
 from twinstream.runtime.relay import RELAYED
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
-from twinstream.spec.sharding import Part
 
 SHARDS = 2
 
@@ -28,22 +25,21 @@ class SharedHost:
     def __init__(self, name: str, shelf: MemoryShelf, source: MemorySource, skew: float = 0.0) -> None:
         self.clock = ManualClock(START + skew)
         self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
-        self.board.expect(expectation(SPEC).model_copy(update={"shards": SHARDS}))
+        self.board.expect(expectation(DIVIDED).model_copy(update={"shards": SHARDS}))
         self.publishers = [MemoryPublisher() for _ in range(SHARDS)]
         self.workers = [self._worker(f"{name}-{number}", number, shelf, source) for number in range(SHARDS)]
         self.owned: set[int] = set()
 
     def _worker(self, token: str, number: int, shelf: MemoryShelf, source: MemorySource) -> Worker:
-        spec, shard = loads(SPEC), Shard(number, SHARDS)
-        store = ShardStore(shelf.owned_by(token), spec.name, shard, Redealing(spec, "key").deal)
+        spec, shard = loads(DIVIDED), Shard(number, SHARDS)
+        store = ShardStore(shelf.owned_by(token), shard)
         return Worker(
             spec,
             source.reader(),
             store,
             self.publishers[number],
             self.clock,
-            part=Part(shard, "key"),
-            exchange=store.exchange,
+            shard=shard,
             bulletins=store,
             mask_secret=store.mask_secret,
         )
@@ -66,7 +62,6 @@ class SharedHost:
 @pytest.mark.parametrize("skew", [-3600.0, 0.0, 3600.0])
 def test_each_of_two_hosts_that_own_one_of_two_shards_shows_the_whole(skew: float) -> None:
     shelf, source = MemoryShelf(), MemorySource(partitions=4)
-    shelf.in_effect = Layout(1, SHARDS)
     for number in range(64):
         for side in Side:
             source.append(side, number % 4, b'{"k": %d, "n": %d}' % (number % 8, number), int(START * 1000))

@@ -1,27 +1,22 @@
-"""Several workers share a comparison, and begin it anew together: all of them, or none."""
+"""Several workers share a comparison, and begin it anew: the first, and the others after it."""
 
 from __future__ import annotations
 
 import random
 from copy import deepcopy
-from typing import Any
 
 import pytest
 
 from tests.support.players import BEFORE, Players, at_the_ends, playing, request
 from tests.support.team import Team, write_all
 from twinstream.core.events import Side
-from twinstream.errors import Fenced, Replaced, StoreError
-from twinstream.ports import Checkpoint, Layout
-from twinstream.runtime.others import ASK_SECONDS
 from twinstream.runtime.resets import PATIENCE_SECONDS
-from twinstream.runtime.shards import ShardStore
 from twinstream.status import Reset, ResetRefused
 
 
-def diverged(by: Any = "partition", shards: int = 2) -> Players:
+def diverged(shards: int = 2) -> Players:
     """One that has found an event missing, by its second shard, and has gone on."""
-    players = Players(Team(by=by, shards=shards))
+    players = Players(Team(shards=shards))
     players.team.write(Side.LEFT, 1, (1, -1))
     write_all(players.team, 448)
     view = players.turns(24)
@@ -29,10 +24,9 @@ def diverged(by: Any = "partition", shards: int = 2) -> Players:
     return players
 
 
-@pytest.mark.parametrize("by", ["partition", "key"])
 @pytest.mark.parametrize("shards", [2, 3])
-def test_all_shards_begin_anew_together_and_nothing_is_left_of_what_was(by: Any, shards: int) -> None:
-    players = diverged(by, shards)
+def test_all_shards_begin_anew_and_nothing_is_left_of_what_was(shards: int) -> None:
+    players = diverged(shards)
     made = players.reset(at_the_ends(players))
     assert isinstance(made, Reset)
     assert made.before == BEFORE
@@ -42,154 +36,28 @@ def test_all_shards_begin_anew_together_and_nothing_is_left_of_what_was(by: Any,
     assert (view.status.verdict, view.answer, view.status.matched) == ("EQUIVALENT", "pass", 24)
     assert (view.status.divergences.total, view.status.reset_count, view.status.hole_count) == (0, 1, 0)
     assert players.board.divergences("test").page(10).items == []
-    assert (players.replaced, players.team.shelf.in_effect) == (shards - 1, Layout(2, shards))
-    assert left_of(players, 1) == [None] * shards
+    assert players.replaced == shards - 1
 
 
-def test_a_reset_without_a_start_compares_again_what_the_file_says() -> None:
+@pytest.mark.parametrize("start", [None, {"at": "event_time", "field": "n", "from": -5}])
+def test_a_reset_to_a_start_before_the_difference_finds_it_again(start: object) -> None:
     players = diverged()
-    assert isinstance(players.reset(), Reset)
+    assert isinstance(players.reset(start), Reset)
     view = players.turns(24)
     assert (view.status.verdict, view.status.divergences.total, view.status.reset_count) == ("DIVERGED", 1, 1)
 
 
 def test_where_the_store_has_lost_the_reset_before_others_heard_of_it_all_are_heard_again() -> None:
     players = playing()
-    shelf = players.team.shelf
-    before = shelf.in_effect, {storage: deepcopy(vars(storage)) for storage in shelf.storages.values()}
+    storages = players.team.shelf.storages
+    before = {storage: deepcopy(vars(storage)) for storage in storages.values()}
     assert isinstance(players.reset(at_the_ends(players)), Reset)
-    shelf.in_effect = before[0]
-    for storage, held in before[1].items():
+    for storage, held in before.items():
         vars(storage).update(held)
     write_all(players.team, 24)
     view = players.turns(24)
     assert view.is_fresh, view.freshness.reason
     assert (view.status.matched, players.replaced) == (72, 0)
-
-
-# -- where somebody ends, or something fails ---------------------------------------------------------------
-
-
-class Killed(Exception):  # noqa: N818 - it is what happens, and no error
-    """The process ends here."""
-
-
-class Cut:
-    """Has what it stands for end, or fail, before a step: the one with this number."""
-
-    def __init__(self, at: int, error: Exception) -> None:
-        self.at, self.error = at, error
-        self.steps: list[str] = []
-
-    def step(self, name: str) -> None:
-        self.steps.append(name)
-        if len(self.steps) == self.at + 1:
-            raise self.error
-
-    def of(self, inner: Any) -> Any:
-        return _Watched(inner, self)
-
-
-class _Watched:
-    def __init__(self, inner: Any, cut: Cut) -> None:
-        self._inner, self._cut = inner, cut
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._inner, name)
-        if name not in ("claim", "replace", "store", "seize", "clear", "save", "release"):
-            return method
-
-        def watched(*arguments: Any) -> Any:
-            if name == "store":
-                return self._cut.of(method(*arguments))
-            self._cut.step(name)
-            return method(*arguments)
-
-        return watched
-
-
-STEPS = ["claim", *["seize", "clear", "save"], *["seize", "clear", "save", "release"], "replace"]
-AFTER = ["seize", "clear", "release"]
-"""What shard 0 of two does: up to the one step that takes effect, `replace`; and after that."""
-
-
-def cut_off(players: Players, at: int, error: Exception) -> Cut:
-    """What shard 0 does next is cut off before a step."""
-    cut, store = Cut(at, error), players.working[0]._store
-    assert isinstance(store, ShardStore)
-    store._shelf = cut.of(store._shelf)
-    return cut
-
-
-@pytest.mark.parametrize("by", ["partition", "key"])
-@pytest.mark.parametrize("at", range(len(STEPS) + len(AFTER)))
-def test_who_is_killed_at_any_step_leaves_all_shards_in_the_old_comparison_or_all_in_the_new(
-    at: int, by: Any
-) -> None:
-    players = diverged(by)
-    cut = cut_off(players, at, Killed())
-    with pytest.raises(Killed):
-        players.reset(at_the_ends(players))
-    assert cut.steps == [*STEPS, *AFTER][: at + 1]
-    players.kill(0)
-    write_all(players.team, 24)
-    for _ in range(16):
-        players.turn()
-        assert players.view().answer == "undecided" or len({*counts(players)}) == 1
-    done, view = at >= len(STEPS), players.view()
-    expected = ("EQUIVALENT", "pass", 24, 1) if done else ("DIVERGED", "fail", 472, 0)
-    assert (view.status.verdict, view.answer, view.status.matched, view.status.reset_count) == expected
-    assert [worker._resets.made for worker in players.working.values()] == [done, done]
-    assert [one is None for one in left_of(players, 1)] == [done, done], "what is not in effect is removed"
-
-
-def left_of(players: Players, generation: int) -> list[int | None]:
-    """The numbers of the checkpoints that the stores of a generation hold."""
-    places = sorted(players.team.shelf.storages.items())
-    return [storage.stored.sequence for (of, _), storage in places if of == generation]
-
-
-def counts(players: Players) -> list[int]:
-    """How often the comparison was reset of which each shard spoke last."""
-    matchers = players.board._entry("test").matchers
-    return [one.said.status.reset_count for one in matchers if one.said is not None]
-
-
-@pytest.mark.parametrize("at", range(len(STEPS) - 1))
-def test_a_store_that_fails_before_it_takes_effect_changes_nothing_and_that_is_said(at: int) -> None:
-    players = diverged()
-    cut_off(players, at, StoreError("the server is away"))
-    refused = players.reset(at_the_ends(players))
-    assert refused == ResetRefused(id="r-1", reason="the server is away")
-    view = players.turns(3)
-    assert (view.answer, view.status.reset_count, players.replaced) == ("fail", 0, 0)
-
-
-def test_where_it_is_not_known_whether_it_took_effect_that_is_said() -> None:
-    players = diverged()
-    cut_off(players, len(STEPS) - 1, StoreError("no answer came"))
-    with pytest.raises(StoreError, match="no answer came"):
-        players.reset(at_the_ends(players))
-    said = players.team.publishers[0].published
-    assert ResetRefused(id="r-1", reason="no answer came", open=True) in said
-
-
-def test_two_that_reset_at_once_leave_all_shards_with_one_of_both() -> None:
-    players = diverged()
-    paused, first = players.working[0], request(at_the_ends(players))
-    cut_off(players, len(STEPS) - 1, Killed())
-    with pytest.raises(Killed):
-        paused.begin_anew(first)
-    players.kill(0)
-    players.turns(4)
-    cut_off(players, 4, Killed())
-    with pytest.raises(Killed):
-        players.working[0].begin_anew(request(identifier="r-2"))
-    store = paused._store
-    assert isinstance(store, ShardStore)
-    with pytest.raises(Fenced):
-        store._shelf._inner.replace(Layout(1, 2), Layout(2, 2))
-    assert players.team.shelf.in_effect == Layout(1, 2)
 
 
 def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_passes_before() -> None:
@@ -203,15 +71,6 @@ def test_a_shard_that_is_paused_meanwhile_begins_anew_when_it_wakes_and_nothing_
     assert (view.answer, view.status.matched) == ("pass", 24)
 
 
-def test_who_wakes_after_its_store_was_taken_finds_that_out_before_it_writes() -> None:
-    players = playing()
-    assert isinstance(players.reset(at_the_ends(players)), Reset)
-    store = players.working[1]._store
-    for call in (lambda: store.renew(1), lambda: store.save(Checkpoint(99, None, b"", b"", {}))):
-        with pytest.raises(Replaced, match="all shards of this comparison begin anew"):
-            call()
-
-
 def test_a_shard_that_does_not_run_begins_anew_when_it_does() -> None:
     players = diverged()
     players.kill(1)
@@ -220,84 +79,41 @@ def test_a_shard_that_does_not_run_begins_anew_when_it_does() -> None:
     assert players.turns().status.matched == 24
 
 
+def test_while_one_has_not_begun_anew_nothing_of_the_old_comparison_is_told() -> None:
+    players = diverged()
+    assert isinstance(players.reset(at_the_ends(players)), Reset)
+    for _ in range(4):
+        view = players.turn([0])
+        assert (view.answer, view.status.verdict, view.status.divergences.total) == (
+            "undecided",
+            "PENDING",
+            0,
+        )
+
+
 # -- `now` -------------------------------------------------------------------------------------------------
 
 
-def test_by_partition_now_is_where_each_shard_rested_last() -> None:
+def test_now_is_where_each_shard_rests_and_the_gate_waits_for_the_last() -> None:
     players = diverged()
-    players.team.write(Side.LEFT, 0, (0, 1000))
-    players.turns(2)
-    assert players.reset("now") is None
-    players.turn([1])
-    assert players.wait() is None
     players.team.write(Side.LEFT, 1, (1, 1000))
-    players.turn([1])
-    players.team.write(Side.RIGHT, 0, (0, 1000))
-    players.turn([0])
-    made = players.wait()
+    players.turns(2)
+    made = players.reset("now")
     assert isinstance(made, Reset)
-    assert made.start["reference"] == {"0": 113, "1": 113, "2": 112, "3": 112}
+    for side in Side:
+        players.team.write(side, 0, *((0, 2000 + number) for number in range(24)))
+    view = players.turns(4)
+    assert (view.answer, players.replaced) == ("undecided", 0)
+    assert "shard 1 of 2: it begins anew at a moment at which no event waits for a partner (" in (
+        view.status.reason
+    )
     players.team.write(Side.RIGHT, 1, (1, 1000))
+    players.turns(2)
+    for side in Side:
+        players.team.write(side, 1, *((1, 2000 + number) for number in range(12)))
     view = players.turns()
-    assert (view.status.matched, view.answer, view.status.hole_count) == (1, "pass", 0)
-
-
-def test_where_a_shard_rested_between_two_answers_counts_and_before_the_first_one_does_not() -> None:
-    players, waits = diverged(), ("shard 1 of 2", 1)
-    players.team.write(Side.LEFT, 1, waits)
-    players.turns(3)
-    assert players.reset("now") is None
-    players.turn([1])
-    assert players.wait() is None, "it has rested, but maybe before the reset was asked for"
-    worker = players.working[1]
-    players.team.write(Side.RIGHT, 1, waits)
-    worker.step()
-    worker.step()
-    players.team.write(Side.LEFT, 1, ("later", 1))
-    players.turn([1])
-    players.team.clock.advance(ASK_SECONDS)
-    made = players.wait()
-    assert isinstance(made, Reset)
-    assert (made.start["reference"]["1"], made.start["candidate"]["1"]) == (114, 113)
-
-
-def waiting_for_the_first_shard() -> Players:
-    """By key, and told to begin now: the second shard has read further than the first, and both rest."""
-    players = diverged("key")
-    write_all(players.team, 8)
-    for _ in range(4):
-        players.turn([1])
-    assert players.reset("now") is None
-    players.turn([1])
-    return players
-
-
-def test_by_key_now_is_where_each_shard_rested_and_from_the_last_place_on_all_is_compared() -> None:
-    players = waiting_for_the_first_shard()
-    made = players.wait()
-    assert isinstance(made, Reset)
-    assert made.start["candidate"] == dict.fromkeys(map(str, range(4)), 114)
-    write_all(players.team, 16)
-    view = players.turns()
-    own = [worker._course._starts[Side.RIGHT][0] for worker in players.working.values()]
-    assert sorted(own) == [112, 114], "the first shard had not read as far"
-    behind = view.status.matched - 16
-    assert (behind > 0, view.answer, view.status.hole_count) == (True, "pass", 0)
-    players.kill(0)
-    players.kill(1)
-    write_all(players.team, 8)
-    again = players.turns()
-    assert (again.status.matched, again.answer) == (24 + behind, "pass")
-
-
-def test_by_key_a_loss_behind_the_place_of_its_shard_is_found() -> None:
-    players = waiting_for_the_first_shard()
-    for key in range(8):
-        players.team.write(Side.LEFT, key % 4, (key, 2000))
-    assert isinstance(players.wait(), Reset)
-    write_all(players.team, 400)
-    view = players.turns(24)
-    assert (view.status.verdict, view.status.divergences.by_kind["missing"]) == ("DIVERGED", 8)
+    assert view.status.matched == 36
+    assert (view.answer, view.status.hole_count, players.replaced) == ("pass", 0, 1)
 
 
 class Traffic:
@@ -333,12 +149,9 @@ class Traffic:
             self._written[side] = target
 
 
-@pytest.mark.parametrize("by", ["partition", "key"])
 @pytest.mark.parametrize("seed", range(12))
-def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_comes_later(
-    seed: int, by: Any
-) -> None:
-    players = Players(Team(by=by, shards=2 + seed % 2))
+def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_comes_later(seed: int) -> None:
+    players = Players(Team(shards=2 + seed % 2))
     traffic = Traffic(players, seed)
     players.turns(4)
     made = players.reset("now")
@@ -350,6 +163,11 @@ def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_co
         if made is not None:
             break
     assert isinstance(made, Reset), (seed, made)
+    for _ in range(400):
+        traffic.go_on()
+        players.turn(seconds=0.5)
+        if players.replaced == len(players.tokens) - 1:
+            break
     lost = traffic.next if seed % 3 == 0 else -1
     for _ in range(20):
         traffic.go_on(lost=lost)
@@ -359,54 +177,27 @@ def test_now_in_the_middle_of_traffic_makes_no_difference_and_hides_none_that_co
     assert (status.verdict, status.divergences.total, status.hole_count) == (*expected, 0), seed
 
 
-def test_now_is_refused_when_a_shard_does_not_come_to_rest() -> None:
+def test_now_is_refused_when_the_first_shard_does_not_come_to_rest() -> None:
     players = diverged()
-    assert players.reset("now") is None
-    players.team.write(Side.LEFT, 1, (1, 1000))
+    players.team.write(Side.LEFT, 0, (0, 1000))
     players.turn()
-    players.wait()
-    players.team.clock.advance(PATIENCE_SECONDS)
-    refused = players.wait()
-    assert isinstance(refused, ResetRefused)
-    assert "in 10 s there was none (shard 1 of 2: 1 of the reference, 0 of the candidate)" in refused.reason
-    assert players.turns(2).status.reset_count == 0
-
-
-def test_now_is_refused_where_a_shard_does_not_answer() -> None:
-    players = diverged()
-    players.kill(1)
     assert players.reset("now") is None
     players.team.clock.advance(PATIENCE_SECONDS)
     refused = players.wait()
     assert isinstance(refused, ResetRefused)
-    assert "(shard 1 of 2: it does not answer)" in refused.reason
+    assert "in 10 s there was none (1 of the reference, 0 of the candidate)" in refused.reason
+    assert players.turns(2).status.reset_count == 0
 
 
 # -- what is refused ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("start", "by", "why"),
-    [
-        ({"at": "event_time", "field": "n", "from": 0}, "key", "cannot be divided over 2 matchers by key"),
-        ({"at": "offsets", "reference": {"0": 0}, "candidate": {"0": 0}}, "key", "must name every partition"),
-    ],
-)
-def test_a_start_that_cannot_be_shared_is_refused_and_nothing_changes(start: Any, by: Any, why: str) -> None:
-    players = diverged(by)
-    refused = players.reset(start)
-    assert isinstance(refused, ResetRefused)
-    assert why in refused.reason
-    assert (players.turns(2).answer, players.replaced) == ("fail", 0)
-
-
-def test_how_the_work_is_divided_is_settled_for_all_shards_when_they_begin_anew() -> None:
+def test_a_start_that_names_some_partitions_only_is_refused_and_nothing_changes() -> None:
     players = diverged()
-    assert isinstance(players.reset({"at": "event_time", "field": "n", "from": 0}), Reset)
-    players.turn([0])
-    players.team.source.add_partition(Side.LEFT)
-    players.turns(6)
-    assert [worker._course.way for worker in players.working.values()] == ["partition", "partition"]
+    refused = players.reset({"at": "offsets", "reference": {"0": 0}, "candidate": {"0": 0}})
+    assert isinstance(refused, ResetRefused)
+    assert "must name every partition" in refused.reason
+    assert (players.turns(2).answer, players.replaced) == ("fail", 0)
 
 
 def test_the_first_shard_alone_resets_all() -> None:

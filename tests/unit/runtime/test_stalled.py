@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 
 from tests.support.team import Team
@@ -130,17 +128,16 @@ def test_a_side_goes_on_as_long_as_one_of_its_partitions_does(silent: Side) -> N
     assert bench.settled(worker).health.stalled == [NAMES[silent]]
 
 
-@pytest.mark.parametrize("by", ["partition", "key"])
 @SIDES
-def test_over_shards_a_side_is_stalled_as_a_whole(silent: Side, by: Literal["partition", "key"]) -> None:
-    team = Team(by=by, spec=ARRIVAL)
+def test_a_side_is_stalled_where_it_is_in_the_partitions_of_one_shard(silent: Side) -> None:
+    team = Team(spec=ARRIVAL + "co_partitioned: true\n")
     workers = team.started()
     for side in Side:
         for partition in range(4):
             team.write(side, partition, (partition, 0), at_ms=1_000)
-    team.write(silent.other, 0, (0, 1), at_ms=9_000)
-    team.write(silent, 1, (1, 1), at_ms=8_000)
-    team.write(silent.other, 1, (1, 1), at_ms=8_000)
+    team.write(silent.other, 0, (0, 1), at_ms=3_000)
+    for side in Side:
+        team.write(side, 1, (1, 1), at_ms=12_000)
     assert team.view(workers).status.health.stalled == []
     team.write(silent.other, 0, (0, 2), at_ms=12_000)
     assert team.view(workers).status.health.stalled == [NAMES[silent]]

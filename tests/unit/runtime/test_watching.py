@@ -12,7 +12,6 @@ from twinstream.api.entry import View
 from twinstream.api.operations import obstacles_to_answering, obstacles_to_matching, obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
-from twinstream.ports import Layout
 from twinstream.runtime.relay import WAITING_BYTES, Bulletin
 from twinstream.runtime.watching import FOREIGN, UNHEARD, ShardView, Watcher
 from twinstream.spec.load import digest, loads
@@ -220,10 +219,10 @@ def test_a_matcher_without_a_store_is_not_ready(hosts: Hosts, owner: Host) -> No
 
 def test_matchers_with_another_number_of_shards_are_not_heard_and_the_number_is_named() -> None:
     shelf = MemoryShelf()
-    shelf.in_effect = Layout(1, 2)
+    shelf.in_effect = 2
     watcher = Watcher("digest", ShardView(shelf.owned_by("watcher"), Shard(0, 3)), ManualClock())
     silence = watcher.listen().silence
     assert silence is not None
     assert "run with --shards 2, and this process with --shards 3" in silence
-    shelf.in_effect = Layout(2, 3)
+    shelf.in_effect = 3
     assert watcher.listen().silence == UNHEARD

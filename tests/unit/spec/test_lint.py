@@ -98,43 +98,32 @@ def test_fields_inside_each_other_cost_what_they_cost() -> None:
     assert [cost.kind for cost in costs(spec(order, "ab"))] == ["a", "b"]
 
 
-DIVISIONS: list[tuple[Any, str | None]] = [
-    ("unordered", "else by a hash of the event"),
-    ("total", None),
-    ({"per_key": ["k", "m"]}, "else by a hash of k and m"),
-    ({"by_key": ["k"], "inner": {"barrier": "a", "inner": "total"}}, "else by a hash of k"),
-    ({"barrier": "a", "inner": {"per_key": ["k"]}}, None),
-    ({"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}, "has its copy of a barrier"),
-    ({"barrier": "a", "inner": "total", "copies": "per_partition"}, None),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k", "m"]}, {"pair": ["b", "b"], "same": ["m"]}]},
-     "hash of m"),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, {"pair": ["b", "b"], "same": ["m"]}]}, None),
-    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, ["b", "b"]]}, None),
-    ({"callable": "os.path:samefile"}, None),
+DIVISIONS: list[tuple[Any, bool]] = [
+    ("unordered", True),
+    ("total", False),
+    ({"per_key": ["k", "m"]}, True),
+    ({"by_key": ["k"], "inner": {"barrier": "a", "inner": "total"}}, True),
+    ({"barrier": "a", "inner": {"per_key": ["k"]}}, False),
+    ({"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}, True),
+    ({"barrier": "a", "inner": "total", "copies": "per_partition"}, False),
+    ({"dependent": [{"pair": ["a", "b"], "same": ["k", "m"]}, {"pair": ["b", "b"], "same": ["m"]}]}, True),
+    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, {"pair": ["b", "b"], "same": ["m"]}]}, False),
+    ({"dependent": [{"pair": ["a", "b"], "same": ["k"]}, ["b", "b"]]}, False),
+    ({"callable": "os.path:samefile"}, False),
     (
         {"parallel": {"x": {"kinds": ["a"], "order": "unordered"},
                       "y": {"kinds": ["b", "c"], "order": {"per_key": ["k"]}}}},
-        "else by a hash of k",
+        True,
     ),
 ]  # fmt: skip
 
 
-def test_copies_of_a_barrier_whose_numbers_have_a_tolerance_are_compared_in_one_matcher() -> None:
-    order = {"barrier": "a", "inner": {"per_key": ["k"]}, "copies": "per_partition"}
-    near = {"tolerance": {"v": {"abs": 1}}}
-    found = division(spec(order, equality={"per_kind": {"a": near}}))
-    assert not found.possible
-    assert "`tolerance` are compared with each other" in found.text
-    assert division(spec(order, equality={"per_kind": {"b": near}})).possible
-
-
-@pytest.mark.parametrize(("order", "text"), DIVISIONS, ids=lambda value: str(value)[:40])
-def test_work_is_divided_where_no_event_depends_on_one_of_another_part(order: Any, text: str | None) -> None:
-    found = division(spec(order))
-    if text is None:
+@pytest.mark.parametrize(("order", "possible"), DIVISIONS, ids=lambda value: str(value)[:40])
+def test_work_is_divided_where_no_event_depends_on_one_of_another_part(order: Any, possible: bool) -> None:
+    found = division(spec(order, co_partitioned=True))
+    if possible:
+        assert found == Division(True, "by partition (`serve --shards N`), as `co_partitioned` says")
+    else:
         assert found == Division(
             False, "not at all: events of all keys and partitions can depend on each other"
         )
-    else:
-        assert found.possible
-        assert text in found.text
