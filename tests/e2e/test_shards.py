@@ -199,8 +199,8 @@ def test_another_number_of_matchers_waits_for_a_reset(case: Case) -> None:
             "{per_key: [k]}",
             "",
             (
-                "its file does not say `co_partitioned: true`, that events which are equal or dependent stand "
-                "in partitions of one number"
+                "its file does not say `co_partitioned: true`, that events which are equal or dependent "
+                "stand in partitions of one number"
             ),
         ),
     ],
