@@ -11,6 +11,7 @@
     └── StoreError         infrastructure: Redis
         ├── Fenced         another owner holds the comparison
         │   └── Replaced   other stores are in effect
+        ├── Divided        the state is that of another number of shards
         ├── Unready        the state cannot be taken over yet
         ├── Outdated       the store holds another state than the one that a delta builds on
         └── CheckpointError  the stored state is newer, damaged, or of another spec
@@ -91,11 +92,7 @@ class Divided(StoreError):  # noqa: N818 - how the state is
 
 
 class Unready(StoreError):  # noqa: N818 - it passes
-    """The state cannot be taken over yet; `standby` tells whether another process owns it."""
-
-    def __init__(self, reason: str, *, standby: bool = False) -> None:
-        super().__init__(reason)
-        self.standby = standby
+    """The state cannot be taken over, or looked at, yet."""
 
 
 class Outdated(StoreError):  # noqa: N818 - a state of the store, which the owner mends by a whole base

@@ -282,21 +282,6 @@ def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**_columns(_COLUMNS, pairs.values()), **_columns(_MARKS, marks.values()), "gone": []}
 
 
-def dealt(
-    states: Sequence[Mapping[str, Any]], count: int, shard_of: Callable[[bytes, int], int]
-) -> list[dict[str, Any]]:
-    """Whole states of some shards as those of another number of shards; each has the marks of all."""
-    pairs: list[list[Any]] = [[] for _ in range(count)]
-    marks: dict[Any, Any] = {}
-    serial = 0
-    for serial, (_, *row) in enumerate(chain.from_iterable(_rows(_COLUMNS, one) for one in states), 1):
-        pairs[shard_of(row[2], row[1])].append((serial, *row))
-    for _, path, name in chain.from_iterable(_rows(_MARKS, state) for state in states):
-        marks.setdefault((_as_key(path), name), (serial + len(marks) + 1, path, name))
-    told = _columns(_MARKS, marks.values())
-    return [{**_columns(_COLUMNS, rows), **told, "gone": []} for rows in pairs]
-
-
 def path_of(route: Any, depth: int) -> Path:
     """The keys and branches above the node of a lane, of an event with this route."""
     path = []

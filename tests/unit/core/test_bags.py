@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core import bags as module
-from twinstream.core.bags import Bags, dealt, merged
+from twinstream.core.bags import Bags, merged
 from twinstream.core.events import Event, Form, Side
 
 NEAR = "identity: [k]\nequality: {per_kind: {row: {tolerance: {v: {abs: 0.5}}}}}"
@@ -275,27 +275,6 @@ def test_what_is_set_aside_below_a_key_is_forgotten_there_until_the_next_barrier
     bags.close(("a", None), 1)
     assert [bags.forgot(lane, 1) for lane in lanes] == [False, False]
     assert bags.state(whole=True)["depths"] == [1]
-
-
-def test_the_bags_of_some_shards_are_dealt_to_others_with_what_all_have_forgotten() -> None:
-    states = []
-    for number in range(2):
-        bags = Bags(near)
-        for other in range(3):
-            lane = b"%d%d" % (number, other)
-            bags.partner(LEFT, event(1, lane), [event(2, lane)], 0)
-        if number:
-            bags.lose(None, 0)
-        states.append(bags.state(whole=True))
-    shares = dealt(states, 2, lambda text, _partition: text[1] % 2)
-    assert [sorted(share["records"]) for share in shares] == [[b"00 1", b"02 1"], [b"01 1"]]
-    assert [len(share["marks"]) for share in shares] == [3, 3]
-    serials = [*shares[0]["serials"], *shares[1]["serials"], *shares[0]["marks"]]
-    assert len(set(serials)) == 6
-    for share in shares:
-        again = Bags(near)
-        again.restore(share, form_of)
-        assert again.forgot(b"11", 0)
 
 
 def test_who_made_room_is_in_the_next_delta() -> None:
