@@ -135,7 +135,7 @@ class Process:
         clock: Clock = self.matcher.service.clock
         part = Part(self.shard, self._world.given.shard_by)
         ports = (self._world.given.spec, source, store, publisher, clock)
-        shared = held.exchange, store, None, mask_secret
+        shared = held.exchange, store, mask_secret
         worker = self._world.make(*ports, self._caution, part, *shared, stores=held)
         if self._world.given.poisoned:
             worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
