@@ -159,3 +159,9 @@ def test_the_command_gate_refuses_a_trial(service: Served) -> None:
     service.publish(status(TRIAL, at=datetime.now(UTC)))
     code, out, err = run(service, "gate", TRIAL)
     assert (code, out, NO_GATE in err) == (2, "", True)
+
+
+def test_its_receipt_names_no_gate(service: Served) -> None:
+    code, out, err = run(service, "report", TRIAL)
+    assert (code, err, "| gate |" in out) == (0, "", False)
+    assert "| gate |" in run(service, "report", NAME)[1]

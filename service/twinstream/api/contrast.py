@@ -73,7 +73,7 @@ def one_sided(one: Told, other: Told) -> OneSided:
         shared=numbers["shared"],
         open=numbers["open"],
         unknown=numbers["unknown"] + lost,
-        why=[*book.doubts, *_why(one, other, 0 if book.doubts else numbers["unknown"], lost)],
+        why=list(_why(one, other, book.doubts, numbers["unknown"], lost)),
     )
 
 
@@ -86,9 +86,12 @@ def _lost(one: Told) -> int:
     return max(0, one.status.divergences.total - len(_counted(one)))
 
 
-def _why(one: Told, other: Told, early: int, lost: int) -> Iterator[str]:
-    if early > 0:
-        yield f"{early:,} lie before {other.status.name} began, or where that is not known"
+def _why(one: Told, other: Told, doubts: Sequence[str], unknown: int, lost: int) -> Iterator[str]:
+    """Why something is unknown: what is in the way of the other's word, or else where each lies."""
+    if unknown and doubts:
+        yield from doubts
+    elif unknown:
+        yield f"{unknown:,} lie before {other.status.name} began, or where that is not known"
     if lost:
         yield f"{lost:,} of {one.status.name} are counted, and not kept here"
 

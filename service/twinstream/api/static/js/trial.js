@@ -17,11 +17,12 @@ const of = (name) =>
 
 function contrast(name, trial) {
   const { hidden, alone, changes } = trial;
+  const why = [...hidden.why, ...alone.why].map((reason) => el("li", {}, reason));
   return [
     el("p", {}, link(trial.name), ` tries a changed comparison file: ${trial.verdict}. ${trial.reason}`),
     el("p", { class: "quiet" }, `What it changes: ${changes.join(", ") || "nothing"}`),
     el("p", {}, `It hides ${told(hidden)}. It alone reports ${told(alone)}.`),
-    el("ul", { class: "sentences quiet" }, ...[...hidden.why, ...alone.why].map((reason) => el("li", {}, reason))),
+    why.length && el("ul", { class: "sentences quiet" }, ...why),
     examples("Hidden", name, hidden.examples),
     examples("New", trial.name, alone.examples),
   ];
