@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -38,12 +38,10 @@ from twinstream.listening import Access, bound
 from twinstream.logs import configure_logging
 from twinstream.observing import Observers
 from twinstream.runtime.falls import Caution, Trail
-from twinstream.runtime.fuse import alarm
 from twinstream.runtime.pipe import Failure, PipePublisher
 from twinstream.runtime.requests import RemoteRequests
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
-from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
 from twinstream.spec.evidence import wanted
@@ -51,6 +49,7 @@ from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import refusal
+from twinstream.spec.trial import changes, tried_beside
 from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
@@ -60,7 +59,7 @@ GC_THRESHOLD = 200_000
 # -- the matcher process -----------------------------------------------------------------------------------
 
 
-def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connection, brief: Brief) -> None:
+def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
     die_with_parent()
     ignore_terminal()
@@ -74,7 +73,7 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
     asked = requests.asked if brief.shard.number == 0 else publisher.asked
     try:
         while True:
-            worker = make_worker(settings, spec, requests, brief, trial)
+            worker = make_worker(settings, spec, requests, brief)
             if not worker.run(publisher.stopping, asked):
                 return
             del worker
@@ -92,23 +91,15 @@ def run_matcher(settings: Settings, spec: Spec, trial: Spec | None, pipe: Connec
             publisher.publish(Failure(reason=f"its matcher failed with {place_of(error)}"))
 
 
-def make_worker(
-    settings: Settings,
-    spec: Spec,
-    publisher: Any,
-    brief: Brief,
-    tried: Spec | None = None,
-) -> Worker:
-    """A worker on real Kafka and Redis, with a file that is tried beside the comparison."""
+def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
+    """A worker on real Kafka and Redis."""
     source = _make_source(settings, spec, brief.shard)
     store = ShardStore(RedisShelf(settings.redis, spec.name, brief.token), brief.shard)
     trail, limit, clock = Trail(brief.trail), settings.memory_limit, SystemClock()
     caution = Caution(trail, brief.left_out, limit)
-    terms = Terms(trail, alarm, brief.trial_over, limit)
-    trial = None if tried is None else Trial(tried, spec, source, publisher, clock, terms)
     secret = partial(_mask_secret, settings, store)
     where = f"{socket.gethostname()} ({settings.bind})"
-    parts = spec, source, store, publisher, clock, caution, brief.shard, store, trial, secret, source.recall
+    parts = spec, source, store, publisher, clock, caution, brief.shard, store, secret, source.recall
     return Worker(*parts, heads=store, where=where)
 
 
@@ -148,11 +139,8 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 # -- the service -------------------------------------------------------------------------------------------
 
 
-def serve(settings: Settings, specs: list[Spec], trials: Mapping[str, Spec] | None = None) -> None:
-    """Run the service until SIGTERM or SIGINT; `trials` are tried beside the comparisons of these names.
-
-    Raises SettingsError where it cannot start.
-    """
+def serve(settings: Settings, specs: list[Spec]) -> None:
+    """Run the service until SIGTERM or SIGINT. Raises SettingsError where it cannot start."""
     configure_logging()
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
@@ -177,7 +165,7 @@ def serve(settings: Settings, specs: list[Spec], trials: Mapping[str, Spec] | No
     at = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.base_path}/"
     sys.stdout.write(f"{at}readyz\n" if settings.role == "matcher" else f"{at}\n")
     sys.stdout.flush()
-    asyncio.run(_serve(settings, specs, trials or {}, listening, access))
+    asyncio.run(_serve(settings, specs, listening, access))
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
@@ -190,21 +178,11 @@ def _try_settings(settings: Settings, spec: Spec) -> None:
         raise SettingsError(str(error)) from None
 
 
-async def _serve(
-    settings: Settings,
-    specs: list[Spec],
-    trials: Mapping[str, Spec],
-    listening: socket.socket,
-    access: Access,
-) -> None:
+async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket, access: Access) -> None:
     board = Board()
     for spec in specs:
-        board.expect(_expectation(spec, settings.shards))
-    staff: Staff
-    if settings.role == "api":
-        staff = Observers(settings, specs, board)
-    else:
-        staff = Matchers(settings, specs, trials, board)
+        board.expect(_expectation(spec, settings.shards, specs))
+    staff: Staff = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
     server = access.server(_app(settings, board, staff, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -261,14 +239,12 @@ class Staff(Protocol):
 class Matchers:
     """The matcher processes of this host."""
 
-    def __init__(
-        self, settings: Settings, specs: list[Spec], trials: Mapping[str, Spec], board: Board
-    ) -> None:
+    def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
         self._of = {
             spec.name: [
                 MatcherProcess(
                     spec.name,
-                    partial(run_matcher, settings, spec, trials.get(spec.name)),
+                    partial(run_matcher, settings, spec),
                     board,
                     partial(_release, settings, spec.name, shard),
                     shard,
@@ -296,7 +272,9 @@ class Matchers:
         return [matcher for matchers in self._of.values() for matcher in matchers]
 
 
-def _expectation(spec: Spec, shards: int) -> Expectation:
+def _expectation(spec: Spec, shards: int, specs: Sequence[Spec]) -> Expectation:
+    beside = tried_beside(spec.name)
+    live = next((one for one in specs if one.name == beside), spec)
     return Expectation(
         name=spec.name,
         spec_digest=digest(spec),
@@ -311,4 +289,6 @@ def _expectation(spec: Spec, shards: int) -> Expectation:
         undecodable_budget=spec.undecodable.budget,
         exclusions=exclusions(spec),
         shards=shards,
+        trial_of=beside,
+        changes=changes(live, spec),
     )

@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 from twinstream.parts import Accounts, DivergenceCounts, DivergenceKind, Frozen, SideName, Sides, Verdict
-from twinstream.trials import TrialStatus
 
 Dependency = Literal["kafka", "redis"]
 DEPENDENCIES: tuple[Dependency, ...] = ("kafka", "redis")
@@ -134,11 +133,15 @@ class Frontier(Frozen):
 class PartitionProgress(Frozen):
     """How far one partition is read. `position` is the next offset to read; `lag` is in records.
 
-    `first` is the offset at which the log begins, as of some seconds ago; None while that is not known.
+    `first` is the offset at which the log begins, as of some seconds ago; None while that is not known. From
+    `begin` on all is compared, and below `settled` every event is paired, left out, or reported as divergent;
+    None where that is not known.
     """
 
     partition: int
     first: int | None = None
+    begin: int | None = None
+    settled: int | None = None
     position: int
     end: int | None
     lag: int | None
@@ -203,7 +206,8 @@ class ComparisonStatus(Frozen):
     `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
     needs to decide. `explained_by_rule` counts by id what each known difference has explained.
     `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
-    are known; no jump of a clock moves it.
+    are known; no jump of a clock moves it. `trial_of`: this is a trial beside that comparison, and has no
+    gate.
     """
 
     name: str
@@ -241,7 +245,7 @@ class ComparisonStatus(Frozen):
     max_staleness_seconds: float
     resets: list[Reset] = []
     reset_count: int = 0
-    trial: TrialStatus | None = None
+    trial_of: str | None = None
     started_at: datetime
     updated_at: datetime
 
@@ -339,13 +343,6 @@ class Resumed(Frozen):
     divergences: tuple[str, ...]
 
 
-class OnTrial(Frozen):
-    """What is told of a divergence of a trial, not of the comparison."""
-
-    comparison: str
-    said: DivergenceReport | Withdrawn | Resumed
-
-
 class ResetRequest(Frozen):
     """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says.
 
@@ -374,7 +371,6 @@ Publication = (
     | Relayed
     | DivergenceReport
     | UnmatchedSample
-    | OnTrial
     | Withdrawn
     | Resumed
     | Reset

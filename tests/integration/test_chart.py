@@ -227,22 +227,22 @@ def test_a_comparison_file_reaches_the_pod_as_it_is(role: str) -> None:
     assert container(manifests, role)["args"][:3] == args
 
 
-def test_a_file_on_trial_reaches_the_matchers_alone() -> None:
+@each_role
+def test_a_file_on_trial_reaches_the_pod(role: str) -> None:
     manifests = render(TRIED)
     assert one(manifests, "ConfigMap")["data"]["b.trial.yaml"] == "name: b # {{ not a template }}"
     folder = "/etc/twinstream/comparisons"
     files = [f"{folder}/a.yaml", f"{folder}/b.yaml"]
     trial = f"--trial={folder}/b.trial.yaml"
-    assert container(manifests, "matcher")["args"] == ["serve", "--role=matcher", *files, trial]
-    assert container(manifests, "api")["args"] == ["serve", "--role=api", *files]
+    assert container(manifests, role)["args"] == ["serve", f"--role={role}", *files, trial]
 
 
-def test_another_file_on_trial_is_another_matcher_and_the_same_api() -> None:
+@each_role
+def test_another_file_on_trial_is_another_pod(role: str) -> None:
     texts = ("name: b", "name: b # looser")
     before, after = (render(with_(comparisons={"b": "name: b"}, trials={"b": text})) for text in texts)
-    annotations = [pod(manifests, "matcher")["metadata"]["annotations"] for manifests in (before, after)]
+    annotations = [pod(manifests, role)["metadata"]["annotations"] for manifests in (before, after)]
     assert annotations[0]["checksum/trials"] != annotations[1]["checksum/trials"]
-    assert pod(before, "api") == pod(after, "api")
 
 
 @each_role
@@ -471,10 +471,6 @@ def test_prometheus_takes_the_rules_as_they_are_rendered(tmp_path: Path) -> None
         (
             {"trials": {"b": "x"}},
             "trials: b is tried beside a comparison of that name, and comparisons has none",
-        ),
-        (
-            {"shards": 2, "trials": {"ads": "x"}},
-            "trials: a trial needs one matcher that reads all of its comparison, so shards must be 1",
         ),
         ({"shards": 0}, r"at '/shards': minimum: got 0, want 1"),
         ({"memoryLimit": "much"}, r"at '/memoryLimit': 'much' does not match pattern"),

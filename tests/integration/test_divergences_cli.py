@@ -12,8 +12,6 @@ from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
 from twinstream.api.board import Board
-from twinstream.status import OnTrial
-from twinstream.trials import TrialStatus
 
 FOUND = 600
 """More than the service gives at once."""
@@ -58,19 +56,6 @@ def test_examples_of_what_known_differences_explain_are_listed_when_asked_for(se
     assert out.splitlines()[0].endswith("id known · explained by PRICE-17")
     code, out, _ = twinstream("explain", "known", "--service", service.url)
     assert (code, out.splitlines()[0].endswith("explained by PRICE-17")) == (0, True)
-
-
-def test_what_rules_on_trial_find_is_listed_and_explained_when_asked_for(service: Served) -> None:
-    given = ("--service", service.url, "--json")
-    code, _, err = twinstream("divergences", NAME, "--trial", *given)
-    assert (code, "No rules are on trial beside comparison" in err) == (2, True)
-    trial = TrialStatus(state="running", reason="Fine.", spec_digest="7a", order="in any order", changes=[])
-    service.publish(status(at=datetime.now(UTC), trial=trial))
-    service.publish(OnTrial(comparison=NAME, said=divergence("t-1")))
-    code, out, _ = twinstream("divergences", NAME, "--trial", *given)
-    assert (code, [each["id"] for each in json.loads(out)["items"]]) == (0, ["t-1"])
-    code, out, _ = twinstream("explain", "t-1", *given)
-    assert (code, json.loads(out)["id"]) == (0, "t-1")
 
 
 @pytest.mark.parametrize(

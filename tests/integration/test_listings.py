@@ -14,8 +14,7 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status, unmatched
 from twinstream.api.board import Board
 from twinstream.parts import Sides
-from twinstream.status import OnTrial, Resumed, UnmatchedSample, Withdrawn
-from twinstream.trials import TrialStatus
+from twinstream.status import UnmatchedSample
 
 BASE = f"/v1/comparisons/{NAME}"
 
@@ -205,24 +204,3 @@ def test_head_is_answered_as_get_is_without_a_body(service: Served, http: httpx.
             get.headers["content-type"],
         )
     assert service.call(lambda: service.board.listeners) <= 1
-
-
-def test_rules_on_trial_and_what_they_find_are_apart_from_the_comparison(
-    http: httpx.Client, service: Served
-) -> None:
-    assert http.get(f"{BASE}/trial").json()["detail"].startswith("No rules are on trial beside")
-    trial = TrialStatus(
-        state="running", reason="Fine.", spec_digest="7a", order="in any order", changes=["order"], matched=7
-    )
-    service.publish(status(at=datetime.now(UTC), trial=trial), divergence("a"))
-    for identifier in "bcd":
-        service.publish(OnTrial(comparison=NAME, said=divergence(identifier)))
-    service.publish(OnTrial(comparison=NAME, said=Withdrawn(id="c", comparison=NAME)))
-    assert http.get(f"{BASE}/trial").json()["matched"] == http.get(BASE).json()["trial"]["matched"] == 7
-    assert asked(http, "") == "a"
-    found = http.get(f"{BASE}/trial/divergences?limit=1").json()
-    assert ([item["id"] for item in found["items"]], bool(found["next"])) == (["d"], True)
-    assert http.get(f"{BASE}/trial/divergences/b").json()["id"] == "b"
-    assert http.get(f"{BASE}/trial/divergences/a").status_code == 404
-    service.publish(OnTrial(comparison=NAME, said=Resumed(comparison=NAME, divergences=("b",))))
-    assert [item["id"] for item in http.get(f"{BASE}/trial/divergences").json()["items"]] == ["b"]

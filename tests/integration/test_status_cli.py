@@ -19,7 +19,6 @@ from tests.support.statuses import NAME, coverage, diverged, expectation, status
 from tests.support.waiting import eventually
 from twinstream.api.board import Board
 from twinstream.status import ComparisonStatus, Health
-from twinstream.trials import Contrast, TrialStatus
 
 
 def run(service: Served, *arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:
@@ -233,36 +232,3 @@ def test_a_terminal_without_a_character_shows_its_number(
     found, out, err = run(service, *command, encoding="ascii")
     assert (found, err) == (code, "")
     assert "\\u201ekafka\\u201c" in out
-
-
-def test_rules_on_trial_are_told_beside_the_comparison(service: Served) -> None:
-    contrast = Contrast(
-        of_live={"reported": 1, "explained": 1, "hidden": 2, "open": 0, "unknown": 1},
-        hidden_by_kind={"changed": 3},
-        hidden_by_rule={"PRICE-17": 1},
-        hidden=[],
-        of_trial={"reported": 1, "explained": 0, "hidden": 1, "open": 0, "unknown": 0},
-        new_by_kind={"extra": 1},
-        new=[],
-    )
-    trial = TrialStatus(
-        state="running",
-        reason="The outputs differ.",
-        spec_digest="7a",
-        order="in any order",
-        changes=["order", "equality"],
-        verdict="DIVERGED",
-        matched=5003,
-        contrast=contrast,
-        time_share=0.25,
-    )
-    service.publish(status(at=datetime.now(UTC), trial=trial))
-    code, out, err = run(service, "status", NAME)
-    assert (code, err) == (0, "")
-    new = "and it alone reports 1 (1 extra)"
-    assert [line.removeprefix(f"{NAME}: on trial") for line in out.splitlines()[-3:]] == [
-        " (order, equality), running: DIVERGED. The outputs differ.",
-        ": matched 5,003 (+3), ignored 0, explained 0, divergences 0, 25% of the matcher's time",
-        f": of 5 divergences it hides 3 (3 changed, 1 by PRICE-17), {new}; of 1 nobody can tell yet",
-    ]
-    assert run(service, "gate", NAME)[0] == 0

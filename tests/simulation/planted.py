@@ -128,9 +128,7 @@ class TrustsTheTopics(Worker):
 
     def _new_course(self) -> Course:
         course = super()._new_course()
-        self._hearing = HearsNoChange(
-            self._spec.name, course, self._source, self._surveys, self._keeper, self._trial
-        )
+        self._hearing = HearsNoChange(self._spec, course, self._source, self._surveys, self._keeper)
         return course
 
 

@@ -10,8 +10,6 @@ from twinstream.api.board import Board
 from twinstream.api.entry import View
 from twinstream.api.expectation import Expectation
 from twinstream.core.events import Side
-from twinstream.runtime.falls import Trail
-from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import digest, loads
 from twinstream.status import Version
@@ -22,7 +20,7 @@ START = 1_700_000_000.0
 class Host:
     """One instance of the service. `skew` is by how many seconds its wall clock is wrong."""
 
-    def __init__(self, hosts: Hosts, spec: str, skew: float, trial: str | None) -> None:
+    def __init__(self, hosts: Hosts, spec: str, skew: float) -> None:
         self.clock = ManualClock(START + skew)
         self.clock.advance(hosts.passed)
         self.publisher = MemoryPublisher()
@@ -31,17 +29,13 @@ class Host:
         self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
         self.board.expect(expectation(spec))
         self._spec, self._shown = loads(spec), 0
-        self._trial = None if trial is None else loads(trial)
         self.renew(hosts)
 
     def renew(self, hosts: Hosts) -> None:
         """A new worker in the same process."""
         source, store, publisher = hosts.source.reader(), self.store, self.publisher
-        trial = None
-        if self._trial is not None:
-            trial = Trial(self._trial, self._spec, source, publisher, self.clock, Terms(Trail()))
         self.worker = Worker(
-            self._spec, source, store, publisher, self.clock, bulletins=store, trial=trial, where=self._where
+            self._spec, source, store, publisher, self.clock, bulletins=store, where=self._where
         )
         self.owns = False
 
@@ -82,9 +76,9 @@ class Hosts:
     all: list[Host] = field(default_factory=list)
     passed: float = 0.0
 
-    def add(self, spec: str = SPEC, skew: float = 0.0, trial: str | None = None) -> Host:
-        """One more host, with the rules of `trial` beside."""
-        self.all.append(Host(self, spec, skew, trial))
+    def add(self, spec: str = SPEC, skew: float = 0.0) -> Host:
+        """One more host."""
+        self.all.append(Host(self, spec, skew))
         return self.all[-1]
 
     def advance(self, seconds: float) -> None:

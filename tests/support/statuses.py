@@ -72,9 +72,17 @@ def histogram(*counts: int, sum_seconds: float = 0.0) -> Histogram:
 def partition(
     number: int, position: int, lag: int | None = 0, at: datetime = START, first: int | None = 0
 ) -> PartitionProgress:
+    """A partition that is read up to a position, of which all but the last few events are settled."""
     end = None if lag is None else position + lag
     return PartitionProgress(
-        partition=number, first=first, position=position, end=end, lag=lag, newest_event_at=at
+        partition=number,
+        first=first,
+        begin=first,
+        settled=max(0, position - 6),
+        position=position,
+        end=end,
+        lag=lag,
+        newest_event_at=at,
     )
 
 

@@ -8,16 +8,12 @@ import orjson
 
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
-from twinstream.runtime.falls import Caution, Trail
-from twinstream.runtime.fuse import Fuse, endless
+from twinstream.runtime.falls import Caution
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
-from twinstream.runtime.trial import Terms, Trial
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 from twinstream.spec.masking import fresh_secret
-from twinstream.spec.model import Spec
-from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, Withdrawn
-from twinstream.trials import TrialStatus
+from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
 
 SPEC = """
 version: 1
@@ -32,12 +28,9 @@ evidence: {matched: 1, seconds: 0}
 
 @dataclass
 class Bench:
-    """Two topics, a store and a clock; workers may come and go, with the rules of `trial` beside."""
+    """Two topics, a store and a clock; workers may come and go."""
 
     spec: str = SPEC
-    trial: str | None = None
-    fuse: Fuse = endless
-    memory_limit_bytes: int | None = None
     secret: bytes = field(default_factory=fresh_secret)
     source: MemorySource = field(default_factory=MemorySource)
     storage: MemoryStorage = field(default_factory=MemoryStorage)
@@ -50,22 +43,16 @@ class Bench:
         """A new worker, as after a start of the process."""
         self.workers += 1
         store = MemoryStore(self.storage, f"worker-{self.workers}")
-        spec = loads(self.spec)
         return Worker(
-            spec,
+            loads(self.spec),
             self.source,
             store,
             self.publisher,
             self.clock,
             self.caution,
-            trial=self._beside(spec) if self.trial else None,
             mask_secret=lambda: self.secret,
             recall=self.source.recall,
         )
-
-    def _beside(self, live: Spec, over: str | None = None) -> Trial:
-        terms = Terms(Trail(), self.fuse, over, self.memory_limit_bytes)
-        return Trial(loads(self.trial or ""), live, self.source, self.publisher, self.clock, terms)
 
     def started(self) -> Worker:
         """A worker that owns the comparison."""
@@ -116,24 +103,4 @@ class Bench:
                 found[publication.id] = publication
             elif isinstance(publication, Withdrawn):
                 found.pop(publication.id, None)
-        return found
-
-    def on_trial(self) -> TrialStatus:
-        """What the last status says of the trial."""
-        found = self.status().trial
-        assert found is not None
-        return found
-
-    def trial_reports(self) -> dict[str, DivergenceReport]:
-        """The last report of each divergence of the trial that was not withdrawn."""
-        found: dict[str, DivergenceReport] = {}
-        for publication in self.publisher.published:
-            if not isinstance(publication, OnTrial):
-                continue
-            if isinstance(publication.said, DivergenceReport):
-                found[publication.said.id] = publication.said
-            elif isinstance(publication.said, Withdrawn):
-                found.pop(publication.said.id, None)
-            else:
-                found = {key: found[key] for key in publication.said.divergences if key in found}
         return found

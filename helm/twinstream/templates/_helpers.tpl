@@ -80,9 +80,6 @@ exec:
 {{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.tokenSecret.name) -}}
 {{- fail "serviceMonitor: needs tokenSecret, a secret with one token of the role read" -}}
 {{- end -}}
-{{- if and .Values.trials (gt (int .Values.shards) 1) -}}
-{{- fail "trials: a trial needs one matcher that reads all of its comparison, so shards must be 1" -}}
-{{- end -}}
 {{- range $name, $_ := .Values.trials -}}
 {{- if not (hasKey $.Values.comparisons $name) -}}
 {{- fail (printf "trials: %s is tried beside a comparison of that name, and comparisons has none" $name) -}}

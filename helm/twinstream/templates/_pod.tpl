@@ -14,7 +14,7 @@ metadata:
   annotations:
     # Another comparison file is another pod.
     checksum/comparisons: {{ toJson $values.comparisons | sha256sum }}
-    {{- if and $matcher $values.trials }}
+    {{- if $values.trials }}
     checksum/trials: {{ toJson $values.trials | sha256sum }}
     {{- end }}
     {{- with $values.podAnnotations }}
@@ -70,10 +70,8 @@ spec:
         {{- range $name, $_ := $values.comparisons }}
         - /etc/twinstream/comparisons/{{ $name }}.yaml
         {{- end }}
-        {{- if $matcher }}
         {{- range $name, $_ := $values.trials }}
         - --trial=/etc/twinstream/comparisons/{{ $name }}.trial.yaml
-        {{- end }}
         {{- end }}
         {{- if and $matcher $values.kafka.existingSecret.name }}
         - --config=/etc/twinstream/settings/{{ $values.kafka.existingSecret.key }}

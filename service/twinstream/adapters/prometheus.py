@@ -77,7 +77,7 @@ class MatcherCollector(Collector):
         falls = _counter("matcher_falls", "How often the matcher fell and was started again.")
         looping = _gauge("matcher_crash_loop", "1 if the matcher falls again and again.")
         standby = _gauge("standby", "1 if another process owns the comparison, and this one stands by.")
-        for reading in self._readings():
+        for reading in _judged(self._readings()):
             name = [reading.status.name]
             falls.add_metric(name, reading.falls)
             looping.add_metric(name, reading.in_crash_loop)
@@ -110,7 +110,7 @@ class StatusCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metric families."""
-        readings = self._readings()
+        readings = _judged(self._readings())
         statuses = [reading.status for reading in readings]
         yield from _judgement(readings)
         yield from _health(statuses)
@@ -119,6 +119,11 @@ class StatusCollector(Collector):
         yield from _progress(statuses)
         yield from _timing(statuses)
         yield from _checkpoints(statuses, self._now())
+
+
+def _judged(readings: Sequence[Reading]) -> list[Reading]:
+    """Those that alerts look at: a trial has no metrics, so that none can take it for a comparison."""
+    return [reading for reading in readings if reading.status.trial_of is None]
 
 
 def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:

@@ -40,7 +40,6 @@ from twinstream.api.timeline import Phase, log_phase
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
-    OnTrial,
     Publication,
     Relayed,
     Reset,
@@ -120,8 +119,6 @@ class Board:
             case Resumed():
                 entry, standing = self._entry(publication.comparison), set(publication.divergences)
                 self._withdraw(entry, shard, entry.matchers[shard].shown.keys() - standing)
-            case OnTrial(said=said):
-                self._entry(publication.comparison).on_trial.accept(said)
             case UnmatchedSample():
                 self._entry(publication.comparison).matchers[shard].waiting = publication.events
             case Reset():
@@ -157,7 +154,6 @@ class Board:
         matcher.ended = None  # Whoever comes next may go on with it, where the reset was lost.
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
-        entry.on_trial.lost()
         self._tell_state(entry)
 
     def tick(self) -> None:
@@ -211,10 +207,6 @@ class Board:
         """How a comparison stood since the service started, oldest first. Raises UnknownComparisonError."""
         return self._entry(name).timeline.items()
 
-    def trial_divergences(self, name: str) -> DivergenceLog:
-        """The divergences of rules on trial. Raises UnknownComparisonError."""
-        return self._entry(name).on_trial.divergences
-
     def samples(self, name: str) -> list[Sample]:
         """The recent past of a comparison, oldest first. Raises UnknownComparisonError."""
         return self._entry(name).samples.items()
@@ -229,7 +221,8 @@ class Board:
         for entry in entries:
             view = entry.view(self._monotonic())
             mailbox.put(status_event(view.name, entry.body.of(view.status)))
-            mailbox.put(gate_event(view.gate))
+            if view.status.trial_of is None:
+                mailbox.put(gate_event(view.gate))
         self._mailboxes.add(mailbox)
         if self._closed:
             mailbox.close()
@@ -291,17 +284,20 @@ class Board:
 
     def _tell_verdict(self, entry: Entry, previous: ComparisonStatus) -> None:
         status = entry.status
-        if status.verdict != previous.verdict:
+        if status.verdict != previous.verdict and status.trial_of is None:
             self._tell(lambda: verdict_event(status, previous.verdict))
 
     def _tell_state(self, entry: Entry) -> None:
         view = entry.view(self._monotonic())
         entry.told = view.freshness.state
         self._tell(lambda: status_event(view.name, entry.body.of(view.status)))
-        self._tell(lambda: gate_event(view.gate))
+        if view.status.trial_of is None:
+            self._tell(lambda: gate_event(view.gate))
         self._note_phase(entry, view)
 
     def _note_phase(self, entry: Entry, view: View) -> None:
+        if view.status.trial_of is not None:  # Without a gate there are no phases, and no log of an alarm.
+            return
         phase = entry.timeline.note(view.status, view.gate, self._now())
         if phase is not None:
             log_phase(view.name, phase)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.board import Board, utc_now
-from twinstream.api.gate import GateAnswer
+from twinstream.api.gate import GateAnswer, no_gate
 from twinstream.api.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.rendered import listed, of_model
 from twinstream.api.samples import Sample
@@ -84,7 +85,8 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
     )
     async def get_receipt(name: str, request: Request) -> Response:
         view = board.view(name)
-        said = Gate(answer=view.gate.answer, reason=view.gate.reason)
+        gated = view.status.trial_of is None
+        said = Gate(answer=view.gate.answer, reason=view.gate.reason) if gated else None
         receipt = receipt_of_status(view.status, said, view.exclusions, utc_now(), f"twinstream {version}")
         return of_model(receipt).answer(request)
 
@@ -97,6 +99,8 @@ def gate_routes(router: APIRouter, board: Board) -> None:
 
     def asked(name: str, scope: GateScope) -> ScopedAnswer:
         view = board.view(name)
+        if view.status.trial_of is not None:
+            raise HTTPException(404, no_gate(name, view.status.trial_of))
         return scoped(view.gate, scope, view.status, board.pace(name))
 
     @router.get(

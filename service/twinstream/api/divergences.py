@@ -6,7 +6,7 @@ so far more of that is kept than of whole reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from twinstream.parts import DivergenceKind, Frozen, Sides
-from twinstream.status import DivergenceReport, Position, Resumed, Withdrawn
+from twinstream.status import DivergenceReport, Position
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""
@@ -105,34 +105,6 @@ class DivergenceLog:
     def identities(self) -> Iterator[Identity]:
         """All that are known, newest first."""
         return (one for _, one in _newest_first(self._counted.identities, self._explained.identities))
-
-
-class TrialLog:
-    """The divergences of rules on trial; those that may still be replaced go with their matcher."""
-
-    def __init__(self) -> None:
-        self.divergences = DivergenceLog()
-        self._shown: dict[str, bool] = {}
-
-    def accept(self, said: DivergenceReport | Withdrawn | Resumed) -> None:
-        """Take in what is told of one of them, or that only some stand."""
-        match said:
-            case DivergenceReport():
-                self._shown[said.id] = said.provisional
-                self.divergences.upsert(said)
-            case Withdrawn():
-                self._withdraw([said.id])
-            case Resumed():
-                self._withdraw([*(self._shown.keys() - set(said.divergences))])
-
-    def lost(self) -> None:
-        """The matcher is gone."""
-        self._withdraw([key for key, provisional in self._shown.items() if provisional])
-
-    def _withdraw(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._shown.pop(key, None)
-            self.divergences.withdraw(key)
 
 
 def _identity(report: DivergenceReport) -> Identity:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from twinstream.api import freshness as fresh
 from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
-from twinstream.api.divergences import DivergenceLog, TrialLog
+from twinstream.api.divergences import DivergenceLog
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.api.freshness import Freshness
 from twinstream.api.gate import Answer, GateAnswer, gate
@@ -30,7 +30,8 @@ from twinstream.status import ComparisonStatus, ShardStatus, UnmatchedEvent
 class View:
     """One comparison as it may be shown at one moment.
 
-    `falls` of its matcher since the service started; `exclusions` are what its file leaves out.
+    `falls` of its matcher since the service started; `exclusions` are what its file leaves out, and
+    `changes` what that of a trial does otherwise.
     """
 
     status: ComparisonStatus
@@ -39,6 +40,7 @@ class View:
     falls: int = 0
     in_crash_loop: bool = False
     exclusions: tuple[Exclusion, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,7 +87,6 @@ class Entry:
     samples: Samples = field(default_factory=Samples)
     timeline: Timeline = field(default_factory=Timeline)
     divergences: DivergenceLog = field(default_factory=DivergenceLog)
-    on_trial: TrialLog = field(default_factory=TrialLog)
     body: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](of_model))
     progress: Kept[ComparisonStatus] = field(default_factory=lambda: Kept[ComparisonStatus](_progress))
     _shown: _Shown | None = None
@@ -116,7 +117,9 @@ class Entry:
             status = said[0].status
         else:
             status = merged(self.expected, said, now, self.status)
-        previous, self.status = self.status, self._never_less(status)
+        known = self._never_less(status)
+        trial_of = None if self.expected is None else self.expected.trial_of
+        previous, self.status = self.status, known.model_copy(update={"trial_of": trial_of})
         return previous
 
     def _never_less(self, status: ComparisonStatus) -> ComparisonStatus:
@@ -156,6 +159,7 @@ class Entry:
             sum(matcher.falls for matcher in self.matchers),
             bool(loops),
             () if self.expected is None else self.expected.exclusions,
+            () if self.expected is None else self.expected.changes,
         )
 
     def _verified_age(self, moment: float) -> float | None:
@@ -174,7 +178,7 @@ class Entry:
     def _gate(self, status: ComparisonStatus, freshness: Freshness, moment: float) -> GateAnswer:
         age = self._verified_age(moment)
         answer = gate(status, freshness, age)
-        if not answer.undecided:
+        if status.trial_of is not None or not answer.undecided:
             return answer
         known = Known(status, freshness, self.waiting, self.samples.latest(PACE_SECONDS), age)
         return answer.model_copy(update={"to_decide": "\n".join(to_decide(known))})

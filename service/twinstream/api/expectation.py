@@ -20,7 +20,8 @@ from twinstream.status import (
 class Expectation(Frozen):
     """The part of a spec that a status repeats, and how many matchers share the work.
 
-    `kinds_required` are those of which one must have matched, `exclusions` what the spec leaves out.
+    `kinds_required` are those of which one must have matched, `exclusions` what the spec leaves out. A trial
+    says beside which comparison it runs, and the keys of the file that it `changes`.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Expectation(Frozen):
     undecodable_budget: int = 0
     exclusions: tuple[Exclusion, ...] = ()
     shards: int = 1
+    trial_of: str | None = None
+    changes: tuple[str, ...] = ()
 
 
 def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
@@ -67,6 +70,7 @@ def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
         processing=_empty_histogram(),
         checkpoint=CheckpointInfo(),
         max_staleness_seconds=expected.max_staleness_seconds,
+        trial_of=expected.trial_of,
         started_at=now,
         updated_at=now,
     )

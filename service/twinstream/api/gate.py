@@ -2,7 +2,7 @@
 
 It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
 ``verified_through`` younger than ``max_staleness``. ``fail`` needs a fresh DIVERGED. Everything else, and so
-everything that is not known, is ``undecided``.
+everything that is not known, is ``undecided``, and whatever a trial finds.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ class GateAnswer(Frozen):
     spec_digest: str
 
 
+def no_gate(name: str, trial_of: str) -> str:
+    """What is said where the gate of a trial is asked for, which has none."""
+    return f"{name} is a trial, which has no gate: ask that of {trial_of}."
+
+
 def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> GateAnswer:
     """Answer for one comparison; `verified_age` is how old its ``verified_through`` is by now, in seconds.
 
@@ -83,6 +88,8 @@ def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | N
 
 
 def _decide(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> tuple[Answer, str]:
+    if status.trial_of is not None:
+        return "undecided", no_gate(status.name, status.trial_of)
     if freshness.since is None:
         return "undecided", sentence(freshness.reason)
     if not freshness.fresh:

@@ -383,6 +383,8 @@ def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgr
 
 
 def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
+    if len(parts) == 1:
+        return parts[0]
     ends = [part.end for part in parts if part.end is not None]
     lags = [part.lag for part in parts if part.lag is not None]
     firsts = [part.first for part in parts if part.first is not None]

@@ -36,7 +36,9 @@ def operations_router(board: Board, metrics: Metrics, version: str, obstacles: O
         responses={503: {"description": "Not ready; `reasons` names what cannot be reached."}},
     )
     async def readyz() -> Response:
-        reasons = [reason for view in board.views() for reason in obstacles(view)]
+        # A trial keeps nobody from serving.
+        judged = (view for view in board.views() if view.status.trial_of is None)
+        reasons = [reason for view in judged for reason in obstacles(view)]
         if reasons:
             return problem(503, " ".join(reasons), ready=False, reasons=reasons)
         return Response(Readiness(ready=True, reasons=[]).model_dump_json(), media_type="application/json")

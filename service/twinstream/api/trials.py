@@ -1,69 +1,77 @@
-"""``/v1/comparisons/{name}/trial``: changed rules that are tried beside a comparison, and what they find.
+"""``/v1/comparisons/{name}/trial``: what changed rules that are tried beside a comparison would change.
 
-None of it is in the gate, in alerts or among the divergences of the comparison.
+The trial is a comparison of its own, with all of its own routes but the gate.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.api.board import Board
+from twinstream.api.contrast import Told, one_sided
 from twinstream.api.divergences import DivergenceLog
-from twinstream.api.listings import DivergenceQuery, paged
+from twinstream.api.entry import View
 from twinstream.api.problems import UNKNOWN
 from twinstream.api.rendered import of_model
-from twinstream.api.schemas import Listing
-from twinstream.status import DivergenceReport
-from twinstream.trials import TrialStatus
+from twinstream.trials import Contrast, OneSided
+
+TEXT_SHOWN = 500
+"""Characters of an example's text; the report has all of it."""
 
 
 def trials_router(board: Board) -> APIRouter:
-    """The routes of rules on trial."""
+    """The route of rules on trial."""
     router = APIRouter(prefix="/v1/comparisons", tags=["trials"])
 
     @router.get(
         "/{name}/trial",
-        summary="Its rules on trial, and what they would change",
-        response_model=TrialStatus,
+        summary="What the rules on trial beside it would hide, and what they alone find",
+        response_model=Contrast,
         responses=UNKNOWN,
     )
     async def get_trial(name: str, request: Request) -> Response:
-        return of_model(_trial_of(board, name)).answer(request)
-
-    @router.get(
-        "/{name}/trial/divergences",
-        summary="What the rules on trial find, newest first",
-        response_model=Listing[DivergenceReport],
-        responses=UNKNOWN,
-    )
-    async def list_trial_divergences(
-        name: str, query: Annotated[DivergenceQuery, Query()], request: Request
-    ) -> Response:
-        return of_model(paged(_divergences_of(board, name), query)).answer(request)
-
-    @router.get(
-        "/{name}/trial/divergences/{identifier}", summary="One divergence of the trial", responses=UNKNOWN
-    )
-    async def get_trial_divergence(name: str, identifier: str) -> DivergenceReport:
-        report = _divergences_of(board, name).get(identifier)
-        if report is None:
-            raise HTTPException(404, f"The trial of comparison {name!r} keeps no divergence {identifier!r}.")
-        return report
+        live = board.view(name)
+        trial = next((view for view in board.views() if view.status.trial_of == name), None)
+        if trial is None:
+            raise HTTPException(
+                404, f"No rules are on trial beside comparison {name!r}: `serve --trial FILE`."
+            )
+        return of_model(_contrast(board, live, trial)).answer(request)
 
     return router
 
 
-def _divergences_of(board: Board, name: str) -> DivergenceLog:
-    _trial_of(board, name)
-    return board.trial_divergences(name)
+def _contrast(board: Board, live: View, trial: View) -> Contrast:
+    logs = board.divergences(live.name), board.divergences(trial.name)
+    first, second = (
+        Told(view.status, view.is_fresh, list(log.identities()))
+        for view, log in zip((live, trial), logs, strict=True)
+    )
+    return Contrast(
+        name=trial.name,
+        trial_of=live.name,
+        fresh=trial.is_fresh,
+        verdict=trial.status.verdict,
+        reason=trial.status.reason if trial.is_fresh else trial.freshness.reason,
+        changes=list(trial.changes),
+        matched=trial.status.matched,
+        divergences=trial.status.divergences.total,
+        hidden=_with_texts(one_sided(first, second), logs[0]),
+        alone=_with_texts(one_sided(second, first), logs[1]),
+    )
 
 
-def _trial_of(board: Board, name: str) -> TrialStatus:
-    trial = board.view(name).status.trial
-    if trial is None:
-        raise HTTPException(404, f"No rules are on trial beside comparison {name!r}: `serve --trial FILE`.")
-    return trial
+def _with_texts(found: OneSided, log: DivergenceLog) -> OneSided:
+    """The examples with what is said of them; of those gone from the list only the kind is known."""
+    examples = [
+        one.model_copy(update={"text": "" if report is None else _short(report.text)})
+        for one in found.examples
+        for report in (log.get(one.id),)
+    ]
+    return found.model_copy(update={"examples": examples})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"

@@ -23,7 +23,6 @@ PAGE = 500
   twinstream divergences ads-views
   twinstream divergences ads-views --kind missing --limit 10
   twinstream divergences ads-views --explained
-  twinstream divergences ads-views --trial
   twinstream divergences ads-views --json | jq -r '.items[].id'
 
 NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the exact
@@ -35,16 +34,15 @@ Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 
 @click.argument("name")
 @click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
 @click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
-@click.option("--trial", "on_trial", is_flag=True, help="What the rules on trial beside it find, instead.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
 def divergences(
-    name: str, kind: str | None, explained: bool, on_trial: bool, limit: int, service: Service, as_json: bool
+    name: str, kind: str | None, explained: bool, limit: int, service: Service, as_json: bool
 ) -> int:
     """Print the divergences of one comparison."""
     picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
-    found = listing(service, f"{name}/trial" if on_trial else name, picked, limit)
+    found = listing(service, name, picked, limit)
     if as_json:
         print_json(found)
         return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import click
@@ -70,24 +69,13 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
     names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
     for name in names:
         try:
-            return _of_comparison(service, name, identifier)
+            report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+            return report
         except Refused:
             if comparison is not None:
                 raise
     listed = ", ".join(names) or "none"
     raise Refused(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
-
-
-def _of_comparison(service: Service, name: str, identifier: str) -> Report:
-    """One that a comparison reports, or the rules on trial beside it. Raises Refused."""
-    try:
-        report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
-    except Refused:
-        with suppress(Refused):
-            tried: Report = ask(service, f"/comparisons/{name}/trial/divergences/{identifier}")
-            return tried
-        raise
-    return report
 
 
 # -- a file ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from twinstream.errors import SettingsError
 from twinstream.settings import DEFAULT_BIND, load
 from twinstream.spec.load import load as load_spec
 from twinstream.spec.model import Spec
-from twinstream.spec.trial import refusal
+from twinstream.spec.trial import as_trial, refusal
 
 
 @click.command(
@@ -66,39 +66,29 @@ it: it tries again, is not ready, and names it.
     "trials",
     multiple=True,
     type=click.Path(),
-    help="A changed comparison file, tried beside the comparison of its name; no say in the gate.",
+    help="A changed comparison file, tried beside the comparison of its name: one more comparison, "
+    "NAME~trial, without a gate. Give it to every process, also to those of another --role.",
 )
 @click.option("--config", type=click.Path(), help="Settings file (YAML): brokers, redis, bind, kafka: {…}.")
 def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, **flags: Any) -> int:
     """Check settings and comparison files, then serve until told to stop."""
     settings = load(flags, config)
     comparisons = [load_spec(spec) for spec in specs]
-    if trials and settings.role == "api":
-        raise SettingsError(
-            "--trial is for a process with matchers, and `--role api` has none: give it there"
-        )
-    tried = tried_beside(comparisons, {file: load_spec(file) for file in trials}, settings.shards)
+    served = with_trials(comparisons, {file: load_spec(file) for file in trials})
     from twinstream import bootstrap
 
-    bootstrap.serve(settings, comparisons, tried)
+    bootstrap.serve(settings, served)
     return 0
 
 
-def tried_beside(specs: list[Spec], trials: dict[str, Spec], shards: int) -> dict[str, Spec]:
-    """The files on trial by the names of their comparisons. Raises SettingsError for one that cannot be."""
-    found: dict[str, Spec] = {}
+def with_trials(specs: list[Spec], trials: dict[str, Spec]) -> list[Spec]:
+    """The comparisons, each with its trial behind it. Raises SettingsError for a file that cannot be."""
+    beside: dict[str, Spec] = {}
     for file, trial in trials.items():
-        live = next((spec for spec in specs if spec.name == trial.name), None)
-        if live is None:
-            names = " and ".join(spec.name for spec in specs)
-            reason = f"it is of comparison {trial.name!r}, and served is {names}: give it that name"
-        elif trial.name in found:
+        reason = refusal(trial, specs)
+        if trial.name in beside:
             reason = f"another file is tried beside {trial.name} already: one at a time"
-        elif shards > 1:
-            reason = f"{shards} matchers share the comparison, and a trial needs one that reads all of it"
-        else:
-            reason = refusal(live, trial) or ""
-        if reason:
+        if reason is not None:
             raise SettingsError(f"--trial {file}: {reason}")
-        found[trial.name] = trial
-    return found
+        beside[trial.name] = as_trial(trial)
+    return [one for spec in specs for one in (spec, beside.get(spec.name)) if one is not None]

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinstream.cli.client import Service, ask, service_option
-from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, print_json, print_rich
+from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
 from twinstream.spec.telling import explained_text
 
 PIPE_WIDTH = 200
@@ -25,11 +25,11 @@ PIPE_WIDTH = 200
   twinstream status
   twinstream status ads-views --json
 
-NAME is that of a comparison; without it all are shown.
+NAME is that of a comparison; without it all are shown, trials (NAME~trial) among them.
 
 Exit codes: 0 equivalent · 1 diverged · 2 usage, no such comparison · 3 inconclusive or pending · 4 the
 service cannot be reached. Of several comparisons, one that diverged decides, then one that is inconclusive or
-pending.
+pending; a trial never does.
 """
 )
 @click.argument("name", required=False)
@@ -42,61 +42,45 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
     if as_json:
         print_json(answer)
     else:
-        _print(items)
-    return max((EXIT_OF_VERDICT[item["verdict"]] for item in items), key=_severity, default=0)
+        _print(items, _contrasts(service, items, name))
+    judged = [item for item in items if name or not item.get("trial_of")]
+    return max((EXIT_OF_VERDICT[item["verdict"]] for item in judged), key=_severity, default=0)
 
 
-def on_trial(item: dict[str, Any]) -> Iterator[str]:
-    """What is said of rules on trial beside a comparison, as sentences."""
-    trial = item.get("trial")  # A service of an older version has none.
-    if trial is None:
+def _contrasts(service: Service, items: list[dict[str, Any]], name: str | None) -> dict[str, list[str]]:
+    """By comparison, what a trial beside it would change: sentences, none where there is no trial."""
+    beside = [item["trial_of"] for item in items if item.get("trial_of")]  # None of an older service.
+    if name is not None:
+        beside = [] if beside else [name]
+    return {live: list(_contrast(service, live)) for live in beside}
+
+
+def _contrast(service: Service, name: str) -> Iterator[str]:
+    try:
+        found = ask(service, f"/comparisons/{name}/trial")
+    except Refused:
         return
-    changes = ", ".join(trial["changes"])
-    yield f"on trial ({changes}), {trial['state']}: {_verdict_of(trial)}{trial['reason']}"
-    if trial["contrast"] is not None:
-        yield f"on trial: {_compared(item, trial)}"
-        yield f"on trial: {_contrasted(trial['contrast'])}"
+    changes = ", ".join(found["changes"]) or "nothing"
+    yield f"on trial as {found['name']} ({changes}): {found['verdict']}. {found['reason']}"
+    yield f"on trial: {_hidden(found['hidden'])}; {_alone(found['alone'])}"
+    yield from (f"on trial: {reason}" for reason in (*found["hidden"]["why"], *found["alone"]["why"]))
 
 
-def _verdict_of(trial: dict[str, Any]) -> str:
-    return "" if trial["verdict"] is None else f"{trial['verdict']}. "
+def _hidden(found: dict[str, Any]) -> str:
+    known = found["count"] + found["shared"] + found["open"] + found["unknown"]
+    return f"of {known:,} divergences it hides {_numbers(found)}"
 
 
-def _compared(item: dict[str, Any], trial: dict[str, Any]) -> str:
-    """The counts of a trial, each with the difference to the comparison's."""
-    return ", ".join(
-        [
-            f"matched {_with_change(trial['matched'], item['matched'])}",
-            *(
-                f"{state} {_with_change(_sum(trial, state), _sum(item, state))}"
-                for state in ("ignored", "explained")
-            ),
-            f"divergences {_with_change(trial['divergences']['total'], item['divergences']['total'])}",
-            f"{trial['time_share']:.0%} of the matcher's time",
-        ]
-    )
+def _alone(found: dict[str, Any]) -> str:
+    return f"it alone reports {_numbers(found)}"
 
 
-def _sum(status: dict[str, Any], state: str) -> int:
-    """The events of both sides that became this."""
-    return int(sum(status["accounts"][side][state] for side in ("reference", "candidate")))
-
-
-def _with_change(count: int, live: int) -> str:
-    return f"{count:,}" if count == live else f"{count:,} ({count - live:+,})"
-
-
-def _contrasted(contrast: dict[str, Any]) -> str:
-    """Which divergences the trial hides, and which it alone reports."""
-    of_live, of_trial = contrast["of_live"], contrast["of_trial"]
-    gone = of_live["hidden"] + of_live["explained"]
-    rules = "".join(f", {count:,} by {rule}" for rule, count in contrast["hidden_by_rule"].items())
-    hidden = f"{_kinds(contrast['hidden_by_kind'])}{rules}"
-    new = _kinds(contrast["new_by_kind"])
-    text = f"of {sum(of_live.values()):,} divergences it hides {gone:,}{hidden and f' ({hidden})'}"
-    text += f", and it alone reports {of_trial['hidden'] + of_trial['explained']:,}{new and f' ({new})'}"
-    untold = of_live["open"] + of_live["unknown"] + of_trial["open"] + of_trial["unknown"]
-    return text + (f"; of {untold:,} nobody can tell yet" if untold else "")
+def _numbers(found: dict[str, Any]) -> str:
+    """How many, with their kinds, and of how many that is not told."""
+    kinds = _kinds(found["by_kind"])
+    parts = [f"{found['count']:,}{kinds and f' ({kinds})'}"]
+    parts += [f"{found[sort]:,} {sort}" for sort in ("open", "unknown") if found[sort]]
+    return ", ".join(parts)
 
 
 def _kinds(by_kind: dict[str, int]) -> str:
@@ -107,8 +91,12 @@ def _severity(code: int) -> int:
     return (0, 3, 1).index(code)
 
 
+def _marked(item: dict[str, Any]) -> list[str]:
+    return [f"trial of {item['trial_of']}, without a gate"] if item.get("trial_of") else []
+
+
 def _beside(item: dict[str, Any]) -> list[str]:
-    return [*_explained(item), *_untested(item), *on_trial(item)]
+    return [*_explained(item), *_untested(item)]
 
 
 def _untested(item: dict[str, Any]) -> list[str]:
@@ -123,7 +111,7 @@ def _explained(item: dict[str, Any]) -> list[str]:
     return [told] if told else []
 
 
-def _print(items: list[dict[str, Any]]) -> None:
+def _print(items: list[dict[str, Any]], contrasts: dict[str, list[str]]) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in (
         "comparison",
@@ -154,6 +142,12 @@ def _print(items: list[dict[str, Any]]) -> None:
     reasons = (
         Text(f"{item['name']}: {reason}")
         for item in items
-        for reason in (item["reason"], *item["health"]["reasons"], *_beside(item))
+        for reason in (
+            *_marked(item),
+            item["reason"],
+            *item["health"]["reasons"],
+            *_beside(item),
+            *contrasts.get(item["name"], ()),
+        )
     )
     print_rich(console, table, *reasons)

@@ -203,11 +203,6 @@ class Comparison:
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return pairs.partners
 
-    def join_late(self) -> None:
-        """What both sides wrote so far was compared elsewhere, so that what comes may be a copy of it."""
-        if self.ledger.repeats is not None:
-            self.ledger.repeats.incomplete = True
-
     def _saw(self, side: Side, run: Run) -> None:
         """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
         self.clock.saw(side, run.timestamps_ms)
@@ -473,6 +468,19 @@ class Comparison:
                 self.surveyed.first_open[side].get(partition, following),
                 self.ledger.first_unverifiable[side].get(partition, following),
             )
+            for partition, following in position.items()
+        }
+
+    def settled_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
+        """Likewise, the offset below which every event is settled, be it divergent.
+
+        Where something was left out of comparing, nothing counts as settled behind that.
+        """
+        if self.halted or self.overflowing:
+            return self.verified_up_to(side, position)
+        first_open = self.surveyed.first_open[side]
+        return {
+            partition: min(following, first_open.get(partition, following))
             for partition, following in position.items()
         }
 

@@ -51,14 +51,6 @@ class ArrivalClock:
         latest = max(first, last)
         self.newest_ms[side] = latest if newest is None else max(newest, latest)
 
-    def follow(self, other: ArrivalClock) -> None:
-        """Take over what another clock has seen. Complexity: O(k) in its ticks."""
-        for side in Side:
-            moments = {tick * other._tick_ms // self._tick_ms for tick in other._ticks[side]}
-            for tick in sorted(moments):
-                self._note(self._ticks[side], tick)
-        self.newest_ms = list(other.newest_ms)
-
     @staticmethod
     def _note(ticks: list[int], tick: int) -> None:
         if not ticks or tick > ticks[-1]:

@@ -21,7 +21,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.progress import Finished
-from twinstream.core.sharding import WHOLE, Shard
+from twinstream.core.sharding import Shard
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
@@ -217,42 +217,6 @@ class Course:
             self.refusal = self.intake.cut.refused
         return self.refusal
 
-    def beside(self, spec: Spec, codec: Codec) -> Course:
-        """A course of another file on the records that are read for this one, from where this one begins.
-
-        It asks nobody: it is told what this one is told.
-        """
-        other = self._other(spec, codec, self._starts)
-        other.situation.started_at = self.situation.started_at
-        if self._opening is not None:
-            other._hand_over(self._opening)
-        for hole in self.comparison.holes:
-            other.comparison.hole(hole)
-        return other
-
-    def beside_from_here(self, spec: Spec, codec: Codec) -> Course:
-        """As `beside`, from where this one is, with what waits here for a partner. It knows of no difference.
-
-        Complexity: O(n) in what waits.
-        """
-        other = self._other(spec, codec, self.intake.positions)
-        other.intake.newest_ms = {side: dict(self.intake.newest_ms[side]) for side in Side}
-        other.intake.resume()
-        other.comparison.join_late()
-        other.comparison.clock.follow(self.comparison.clock)
-        self.comparison.settle()
-        for side in Side:
-            other.intake.take_over(side, self.comparison.ledger.held.of(side))
-        return other
-
-    def _other(self, spec: Spec, codec: Codec, starts: Positions) -> Course:
-        other = Course(spec, codec, self._source, self._clock, WHOLE, None, self._resets, self._mask)
-        other._starts = {side: dict(starts[side]) for side in Side}
-        other.intake.begin(starts)
-        other.comparison.moment = self.comparison.moment
-        other.comparison.vouch(self.comparison.ledger.vouched_at)
-        return other
-
     # -- on the way ----------------------------------------------------------------------------------------
 
     def troubles(self) -> list[str]:
@@ -323,6 +287,7 @@ class Course:
             "first_ms": intake.first_ms,
             "topics": self.topics.state(),
             "starts": [_pairs(self._starts[side]) for side in Side],
+            "compared_from": [_pairs(intake.compared_from[side]) for side in Side],
             "rereading": None if self._rereading is None else self._rereading.state(),
             "control": self.control.position,
             "start": None if self.input_cut is None else self.input_cut.state(),
@@ -344,6 +309,8 @@ class Course:
         self.topics.restore(state.get("topics", []))
         if "starts" in state:
             self._starts = {side: dict(state["starts"][side]) for side in Side}
+        known = state.get("compared_from") or (state.get("starts") if intake.cut is None else None)
+        intake.compared_from = {side: dict(known[side]) if known else {} for side in Side}
         if state.get("rereading"):
             self._rereading = Rereading.of(state["rereading"])
             self.situation.rereading = self._rereading.sentence(intake.positions)

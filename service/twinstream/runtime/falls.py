@@ -24,7 +24,7 @@ FALLS_TO_LEAVE_OUT = 3
 """One fall is chance and two may be; a batch that is left out cannot be compared any more."""
 TRAIL_LENGTH = 6
 """Numbers that a trail takes: whether a batch is being taken, and its stretch."""
-_TAKING, _ON_TRIAL = 1, 2
+_TAKING = 1
 
 
 class Stretch(NamedTuple):
@@ -56,24 +56,14 @@ class Trail:
         self._memory[1:] = [batch.side, batch.partition, batch.offsets[0], batch.offsets[-1], _mark(topic)]
         self._memory[0] = _TAKING
 
-    def enter_trial(self, batch: Batch) -> None:
-        """Note that a batch, which the comparison has taken, is being taken into a trial beside it."""
-        self.enter(batch)
-        self._memory[0] = _ON_TRIAL
-
     def leave(self) -> None:
         """Note that nothing is being taken."""
         self._memory[0] = 0
 
     def stretch(self) -> Stretch | None:
         """What the comparison is, or was at the end, taking."""
-        return self._place() if self._memory[0] == _TAKING else None
-
-    def trial_stretch(self) -> Stretch | None:
-        """What a trial beside it is, or was at the end, taking."""
-        return self._place() if self._memory[0] == _ON_TRIAL else None
-
-    def _place(self) -> Stretch:
+        if self._memory[0] != _TAKING:
+            return None
         _, side, *place = self._memory
         return Stretch(Side(side), *place)
 

@@ -1,6 +1,6 @@
 """What a course hears besides the records of its topics: what Kafka and the versions say.
 
-Each is asked for at every beat. Rules on trial hear the same.
+Each is asked for at every beat.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from twinstream.ports import Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.surveys import Surveys
-from twinstream.runtime.trial import Trial
 from twinstream.spec.holes import told
 from twinstream.spec.model import Spec
 
@@ -24,17 +23,9 @@ log = structlog.get_logger()
 class Hearing:
     """What one course hears. Each question says whether the answer changed anything that is to be saved."""
 
-    def __init__(
-        self,
-        spec: Spec,
-        course: Course,
-        source: Source,
-        surveys: Surveys,
-        keeper: Keeper,
-        trial: Trial | None,
-    ) -> None:
+    def __init__(self, spec: Spec, course: Course, source: Source, surveys: Surveys, keeper: Keeper) -> None:
         self._spec, self._course, self._source = spec, course, source
-        self._surveys, self._keeper, self._trial = surveys, keeper, trial
+        self._surveys, self._keeper = surveys, keeper
 
     def look_at_topics(self) -> bool:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
@@ -43,8 +34,6 @@ class Hearing:
         for change in changes:
             self._read_added(change)
         self._surveys.vouch()
-        if self._trial is not None:
-            self._trial.note_topics(changes)
         return bool(changes)
 
     def log(self, changes: Iterable[Hole]) -> None:
@@ -68,7 +57,5 @@ class Hearing:
         heard = False
         while said := self._source.said():
             self._course.control.take(said)
-            if self._trial is not None:
-                self._trial.hear(said)
             heard = True
         return heard

@@ -6,15 +6,14 @@ Everything here is done once a batch, the work for one event is in `Codec.forms`
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut, EventTimeCut
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
 from twinstream.errors import SourceError
@@ -63,6 +62,7 @@ class Intake:
         self._under_way: Batch | None = None
         self.cut = cut
         self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.compared_from: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
@@ -75,6 +75,7 @@ class Intake:
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         """Start reading at these positions."""
         self.positions = {side: dict(positions[side]) for side in Side}
+        self.compared_from = {side: dict(positions[side]) for side in Side}
         for side in Side:
             self._comparison.expect_partitions(side, positions[side])
         if self.cut is not None:
@@ -151,17 +152,6 @@ class Intake:
             self.cut.begin(unread)
             self.cut.found = True
 
-    def take_over(self, side: Side, events: Iterable[Event]) -> None:
-        """Take what a comparison of the same records holds unmatched; all else was taken by it alone."""
-        for partition, stretch in groupby(events, itemgetter(1)):
-            forms, _, offsets, times, *_ = map(list, zip(*stretch, strict=True))
-            found, refused = self._codec.forms_again([form[3] for form in forms])
-            run = Run(found, partition, offsets, times, self._clock.monotonic())
-            if refused:
-                self._feed_without(refused, run, side)
-            else:
-                self._feed(side, run)
-
     def _feed(self, side: Side, run: Run) -> None:
         if self.cut is None:
             self._compare(side, run)
@@ -179,9 +169,15 @@ class Intake:
             self._doubt()
         for of, part, behind in passed.parts:
             if not behind:
-                self._comparison.before_start(of, part, by_place=cut.by_place)
+                self._leave_before(of, part, by_place=cut.by_place)
             elif cut.refused is None:
                 self._compare(of, part if self._comparison.reads_input_marks else part._replace(marks=None))
+
+    def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
+        """Settle what lies before the start: of its partition all is compared at most from behind it."""
+        self._comparison.before_start(side, run, by_place=by_place)
+        begins = self.compared_from[side]
+        begins[run.partition] = max(begins.get(run.partition, 0), run.offsets[-1] + 1)
 
     def _doubt(self) -> None:
         """A start that shows to be no sure one stays so: of the comparison, over restarts."""
@@ -256,9 +252,10 @@ class Intake:
         is_hole = True
         if self.cut is not None and (before := self.cut.gap(gap.side, gap.partition)) is not None:
             is_hole = gap.left_out
+            self.compared_from[gap.side][gap.partition] = gap.available
             for run in before:
                 self._comparison.hold(gap.side, -len(run.forms))
-                self._comparison.before_start(gap.side, run, by_place=self.cut.by_place)
+                self._leave_before(gap.side, run, by_place=self.cut.by_place)
         if is_hole:
             self._comparison.hole(Hole(_reason(gap), gap.side, gap.partition, gap.wanted))
         self.positions[gap.side][gap.partition] = gap.available

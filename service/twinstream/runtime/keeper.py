@@ -17,7 +17,6 @@ from twinstream.ports import Checkpoint, Clock, Store
 from twinstream.runtime import checkpoint
 from twinstream.runtime.journal import SWEPT_EVENTS, Journal, Plan
 from twinstream.runtime.reports import Reports
-from twinstream.runtime.trial import Trial
 from twinstream.status import CheckpointInfo
 
 LONGEST_UNTRIED_SECONDS = 60.0
@@ -28,15 +27,11 @@ log = structlog.get_logger()
 class Keeper:
     """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
 
-    A `trial` is saved in the same step. `waited_seconds` is for how long the last call waited that the store
-    did not answer.
+    `waited_seconds` is for how long the last call waited that the store did not answer.
     """
 
-    def __init__(
-        self, name: str, store: Store, reports: Reports, clock: Clock, trial: Trial | None = None
-    ) -> None:
+    def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
-        self._trial = trial
         self._journal = Journal()
         self._attempt = 0
         self.sequence = 0
@@ -64,9 +59,7 @@ class Keeper:
 
     def awaits_save(self, comparison: Comparison) -> bool:
         """Whether a save makes a report final, or has one that is not saved yet."""
-        if self._reports.unsaved or self._reports.awaits(comparison.ledger.doubted):
-            return True
-        return self._trial is not None and self._trial.is_unsaved
+        return bool(self._reports.unsaved) or self._reports.awaits(comparison.ledger.doubted)
 
     def renewed(self) -> bool:
         """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
@@ -94,8 +87,6 @@ class Keeper:
         self._note_back()
         self.sequence = self._attempt
         self._reports.saved(comparison.ledger.doubted)
-        if self._trial is not None:
-            self._trial.saved()
         return CheckpointInfo(
             sequence=self.sequence,
             written_at=self._clock.now(),
@@ -138,29 +129,19 @@ class Keeper:
     def _write_delta(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
         sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
         state = snapshot.delta(comparison, sweep)
-        if self._trial is not None:
-            state |= self._trial.delta(sweep)
-        swept = plan.sweeping and not self._sweeping(comparison)
+        swept = plan.sweeping and not snapshot.sweeping(comparison)
         size = self._put(plan.after, head, state, self._journal.dropping(swept=swept))
         if self._journal.grown():
             snapshot.begin_sweep(comparison)
-            if self._trial is not None:
-                self._trial.begin_sweep()
             self._journal.begin_sweep()
         return size
-
-    def _sweeping(self, comparison: Comparison) -> bool:
-        return snapshot.sweeping(comparison) or (self._trial is not None and self._trial.sweeping)
 
     def _write_base(self, head: bytes, comparison: Comparison) -> int:
         lost = self.sequence > 0 and not self._store.renew(self.sequence)
         if lost:
             # An older state of the store lacks the newest of them, and may have those from before a reset.
             self._reports.lost()
-        state = snapshot.snapshot(comparison)
-        if self._trial is not None:
-            state |= self._trial.base()
-        return self._put(None, head, state, anew=lost)
+        return self._put(None, head, snapshot.snapshot(comparison), anew=lost)
 
     def _put(
         self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0, *, anew: bool = False

@@ -19,7 +19,6 @@ from twinstream.parts import Frozen
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
-    OnTrial,
     Publication,
     Relayed,
     Reset,
@@ -48,7 +47,7 @@ _MESSAGES: dict[str, type[Message]] = {
     message.__name__: message
     for message in (
         *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
-        *(UnmatchedSample, OnTrial, Failure),
+        *(UnmatchedSample, Failure),
     )
 }
 

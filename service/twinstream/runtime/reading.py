@@ -14,23 +14,16 @@ from twinstream.errors import SourceError
 from twinstream.ports import Batch, Clock, Gap, Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.falls import Caution, without
-from twinstream.runtime.trial import Trial
 
 RETRY_SECONDS = 1.0
 """What could not be taken is tried again so often."""
 
 
 class Reader:
-    """Reads the sides of one course, and hands what was taken in to a `trial`.
+    """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
 
-    `lacking` says, by side, what is awaited for what was read of it.
-    """
-
-    def __init__(
-        self, course: Course, source: Source, clock: Clock, caution: Caution, trial: Trial | None = None
-    ) -> None:
+    def __init__(self, course: Course, source: Source, clock: Clock, caution: Caution) -> None:
         self._course, self._source, self._clock, self._caution = course, source, clock, caution
-        self._trial = trial
         self._unread: dict[Side, deque[Batch | Gap]] = {}
         self._retry_at = dict.fromkeys(Side, 0.0)
         self._left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
@@ -103,6 +96,4 @@ class Reader:
             return False
         self._caution.trail.leave()
         self.lacking.pop(side, None)
-        if self._trial is not None:
-            self._trial.take(item)
         return True

@@ -37,7 +37,7 @@ from pydantic import ValidationError
 
 from twinstream.parts import Frozen
 from twinstream.ports import Clock, Publisher
-from twinstream.runtime.relayed import Glancing, OwnersReports, OwnersTrial
+from twinstream.runtime.relayed import Glancing, OwnersReports
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,
@@ -50,8 +50,6 @@ from twinstream.status import (
 RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
 REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
 """The most provisional reports in a bulletin; those that are saved are in the store anyway."""
-TRIAL_TOLD = 100
-"""The most reports of a trial in a bulletin; they are not in the store as those of the comparison are."""
 WAITING_BYTES = 50_000
 """Of each side, the most that a bulletin has of the events that have waited longest for a partner."""
 QUESTIONS_KEPT = 30
@@ -88,7 +86,6 @@ class Bulletin(Frozen):
     said: ShardStatus
     reports: list[DivergenceReport]
     waiting: tuple[UnmatchedEvent, ...] = ()
-    on_trial: tuple[DivergenceReport, ...] = ()
 
 
 def standing_by(status: ComparisonStatus) -> ComparisonStatus:
@@ -152,7 +149,7 @@ class Hearing:
     ) -> None:
         self._questions, self._publisher, self._as_shown = Questions(digest, told, clock), publisher, as_shown
         self._answered: float | None = None
-        self._reports, self._on_trial = OwnersReports(digest, told, publisher), OwnersTrial(publisher)
+        self._reports = OwnersReports(digest, told, publisher)
         self._waiting: UnmatchedSample | None = None
         self._showing = False
         self.owner = ""
@@ -176,7 +173,6 @@ class Hearing:
         if self._answered is None or at > self._answered:
             self._answered, self.owner = at, bulletin.owner
             self._reports.pass_on(bulletin.said.status, bulletin.reports)
-            self._on_trial.pass_on(bulletin.said.status, bulletin.on_trial)
             self._show_waiting(UnmatchedSample(comparison=bulletin.said.status.name, events=bulletin.waiting))
             status = self._as_shown(bulletin.said.status)
             said = bulletin.said.model_copy(update={"status": status})
@@ -188,7 +184,6 @@ class Hearing:
         """Nothing that the owner said holds any more; whether anything was shown."""
         shown, self._showing = self._showing, False
         self._reports.withdraw()
-        self._on_trial.withdraw()
         if self._waiting is not None:
             self._show_waiting(self._waiting.model_copy(update={"events": ()}))
         return shown
@@ -221,12 +216,10 @@ class Relay(Hearing):
         said: ComparisonStatus | ShardStatus,
         reports: Mapping[str, DivergenceReport],
         waiting: Sequence[UnmatchedEvent] = (),
-        on_trial: Sequence[DivergenceReport] = (),
     ) -> None:
         """Answer with a status that was written after `asked` was read.
 
-        With it go the provisional reports, of the events that wait for a partner the first of each side, and
-        of what a trial has found the newest, which come last.
+        With it go the provisional reports, and of the events that wait for a partner the first of each side.
         """
         whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
         provisional = _written(list(reports.values())[:REPORTS_TOLD], REPORTS_BYTES)
@@ -235,11 +228,9 @@ class Relay(Hearing):
             for side in ("reference", "candidate")
             for text in _written((event for event in waiting if event.side == side), WAITING_BYTES)
         ]
-        newest = [*_written(reversed(on_trial[-TRIAL_TOLD:]), REPORTS_BYTES)]
         bulletin = (
             f'{{"answers":"{asked.decode()}","owner":{json.dumps(self._where)},"said":{whole.model_dump_json()},'
-            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}],'
-            f'"on_trial":[{",".join(reversed(newest))}]}}'
+            f'"reports":[{",".join(provisional)}],"waiting":[{",".join(oldest)}]}}'
         )
         self._bulletins.tell(bulletin.encode())
 

@@ -1,6 +1,6 @@
 """The divergences of an owner, as one shows them who asks it (see `relay`).
 
-What is saved is read from the store; what may change yet, and what a trial has found, the owner tells.
+What is saved is read from the store; what may change yet, the owner tells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from twinstream.errors import CheckpointError
 from twinstream.ports import Publisher, Stored
 from twinstream.runtime import checkpoint
-from twinstream.status import ComparisonStatus, DivergenceReport, OnTrial, Resumed, Withdrawn
+from twinstream.status import ComparisonStatus, DivergenceReport, Resumed, Withdrawn
 
 
 class Glancing(Protocol):
@@ -99,27 +99,3 @@ class OwnersReports:
                 self._publisher.publish(report.model_copy(update={"provisional": key in doubted}))
         waiting = {**self._doubted, **stored.divergences}
         self._doubted = {key: data for key, data in waiting.items() if key in doubted}
-
-
-class OwnersTrial:
-    """What a trial of the owner has found, the newest of it, as it is told; what is final stays."""
-
-    def __init__(self, publisher: Publisher) -> None:
-        self._publisher = publisher
-        self._told = _Told(self._publish, lambda report: not report.provisional)
-        self._begun: object = None
-
-    def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
-        """Publish what is new; all of it goes when another trial begins."""
-        begun = status.trial and (status.trial.spec_digest, status.trial.since)
-        if begun != self._begun:
-            self._begun = begun
-            self._told.begin(status.name)
-        self._told.tell({one.id: one for one in told})
-
-    def withdraw(self) -> None:
-        """Take back what is provisional."""
-        self._told.tell({})
-
-    def _publish(self, said: DivergenceReport | Withdrawn | Resumed) -> None:
-        self._publisher.publish(OnTrial(comparison=said.comparison, said=said))

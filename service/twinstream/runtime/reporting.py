@@ -311,10 +311,13 @@ class Reporter:
     def _progress(self, side: Side, situation: Situation) -> list[status.PartitionProgress]:
         newest, firsts = self._intake.newest_ms[side], situation.firsts[side]
         ends = situation.heard_ends[side]
+        settled = self._comparison.settled_up_to(side, self._intake.surveyed_positions[side])
         return [
             status.PartitionProgress(
                 partition=partition,
                 first=firsts.get(partition),
+                begin=self._intake.compared_from[side].get(partition),
+                settled=settled.get(partition),
                 position=position,
                 end=ends.get(partition),
                 lag=max(0, ends[partition] - position) if partition in ends else None,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from twinstream.errors import CheckpointError
-from twinstream.runtime.trial import Trial
 from twinstream.spec.codec import Codec
 from twinstream.spec.keeping import KeptCodec
 from twinstream.spec.masking import Mask, fresh_secret
@@ -24,21 +23,19 @@ OTHER = (
 
 
 class Secrecy:
-    """What the secret of a comparison keys: the `mask`, that of the trial, and the digests of the codec.
+    """What the secret of a comparison keys: the `mask`, and the digests of the codec.
 
     `ask` gives the secret, and may raise StoreError.
     """
 
-    def __init__(self, spec: Spec, codec: Codec, trial: Trial | None, ask: Callable[[], bytes]) -> None:
+    def __init__(self, spec: Spec, codec: Codec, ask: Callable[[], bytes]) -> None:
         self.mask = Mask.of(spec, fresh_secret())
-        self._masks = [self.mask, *([] if trial is None else [trial.mask])]
         self._codec, self._ask = codec if isinstance(codec, KeptCodec) else None, ask
 
     def take(self) -> None:
         """Ask for the secret, and use it from now on: before any state is read."""
         secret = self._ask()
-        for mask in self._masks:
-            mask.take(secret)
+        self.mask.take(secret)
         if self._codec is not None:
             self._codec.take(secret)
 

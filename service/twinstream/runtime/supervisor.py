@@ -25,15 +25,12 @@ import structlog
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.runtime.falls import TRAIL_LENGTH, Falls, Stretch, Trail
 from twinstream.runtime.pipe import STOP_WORD, Failure, Inbox, Message
-from twinstream.spec.explain import NAMES
 from twinstream.status import Publication, Reset, ResetRefused, ResetRequest
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """A matcher that has run so long has overcome its trouble: the next restart is quick again."""
-FALLS_OF_A_TRIAL = 2
-"""A matcher that fell so often in a row is started without what is tried in it, whatever it fell over."""
 STOP_SECONDS = 15.0
 ANSWER_SECONDS = 30.0
 """For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
@@ -47,15 +44,14 @@ _spawn = multiprocessing.get_context("spawn")
 class Brief(NamedTuple):
     """What a matcher process is told at its start.
 
-    The token under which it owns the comparison, the memory of its trail, what it leaves out, which part of
-    the work is its own, and why no rules are tried beside the comparison any more.
+    The token under which it owns the comparison, the memory of its trail, what it leaves out, and which part
+    of the work is its own.
     """
 
     token: str
     trail: MutableSequence[int]
     left_out: tuple[Stretch, ...] = ()
     shard: Shard = WHOLE
-    trial_over: str | None = None
 
 
 Matcher = Callable[[Connection, Brief], None]
@@ -72,16 +68,6 @@ class Listener(Protocol):
     def lost(self, name: str, reason: str, shard: int) -> None:
         """A matcher is gone, not because it was told to."""
         ...
-
-
-def trial_over(trail: Trail, falls: int) -> str | None:
-    """Why nothing is tried beside a comparison any more, after so many falls of its matcher in a row."""
-    if (stretch := trail.trial_stretch()) is not None:
-        where = f"offsets {stretch.first} to {stretch.last} of partition {stretch.partition}"
-        return f"the matcher fell while the trial took {where} of the {NAMES[stretch.side]}"
-    if falls >= FALLS_OF_A_TRIAL:
-        return f"the matcher fell {falls} times in a row, and the trial may be the reason"
-    return None
 
 
 class MatcherProcess:
@@ -108,8 +94,6 @@ class MatcherProcess:
         self._restart: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
         self._falls = Falls()
-        self._falls_in_a_row = 0
-        self._trial_over: str | None = None
 
     @property
     def name(self) -> str:
@@ -124,7 +108,7 @@ class MatcherProcess:
         self._inbox = Inbox(self._pipe)
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
-        brief = Brief(self._token, memory, self._falls.left_out, self._shard, self._trial_over)
+        brief = Brief(self._token, memory, self._falls.left_out, self._shard)
         name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
         self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()
@@ -186,8 +170,6 @@ class MatcherProcess:
         steady = time.monotonic() - self._started > STEADY_SECONDS
         if self._falls.fell_over(self._trail.stretch()) or steady:
             self._backoff = BACKOFF_SECONDS
-        self._falls_in_a_row = 1 if steady else self._falls_in_a_row + 1
-        self._trial_over = self._trial_over or trial_over(self._trail, self._falls_in_a_row)
         reason = self._failure or "its matcher process ended unexpectedly"
         self._log.error(
             "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff

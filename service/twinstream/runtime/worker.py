@@ -41,7 +41,6 @@ from twinstream.runtime.secrecy import Secrecy
 from twinstream.runtime.stalled import silences
 from twinstream.runtime.surveys import Surveys
 from twinstream.runtime.timepieces import Timepieces
-from twinstream.runtime.trial import Trial
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import past_of
@@ -79,20 +78,19 @@ class Worker:
         caution: Caution | None = None,
         shard: Shard = WHOLE,
         bulletins: Bulletins | None = None,
-        trial: Trial | None = None,
         mask_secret: Callable[[], bytes] = fresh_secret,
         recall: Recall = nothing,
         heads: Heads | None = None,
         where: str = "",
     ) -> None:
-        self._shard, self._trial = shard, trial
+        self._shard = shard
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
         self._codec = codec_of(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
-        self._secrecy = Secrecy(spec, self._codec, trial, mask_secret)
+        self._secrecy = Secrecy(spec, self._codec, mask_secret)
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
         self._timepieces = Timepieces(clock)
         self._renewal = Renewal(spec, source, publisher, clock, shard)
@@ -100,7 +98,7 @@ class Worker:
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
-        self._keeper = Keeper(spec.name, store, self._reports, clock, trial)
+        self._keeper = Keeper(spec.name, store, self._reports, clock)
         self._course = self._new_course()
         self._owns = False
         self._next_beat = 0.0
@@ -116,10 +114,10 @@ class Worker:
             self._resets,
             self._secrecy.mask,
         )
-        self._reader = Reader(course, self._source, self._clock, self._caution, self._trial)
+        self._reader = Reader(course, self._source, self._clock, self._caution)
         self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
         self._saves = Saves(course, self._source, self._keeper, self._clock, self._head)
-        self._hearing = Hearing(self._spec, course, self._source, self._surveys, self._keeper, self._trial)
+        self._hearing = Hearing(self._spec, course, self._source, self._surveys, self._keeper)
         return course
 
     def _new_opening(self) -> Opening | None:
@@ -208,8 +206,6 @@ class Worker:
         if self._course.refusal is None:
             self._read()
         self._saves.dirty |= self.comparison.review()
-        if self._trial is not None:
-            self._trial.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
             self._course.looks.ask()
             self._saves.dirty |= self._hearing.look_at_topics()
@@ -307,8 +303,7 @@ class Worker:
         asked = b"" if relay is None else relay.asked()
         said = self._publish_status()
         if relay is not None and asked:
-            found = () if self._trial is None else self._trial.found
-            relay.tell(asked, said, self._reports.provisional, self._waiting.shown, found)
+            relay.tell(asked, said, self._reports.provisional, self._waiting.shown)
 
     def _hear(self) -> None:
         self._saves.dirty |= self._hearing.look_at_topics()
@@ -319,8 +314,6 @@ class Worker:
         """Look at everything that waits, and report what was found since the last time."""
         if self._course.refusal is not None:  # Some of what was read was left out, and proves nothing.
             return
-        if self._trial is not None:  # Before the memory is looked at: what it holds goes first.
-            self._trial.survey(self.intake.positions)
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._surveys.take()
         self._waiting.show(self.comparison, self._surveys.at_end)
@@ -345,8 +338,6 @@ class Worker:
         situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
         made_at = self._clock.monotonic()
         said = self._course.told(made_at)
-        if self._trial is not None and isinstance(said, ComparisonStatus):
-            said = said.model_copy(update={"trial": self._trial.glance(self._reports.closed)})
         self._publisher.publish(said, made_at)
         return said
 
@@ -363,19 +354,13 @@ class Worker:
             course.recall(topics, past)
             course.looks.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
-            if self._trial is not None:
-                self._trial.begin(course, rested=self._resets.rested)
             return
-        base, *deltas = bodies = [*map(checkpoint.decode, stored.bodies)]
+        base, *deltas = map(checkpoint.decode, stored.bodies)
         course.restore(head, snapshot.merged(base, deltas))
         self._saves.resume()
         course.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
-        changes = course.looks.begin(topics, self.intake.positions)
-        self._hearing.log(changes)
-        if self._trial is not None:
-            self._trial.resume(course, head.get("trial"), bodies)
-            self._trial.note_topics(changes)
+        self._hearing.log(course.looks.begin(topics, self.intake.positions))
 
     def _begin_at(self, resets: Resets) -> None:
         """The comparison begins where the last reset says, else where its file does."""
@@ -386,9 +371,8 @@ class Worker:
 
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""
-        trial = {} if self._trial is None else {"trial": self._trial.head()}
         reports = self._reports.state(self.comparison.ledger.doubted)
-        return {**self._course.state(), **reports, **self._secrecy.state(), **trial}
+        return {**self._course.state(), **reports, **self._secrecy.state()}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of what was saved; None where there is nothing that can be used."""

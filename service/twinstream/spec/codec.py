@@ -150,11 +150,6 @@ class Codec:
         """The form of a record as a form holds it, which had one before; about 1 µs for a plain one."""
         return self._read(record)
 
-    def forms_again(self, records: Sequence[bytes]) -> tuple[list[Form], list[Refused]]:
-        """As `forms`, of records as the forms of another spec hold them that reads no more of a record."""
-        found = self._read_all(records)
-        return found, [] if all(found) else self._refused(records, found)
-
     def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
         """Why each record without a form has none: they are few, and read again for it."""
         return [

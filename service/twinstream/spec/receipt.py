@@ -133,7 +133,11 @@ class Receipt(Frozen):
 
 
 def receipt_of_status(
-    status: ComparisonStatus, gate: Gate, left_out: Sequence[Exclusion], made_at: datetime, made_by: str
+    status: ComparisonStatus,
+    gate: Gate | None,
+    left_out: Sequence[Exclusion],
+    made_at: datetime,
+    made_by: str,
 ) -> Receipt:
     """The receipt of a comparison as a service shows it."""
     return Receipt(

@@ -37,7 +37,6 @@ from twinstream.status import (
     UnmatchedSample,
     Version,
 )
-from twinstream.trials import Contrast, ContrastExample, TrialStatus
 
 pytestmark = pytest.mark.requires_chromium
 
@@ -144,36 +143,32 @@ def test_what_was_seen_and_what_was_not_is_shown(service: Served, page: Page) ->
     expect(seen).to_contain_text("At least 210 keys came by.")
 
 
-def test_rules_on_trial_stand_beside_those_in_force(service: Served, page: Page) -> None:
-    found = Contrast(
-        of_live={"hidden": 2, "reported": 1, "explained": 0, "open": 0, "unknown": 0},
-        hidden_by_kind={"changed": 2},
-        hidden_by_rule={},
-        hidden=[ContrastExample(id="5d1f0c", kind="changed", text="campaign_id differs.")],
-        of_trial={"hidden": 0, "reported": 1, "explained": 0, "open": 0, "unknown": 0},
-        new_by_kind={},
-        new=[],
-    )
-    trial = TrialStatus(
-        state="running",
-        reason="The outputs differ: 1 changed.",
-        spec_digest="77",
-        order="per_key: [ad_id]",
-        changes=["equality.ignore"],
-        verdict="DIVERGED",
-        matched=5002,
-        divergences=counts(changed=1),
-        contrast=found,
-    )
-    service.publish(divergence("5d1f0c"), diverged(at=later(1), divergences=counts(changed=3), trial=trial))
+def test_a_trial_is_marked_and_what_it_would_change_stands_on_the_page_of_its_comparison(
+    service: Served, page: Page
+) -> None:
+    trial = f"{NAME}~trial"
+    tried = expectation(trial, trial_of=NAME, changes=("equality",))
+    service.call(lambda: service.board.expect(tried))
+    place = Position(topic="ads", partition=0, offset=17)
+    found = divergence("5d1f0c", positions=Sides[Position | None](reference=place, candidate=place))
+    service.publish(found, diverged(at=later(1), divergences=counts(changed=1)), status(trial, at=later(1)))
+    page.goto(at(service, ""))
+    card = page.locator(f'.comparison[data-name="{trial}"]')
+    expect(card).to_contain_text(f"trial of {NAME}")
+    expect(part(card, "gate")).to_be_hidden()
+    expect(page.locator(".comparison").nth(1)).to_have_attribute("data-name", trial)
+    page.goto(at(service))
     panel = page.get_by_role("region", name="Rules on trial")
-    expect(panel).to_contain_text("What it changes: equality.ignore")
-    expect(panel.get_by_role("row", name="Matched pairs 5,000 5,002")).to_be_visible()
-    expect(panel.get_by_role("row", name="changed 3 1")).to_be_visible()
-    expect(panel).to_contain_text("It would hide 2 divergences, and alone reports 0.")
+    expect(panel).to_contain_text("What it changes: equality")
+    expect(panel).to_contain_text("It hides 1 divergence. It alone reports 0 divergences.")
+    panel.get_by_role("link", name=trial).click()
+    expect(verdict(page)).to_have_text("✓EQUIVALENT")
+    expect(page.locator("#gate")).to_be_hidden()
+    expect(panel).to_contain_text(f"tried beside {NAME}. They have no gate")
+    page.goto(at(service))
     panel.get_by_text("Hidden: examples").click()
     panel.get_by_role("link", name="changed").click()
-    expect(page.locator("mark").first).to_be_visible()
+    expect(page.locator("#divergence-kind")).to_contain_text("changed")
 
 
 def test_the_timeline_tells_each_change_of_verdict_gate_and_health(service: Served, page: Page) -> None:

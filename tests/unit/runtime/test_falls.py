@@ -9,7 +9,6 @@ import pytest
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Gap
 from twinstream.runtime.falls import FALLS_TO_LEAVE_OUT, TRAIL_LENGTH, Falls, Stretch, Trail, without
-from twinstream.runtime.supervisor import trial_over
 
 LEFT, RIGHT = Side
 
@@ -39,20 +38,6 @@ def test_a_trail_tells_what_was_being_taken_until_it_was_left() -> None:
     assert Trail(memory).stretch() == stretch(100, 199)
     trail.leave()
     assert Trail(memory).stretch() is None
-
-
-def test_what_a_trial_takes_is_not_held_against_the_records_of_the_comparison() -> None:
-    memory = [0] * TRAIL_LENGTH
-    trail = Trail(memory)
-    trail.enter_trial(batch(range(100, 200)))
-    assert (trail.stretch(), Trail(memory).trial_stretch()) == (None, stretch(100, 199))
-    assert trial_over(Trail(memory), 1) == (
-        "the matcher fell while the trial took offsets 100 to 199 of partition 2 of the candidate"
-    )
-    trail.enter(batch(range(5)))
-    assert (trail.stretch(), trail.trial_stretch()) == (stretch(0, 4), None)
-    assert trial_over(trail, 1) is None
-    assert trial_over(trail, 2) == "the matcher fell 2 times in a row, and the trial may be the reason"
 
 
 def test_a_batch_of_which_nothing_is_left_out_is_taken_as_it_is() -> None:

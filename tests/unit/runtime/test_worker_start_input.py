@@ -306,22 +306,3 @@ def test_it_is_a_start_on_every_clock(bench: Pipelines) -> None:
     status = bench.settled(worker)
     assert (status.verdict, status.matched) == ("EQUIVALENT", 40)
     assert all(event[5] is None for side in Side for event in worker.comparison.waiting_events(side))
-
-
-@pytest.mark.parametrize("crash", [False, True])
-def test_a_trial_begins_at_the_input_at_which_the_comparison_begins(crash: bool) -> None:
-    bench = Pipelines(spec=SPEC, trial=SPEC.replace("matched: 1,", "matched: 50,"))
-    bench.work(LEFT, 0, 60)
-    bench.work(RIGHT, 20, 60, drop=37)
-    worker = bench.started()
-    bench.settled(worker)
-    if crash:
-        worker = bench.restarted()
-    bench.work(LEFT, 60, 80)
-    bench.work(RIGHT, 60, 80)
-    status, trial = bench.settled(worker), bench.on_trial()
-    assert (status.verdict, trial.state, trial.verdict) == ("DIVERGED", "running", "DIVERGED")
-    assert trial.accounts == status.accounts
-    assert trial.accounts.reference.consumed < 80, "what lies before the start"
-    assert trial.contrast is not None
-    assert trial.contrast.of_live["reported"] == trial.contrast.of_trial["reported"] == 1

@@ -113,7 +113,8 @@ function standingOf(comparison) {
 }
 
 function overall() {
-  const words = store.known.map((comparison) => standing(comparison, lostSince).word);
+  const judged = store.known.filter(({ status }) => !status.trial_of);
+  const words = judged.map((comparison) => standing(comparison, lostSince).word);
   const worst = ["DIVERGED", "INCONCLUSIVE", "NOT LIVE"].find((word) => words.includes(word));
   if (!worst) return "Twinstream";
   return `${glyph(worst)} ${words.filter((word) => word === worst).length} ${worst} · Twinstream`;

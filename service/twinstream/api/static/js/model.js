@@ -9,11 +9,21 @@ const LATENCY_WINDOW_MILLISECONDS = 60_000;
 const OPEN_SHOWN = 5; // provisional ones: they come and go
 const NEWEST = 3; // divergences that the overview shows of a comparison
 
+/** In the place of a gate, which a trial has none of: its verdict is shown as long as its health is good. */
+const noGate = ({ verdict, health, updated_at }) => ({
+  answer: "none",
+  stale: verdict !== "PENDING" && health.status !== "ok",
+  reason: health.reasons.join(" "),
+  to_decide: "",
+  updated_at,
+});
+
 export class Comparison {
   constructor(name) {
     this.name = name;
     this.status = null;
     this.gate = null;
+    this.trial = null; // what changed rules that are tried beside it would change
     this.samples = [];
     this.phases = [];
     this.timings = [];
@@ -42,6 +52,7 @@ export class Comparison {
   takeStatus(status) {
     if (this.status && this.status.started_at !== status.started_at) this.timings = [];
     this.status = status;
+    if (status.trial_of) this.gate = noGate(status);
     const at = Date.parse(status.updated_at);
     this.timings.push({ at, latency: status.match_latency, processing: status.processing });
     while (this.timings.length > 2 && at - this.timings[1].at >= LATENCY_WINDOW_MILLISECONDS)

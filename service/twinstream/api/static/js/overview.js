@@ -13,6 +13,7 @@ export function showOverview(root, comparisons, { route, now, lostSince, connect
   const entries = comparisons.map((comparison) => ({ comparison, ...standing(comparison, lostSince) }));
   entries.sort(
     (one, other) =>
+      isTrial(one) - isTrial(other) ||
       WORST_FIRST.indexOf(one.word) - WORST_FIRST.indexOf(other.word) ||
       one.comparison.name.localeCompare(other.comparison.name),
   );
@@ -23,6 +24,9 @@ export function showOverview(root, comparisons, { route, now, lostSince, connect
   showCards(slot(root, "comparisons"), shown, { now, lostSince });
   setText(slot(root, "nothing"), nothing(entries, shown, asked || connected));
 }
+
+/** Trials come last: they have no gate, and nobody is called for them. */
+const isTrial = ({ comparison }) => Number(Boolean(comparison.status.trial_of));
 
 function fits(word, { name, status }, verdict, q) {
   const searched = [name, status.reference.topic, status.candidate.topic, status.candidate.version ?? ""];
@@ -109,11 +113,12 @@ function showCard(card, { comparison, word, state, why }, { now, lostSince }) {
   const sample = why ? null : samples.at(-1);
   setAttribute(card, "data-state", state);
   setAttribute(slot(card, "gate"), "data-answer", lostSince ? "unknown" : gate.answer);
+  slot(card, "gate").closest("div").hidden = Boolean(status.trial_of);
   fill(card, {
     glyph: glyph(word),
     word,
     since: why ? "" : `for ${duration(secondsSince(status.since, now))}`,
-    pair: `${versioned(status.candidate)} against ${versioned(status.reference)}`,
+    pair: `${status.trial_of ? `trial of ${status.trial_of}: ` : ""}${versioned(status.candidate)} against ${versioned(status.reference)}`,
     reason: why ? gate.reason : status.reason,
     gate: lostSince ? "unknown" : gate.answer,
     reference: rate(sample?.events_per_second.reference),

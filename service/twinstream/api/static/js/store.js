@@ -137,12 +137,14 @@ export class Store {
     this.changed();
   }
 
-  /** What no stream tells: the events that wait in the comparison that is shown; to be asked for now and then. */
+  /** What no stream tells of the comparison that is shown: which events wait, and what its trial would change. */
   async look() {
     const comparison = this.comparisons.get(this.route?.name);
     if (!this.live || !comparison?.known || this.route.id) return;
     try {
       comparison.waiting = (await get(comparisonPath(comparison.name, "/unmatched?limit=50"), parseExactly)).items;
+      const tried = this.known.some(({ status }) => status.trial_of === comparison.name);
+      comparison.trial = tried ? await get(comparisonPath(comparison.name, "/trial")) : null;
     } catch {
       return; // the next look is soon
     }

@@ -1,84 +1,43 @@
-// Rules on trial: what a changed comparison file makes of the same records, beside what the one in force does.
+// Rules on trial: what a changed comparison file would hide of a comparison, and what it alone reports.
 
-import { el, render, setText, slot } from "./dom.js";
-import { NOTHING, count, counted } from "./format.js";
+import { el, render, slot } from "./dom.js";
+import { count, counted } from "./format.js";
 import { href } from "./route.js";
 
-const STATES = {
-  running: "A changed comparison file is tried on the same records. It has no say in the gate.",
-  waiting: "A changed comparison file is to be tried, and has no sound beginning yet.",
-  ended: "The trial of a changed comparison file has ended; these are its last counts.",
-};
-
-export function showTrial(root, { status }) {
-  const { trial } = status;
-  root.hidden = !trial;
-  if (!trial) return;
-  setText(slot(root, "state"), `${STATES[trial.state]} ${trial.reason}`);
-  render(slot(root, "changes"), trial.changes, (changes) => [
-    "What it changes: ",
-    ...changes.flatMap((key, index) => [index ? ", " : "", el("code", {}, key)]),
-    !changes.length && "nothing",
-  ]);
-  render(slot(root, "table"), rows(status, trial), (shown) => [table(shown)]);
-  render(slot(root, "contrast"), [status.name, trial.contrast], () => contrast(status.name, trial.contrast));
+export function showTrial(root, { name, status, trial }) {
+  root.hidden = !trial && !status.trial_of;
+  render(slot(root, "contrast"), [name, status.trial_of, trial], () =>
+    status.trial_of ? [of(status.trial_of)] : trial ? contrast(name, trial) : [],
+  );
 }
 
-const sum = ({ reference, candidate }) => `${count(reference)} and ${count(candidate)}`;
+const link = (name) => el("a", { href: href({ name }) }, name);
+const of = (name) =>
+  el("p", {}, "These are changed rules, tried beside ", link(name), ". They have no gate, and no alert looks at them.");
 
-/** What both say of the same, as texts. */
-function rows(status, trial) {
-  const kinds = Object.keys(status.divergences.by_kind).filter(
-    (kind) => status.divergences.by_kind[kind] || trial.divergences.by_kind[kind],
-  );
+function contrast(name, trial) {
+  const { hidden, alone, changes } = trial;
+  const why = [...hidden.why, ...alone.why].map((reason) => el("li", {}, reason));
   return [
-    ["Verdict", status.verdict, trial.verdict ?? NOTHING],
-    ["Matched pairs", count(status.matched), count(trial.matched)],
-    ["Unmatched, of either side", sum(status.unmatched), sum(trial.unmatched)],
-    ["Explained, of either side", ...[status, trial].map(({ accounts }) => explained(accounts))],
-    ["Divergences", count(status.divergences.total), count(trial.divergences.total)],
-    ...kinds.map((kind) => [kind, count(status.divergences.by_kind[kind]), count(trial.divergences.by_kind[kind])]),
+    el("p", {}, link(trial.name), ` tries a changed comparison file: ${trial.verdict}. ${trial.reason}`),
+    el("p", { class: "quiet" }, `What it changes: ${changes.join(", ") || "nothing"}`),
+    el("p", {}, `It hides ${told(hidden)}. It alone reports ${told(alone)}.`),
+    why.length && el("ul", { class: "sentences quiet" }, ...why),
+    examples("Hidden", name, hidden.examples),
+    examples("New", trial.name, alone.examples),
   ];
 }
 
-const explained = ({ reference, candidate }) => `${count(reference.explained)} and ${count(candidate.explained)}`;
-
-const table = (shown) =>
-  el(
-    "table",
-    { class: "numbers" },
-    el("thead", {}, el("tr", {}, ...["", "In force", "On trial"].map((text) => el("th", { scope: "col" }, text)))),
-    el(
-      "tbody",
-      {},
-      ...shown.map(([name, ...values]) =>
-        el("tr", {}, el("th", { scope: "row" }, name), ...values.map((text) => el("td", {}, text))),
-      ),
-    ),
-  );
-
-/** What the trial would no longer report, and what it alone reports. */
-function contrast(name, found) {
-  if (!found) return [];
-  const { hidden, explained: known } = found.of_live;
-  const news = Object.values(found.new_by_kind).reduce((all, one) => all + one, 0);
-  return [
-    el("p", {}, `It would hide ${counted(hidden + known, "divergence")}, and alone reports ${count(news)}.`),
-    examples("Hidden", found.hidden, ({ id }) => href({ name, id })),
-    examples("New", found.new, ({ id }) => `v1/comparisons/${encodeURIComponent(name)}/trial/divergences/${id}`),
-  ];
+/** How many, and of how many that cannot be told. */
+function told({ count: found, open, unknown }) {
+  const untold = [open && `${count(open)} open`, unknown && `${count(unknown)} unknown`].filter(Boolean);
+  return counted(found, "divergence") + (untold.length ? ` (${untold.join(", ")})` : "");
 }
 
-function examples(title, found, to) {
+function examples(title, name, found) {
   if (!found.length) return null;
-  const items = found.map((one) =>
-    el(
-      "li",
-      {},
-      el("a", { href: to(one) }, one.kind),
-      ` ${one.text}`,
-      one.rule && el("small", {}, ` (rule ${one.rule})`),
-    ),
+  const items = found.map(({ id, kind, text, rule }) =>
+    el("li", {}, el("a", { href: href({ name, id }) }, kind), ` ${text}`, rule && el("small", {}, ` (rule ${rule})`)),
   );
   return el("details", {}, el("summary", {}, `${title}: examples`), el("ul", { class: "sentences" }, ...items));
 }

@@ -21,7 +21,8 @@ export function showVerdict(root, comparison, now, lostSince) {
   const { word, state, why } = standing(comparison, lostSince);
   setAttribute(root, "data-state", state);
   setText(slot(root, "name"), status.name);
-  setText(slot(root, "pair"), `${side(status.candidate)} against ${side(status.reference)}`);
+  const beside = status.trial_of ? `trial of ${status.trial_of}: ` : "";
+  setText(slot(root, "pair"), `${beside}${side(status.candidate)} against ${side(status.reference)}`);
   setText(slot(root, "glyph"), glyph(word));
   setText(slot(root, "word"), word);
   setText(slot(root, "since"), since(status, why, now, lostSince));
@@ -53,6 +54,7 @@ function since(status, why, now, lostSince) {
 }
 
 function showGate(root, status, gate, lostSince) {
+  root.querySelector("#gate").hidden = Boolean(status.trial_of);
   const answer = lostSince ? "unknown" : gate.answer;
   setAttribute(root.querySelector("#gate"), "data-answer", answer);
   setText(slot(root, "answer"), answer);
@@ -65,7 +67,7 @@ function showHealth(root, status, gate, lostSince) {
   const { health } = status;
   const word = lostSince ? "unknown" : health.status;
   setAttribute(root.querySelector("#health"), "data-status", word);
-  const said = health.reasons.filter((reason) => !gate.reason.includes(reason));
+  const said = health.reasons.filter((reason) => status.trial_of || !gate.reason.includes(reason));
   setText(slot(root, "health"), word);
   setText(slot(root, "health-reasons"), lostSince ? "" : said.join(" "));
 }

@@ -1,0 +1,170 @@
+"""The difference that other rules make on the same topics: what one comparison reports and another does not.
+
+A divergence is known by its events, and these by their places in Kafka, which are the same for both. Of one
+that a comparison reports, the other either reports a divergence about an event of it, too; or it has not
+settled all of its events yet; or it has compared and settled them all, and reports nothing about any. Only
+then it *hides* the divergence. Nothing is said to be hidden by a comparison that is not heard, has not
+compared everything, or has found more than is kept of it, nor before the offsets at which it began.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from twinstream.parts import DivergenceKind, Sides
+from twinstream.status import ComparisonStatus, PartitionProgress, Position
+from twinstream.trials import ContrastExample, OneSided
+
+EXAMPLES = 5
+
+Place = tuple[str, int, int]
+"""Side, partition and offset of an event."""
+Outcome = Literal["hidden", "shared", "open", "unknown"]
+
+
+class Found(Protocol):
+    """A divergence as a comparison reports it; of `explained` ones, which do not count, that rule did."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+
+    @property
+    def kind(self) -> DivergenceKind:
+        """What it is."""
+
+    @property
+    def positions(self) -> Sides[Position | None]:
+        """Where its events are."""
+
+    @property
+    def explained(self) -> str | None:
+        """The known difference that covers it."""
+
+    @property
+    def provisional(self) -> bool:
+        """Whether it may still be replaced or withdrawn."""
+
+
+class Told(NamedTuple):
+    """What is known of one comparison: its status, whether that is fresh, its findings as far as kept."""
+
+    status: ComparisonStatus
+    fresh: bool
+    found: Sequence[Found]
+
+
+def one_sided(one: Told, other: Told) -> OneSided:
+    """What `other` makes of the divergences of `one`; the examples have no texts. Complexity: O(n)."""
+    counted, lost = _counted(one), _lost(one)
+    book = _Book(other)
+    outcomes = [(found, book.outcome(found)) for found in counted]
+    hidden = [found for found, outcome in outcomes if outcome == "hidden"]
+    numbers = Counter(outcome for _, outcome in outcomes)
+    return OneSided(
+        count=len(hidden),
+        by_kind=dict(Counter(found.kind for found in hidden)),
+        examples=[
+            ContrastExample(id=found.id, kind=found.kind, text="", rule=book.rule_of(found))
+            for found in _chosen(hidden)
+        ],
+        shared=numbers["shared"],
+        open=numbers["open"],
+        unknown=numbers["unknown"] + lost,
+        why=list(_why(one, other, book.doubts, numbers["unknown"], lost)),
+    )
+
+
+def _counted(one: Told) -> list[Found]:
+    return [found for found in one.found if found.explained is None]
+
+
+def _lost(one: Told) -> int:
+    """How many divergences of a comparison are only counted."""
+    return max(0, one.status.divergences.total - len(_counted(one)))
+
+
+def _why(one: Told, other: Told, doubts: Sequence[str], unknown: int, lost: int) -> Iterator[str]:
+    """Why something is unknown: what is in the way of the other's word, or else where each lies."""
+    if unknown and doubts:
+        yield from doubts
+    elif unknown:
+        yield f"{unknown:,} lie before {other.status.name} began, or where that is not known"
+    if lost:
+        yield f"{lost:,} of {one.status.name} are counted, and not kept here"
+
+
+def _chosen(hidden: Sequence[Found]) -> list[Found]:
+    """The first of each kind, and more in the order in which they come."""
+    first = {found.kind: found for found in reversed(hidden)}
+    shown = {found.id for found in first.values()}
+    return [*first.values(), *(found for found in hidden if found.id not in shown)][:EXAMPLES]
+
+
+class _Book:
+    """What one comparison has settled, and of which events it reports something."""
+
+    def __init__(self, told: Told) -> None:
+        self.doubts = list(_doubts(told))
+        counted = [found for found in told.found if found.explained is None]
+        self._reported = {place for found in counted for place in _places(found)}
+        self._rules = {
+            place: found.explained
+            for found in told.found
+            if found.explained is not None
+            for place in _places(found)
+        }
+        self._progress = {
+            (side, progress.partition): progress
+            for side in ("reference", "candidate")
+            for progress in getattr(told.status.progress, side)
+        }
+
+    def outcome(self, found: Found) -> Outcome:
+        """What becomes of a divergence of the other comparison here."""
+        places = list(_places(found))
+        if any(place in self._reported for place in places):
+            return "shared"
+        if self.doubts:
+            return "unknown"
+        reached = [self._reach(place) for place in places]
+        if "unknown" in reached or not reached:
+            return "unknown"
+        return "open" if "open" in reached or found.provisional else "hidden"
+
+    def rule_of(self, found: Found) -> str | None:
+        """The known difference that explains an event of it here, as far as that is kept."""
+        return next((self._rules[place] for place in _places(found) if place in self._rules), None)
+
+    def _reach(self, place: Place) -> Outcome:
+        """Whether an event is compared and settled here."""
+        side, partition, offset = place
+        progress = self._progress.get((side, partition), _UNREAD)
+        if progress.begin is None or offset < progress.begin:
+            return "unknown"
+        return "hidden" if progress.settled is not None and offset < progress.settled else "open"
+
+
+_UNREAD = PartitionProgress(partition=0, position=0, end=None, lag=None, newest_event_at=None)
+
+
+def _doubts(told: Told) -> Iterator[str]:
+    """Why nothing is said to be hidden by a comparison, as parts of a sentence."""
+    name, status = told.status.name, told.status
+    if not told.fresh:
+        yield f"{name} is not heard now"
+    if status.waiting_for is not None:
+        yield f"{name} waits: {status.waiting_for}"
+    if status.hole_count:
+        yield f"{name} has not compared everything ({status.hole_count:,} holes in its status)"
+    if lost := _lost(told):
+        yield f"{name} has found {lost:,} more than is kept here"
+
+
+def _places(found: Found) -> Iterable[Place]:
+    """The places of its events."""
+    for side, position in found.positions:
+        if position is not None:
+            yield side, position.partition, position.offset
