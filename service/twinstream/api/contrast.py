@@ -10,7 +10,7 @@ compared everything, or has found more than is kept of it, nor before the offset
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from twinstream.parts import DivergenceKind, Sides
@@ -124,7 +124,7 @@ class _Book:
 
     def outcome(self, found: Found) -> Outcome:
         """What becomes of a divergence of the other comparison here."""
-        places = list(_places(found))
+        places = _places(found)
         if any(place in self._reported for place in places):
             return "shared"
         if self.doubts:
@@ -163,8 +163,10 @@ def _doubts(told: Told) -> Iterator[str]:
         yield f"{name} has found {lost:,} more than is kept here"
 
 
-def _places(found: Found) -> Iterable[Place]:
+def _places(found: Found) -> list[Place]:
     """The places of its events."""
-    for side, position in found.positions:
-        if position is not None:
-            yield side, position.partition, position.offset
+    one, other = found.positions.reference, found.positions.candidate
+    places: list[Place] = [] if one is None else [("reference", one.partition, one.offset)]
+    if other is not None:
+        places.append(("candidate", other.partition, other.offset))
+    return places
