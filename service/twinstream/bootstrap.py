@@ -100,7 +100,7 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) ->
     secret = partial(_mask_secret, settings, store)
     where = f"{socket.gethostname()} ({settings.bind})"
     parts = spec, source, store, publisher, clock, caution, brief.shard, store, secret, source.recall
-    return Worker(*parts, heads=store, where=where)
+    return Worker(*parts, shards=store, where=where)
 
 
 def _mask_secret(settings: Settings, store: ShardStore) -> bytes:

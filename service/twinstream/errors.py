@@ -81,14 +81,14 @@ class Replaced(Fenced):
 
 
 class Divided(StoreError):  # noqa: N818 - how the state is
-    """The state is that of another number of shards; `head` is that of its shard 0."""
+    """The state is that of another number of shards, `found`; `head` is that of its shard 0."""
 
     def __init__(self, found: int, wanted: int, head: bytes) -> None:
         super().__init__(
             f"its state is that of --shards {found}, and this process runs with --shards {wanted}: start it "
             f"with --shards {found}, or begin the comparison anew with {wanted} (`twinstream reset`)"
         )
-        self.head = head
+        self.found, self.head = found, head
 
 
 class Unready(StoreError):  # noqa: N818 - it passes

@@ -131,7 +131,7 @@ class Process:
         publisher: Publisher = Watched(self, "publisher", self)
         clock: Clock = self.matcher.service.clock
         ports = (self._world.given.spec, source, store, publisher, clock)
-        worker = self._world.make(*ports, self._caution, self.shard, store, mask_secret, heads=held)
+        worker = self._world.make(*ports, self._caution, self.shard, store, mask_secret, shards=held)
         if self._world.given.poisoned:
             worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
         return worker

@@ -64,7 +64,7 @@ class Team:
             Caution(Trail(), self.left_out),
             shard=shard,
             bulletins=store,
-            heads=store,
+            shards=store,
             mask_secret=store.mask_secret if secret is None else lambda: secret,
         )
 

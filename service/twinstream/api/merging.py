@@ -3,7 +3,7 @@
 - The verdict is the worst, by the precedence of `core.verdicts`. What proves a difference, or raises a doubt,
   in one shard does so for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
-- Counts are summed. Of what says "up to here" the shard that is furthest behind counts.
+- Counts are summed. Of times that say "up to here" the shard that is furthest behind counts.
 - Two equal events without a partner, one of each version, in two shards show that the topics are not
   co-partitioned, as the file asserts: that is a hole, and what was found decides nothing.
 - A shard that has said nothing yet is waited for; so is one that has not begun anew with the others: what it
@@ -359,44 +359,23 @@ def _largest(ages: Sequence[float | None]) -> float | None:
 
 
 def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int]]:
-    def smallest(side: str) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for status in statuses:
-            for partition, offset in getattr(status.verified_up_to, side).items():
-                found[partition] = min(found.get(partition, offset), offset)
-        return dict(sorted(found.items(), key=lambda item: int(item[0])))
+    """By partition, each of which one shard reads."""
 
-    return Sides[dict[str, int]](reference=smallest("reference"), candidate=smallest("candidate"))
+    def united(side: str) -> dict[str, int]:
+        found = [item for status in statuses for item in getattr(status.verified_up_to, side).items()]
+        return dict(sorted(found, key=lambda item: int(item[0])))
+
+    return Sides[dict[str, int]](reference=united("reference"), candidate=united("candidate"))
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgress]]:
-    """Each partition once: where several shards read it, as the one furthest behind has."""
+    """All partitions, each of which one shard reads."""
 
     def united(side: str) -> list[PartitionProgress]:
-        found: dict[int, list[PartitionProgress]] = {}
-        for status in statuses:
-            for partition in getattr(status.progress, side):
-                found.setdefault(partition.partition, []).append(partition)
-        return [_furthest_behind(parts) for _, parts in sorted(found.items())]
+        found = [one for status in statuses for one in getattr(status.progress, side)]
+        return sorted(found, key=attrgetter("partition"))
 
     return Sides[list[PartitionProgress]](reference=united("reference"), candidate=united("candidate"))
-
-
-def _furthest_behind(parts: Sequence[PartitionProgress]) -> PartitionProgress:
-    if len(parts) == 1:
-        return parts[0]
-    ends = [part.end for part in parts if part.end is not None]
-    lags = [part.lag for part in parts if part.lag is not None]
-    firsts = [part.first for part in parts if part.first is not None]
-    newest = [part.newest_event_at for part in parts if part.newest_event_at is not None]
-    return PartitionProgress(
-        partition=parts[0].partition,
-        first=max(firsts, default=None),
-        position=min(part.position for part in parts),
-        end=max(ends, default=None),
-        lag=max(lags) if len(lags) == len(parts) else None,
-        newest_event_at=max(newest, default=None),
-    )
 
 
 def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:

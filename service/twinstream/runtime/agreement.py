@@ -44,30 +44,34 @@ AWAITS_REST = "it begins anew at a moment at which no event waits for a partner 
 log = structlog.get_logger()
 
 
-class Heads(Protocol):
+class Shards(Protocol):
     """The part of a store in which the shards of a comparison see each other."""
 
     def head_of(self, number: int) -> bytes:
         """The head of what another shard has saved last; empty where there is none. Raises StoreError."""
         ...
 
+    def forget(self, shards: int) -> None:
+        """Give up the state of another number of shards. Raises Unready while a process works on it."""
+        ...
+
 
 class Agreement:
     """What the other shards know of resets, for one that owns its store."""
 
-    def __init__(self, spec: Spec, source: Source, shard: Shard, heads: Heads | None, clock: Clock) -> None:
+    def __init__(self, spec: Spec, source: Source, shard: Shard, shards: Shards | None, clock: Clock) -> None:
         self._spec, self._digest, self._source = spec, digest(spec), source
         self._shard, self._clock = shard, clock
-        self._heads = None if shard.whole else heads
+        self._shards = None if shard.whole else shards
         self._asked, self._next_look = 0, 0.0
         self._later: Mapping[str, Any] | None = None
 
     def look(self, resets: Resets) -> None:
         """See whether another shard has begun later, if it is time."""
-        if self._heads is None or self._clock.monotonic() < self._next_look:
+        if self._shards is None or self._clock.monotonic() < self._next_look:
             return
         self._next_look = self._clock.monotonic() + LOOK_SECONDS
-        head = self._head_of_next(self._heads)
+        head = self._head_of_next(self._shards)
         if head is not None and _is_later(Resets.of(head), resets):
             self._later = head
 
@@ -94,12 +98,12 @@ class Agreement:
         log.warning("begins anew with the others", comparison=self._spec.name, shard=self._shard.number)
         raise Replaced("another shard has begun anew")
 
-    def _head_of_next(self, heads: Heads) -> Mapping[str, Any] | None:
+    def _head_of_next(self, shards: Shards) -> Mapping[str, Any] | None:
         """The head of shard 0, or for that of the next; None where nothing of the same file is saved."""
         if self._shard.number == 0:
             self._asked = self._asked % (self._shard.of - 1) + 1
         try:
-            data = heads.head_of(self._asked)
+            data = shards.head_of(self._asked)
         except StoreError:
             return None  # It is looked at again in its turn.
         head = checkpoint.decode(data) if data else None

@@ -18,9 +18,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from twinstream.core.sharding import Shard
-from twinstream.errors import Divided, Fenced, Replaced, StoreError
+from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
 from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored
 from twinstream.spec.masking import fresh_secret
+
+OWNED = (
+    "another process owns this comparison with --shards {found}, and another file; this one takes over with "
+    "--shards {wanted} when that has ended"
+)
 
 
 class ShardStore:
@@ -68,6 +73,21 @@ class ShardStore:
         for number in range(old):
             with suppress(StoreError):
                 _remove(self._shelf.store(Shard(number, old)))
+
+    def forget(self, shards: int) -> None:
+        """Give up the state of another number of shards, which is that of another comparison file.
+
+        Raises Unready while a process works on it.
+        """
+        for number in range(shards):
+            store = self._shelf.store(Shard(number, shards))
+            try:
+                if not store.acquire():
+                    raise Unready(OWNED.format(found=shards, wanted=self._shard.of))
+                store.release()
+            finally:
+                store.close()
+        self._replace(shards)
 
     def clear(self) -> None:
         """Forget everything that was saved."""

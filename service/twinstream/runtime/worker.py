@@ -19,10 +19,10 @@ from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
-from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError
+from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
-from twinstream.runtime.agreement import Agreement, Heads
+from twinstream.runtime.agreement import Agreement, Shards
 from twinstream.runtime.course import Course
 from twinstream.runtime.falls import Caution, Trail
 from twinstream.runtime.hearing import Hearing
@@ -64,8 +64,8 @@ class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
     Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
-    StoreError. `recall` reads records again, where none are held. `heads` are those of all shards. `where` it
-    is, is told to who stands by.
+    StoreError. `recall` reads records again, where none are held. `shards` is where it sees the others.
+    `where` it is, is told to who stands by.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class Worker:
         bulletins: Bulletins | None = None,
         mask_secret: Callable[[], bytes] = fresh_secret,
         recall: Recall = nothing,
-        heads: Heads | None = None,
+        shards: Shards | None = None,
         where: str = "",
     ) -> None:
-        self._shard = shard
+        self._shard, self._shards = shard, shards
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
         self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
@@ -94,7 +94,7 @@ class Worker:
         self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
         self._timepieces = Timepieces(clock)
         self._renewal = Renewal(spec, source, publisher, clock, shard)
-        self._agreement = Agreement(spec, source, shard, heads, clock)
+        self._agreement = Agreement(spec, source, shard, shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
         self._waiting = Waiting(spec.name, explainer, publisher)
@@ -267,7 +267,15 @@ class Worker:
     def _wait_for_number(self, state: Divided) -> bool:
         """The state is that of another number of shards: nothing is read, until a reset; False."""
         self._owns = True
-        self._resets = Resets.of(checkpoint.decode(state.head) if state.head else None)
+        head = checkpoint.decode(state.head) if state.head else {}
+        if self._shards is not None and head.get("spec_digest") != self._digest:
+            try:
+                self._shards.forget(state.found)
+            except StoreError as error:
+                return self._wait_for(str(error), standby=isinstance(error, Unready))
+            self._note_other_file()
+            return self._wait_for("it begins anew")
+        self._resets = Resets.of(head)
         self._course = self._new_course()
         self._course.refusal = str(state)
         return self._wait_for(str(state))
@@ -383,11 +391,14 @@ class Worker:
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)
             return head
+        self._note_other_file()
+        self._store.clear()
+        return None
+
+    def _note_other_file(self) -> None:
         log.warning(
             "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
         )
-        self._store.clear()
-        return None
 
 
 def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:

@@ -155,20 +155,21 @@ def test_of_how_far_it_has_come_the_shard_furthest_behind_counts() -> None:
     behind = said(
         status(
             verified_through=START - timedelta(seconds=60),
-            verified_up_to=Sides[dict[str, int]](reference={"0": 10, "2": 7}, candidate={}),
+            verified_up_to=Sides[dict[str, int]](reference={"3": 10, "2": 7}, candidate={}),
             progress=Sides[list[PartitionProgress]](
-                reference=[partition(0, 12, 2497), partition(2, 7, None)], candidate=[]
+                reference=[partition(3, 12, 2497), partition(2, 7, None)], candidate=[]
             ),
             checkpoint=CheckpointInfo(sequence=7, written_at=START - timedelta(seconds=30)),
         )
     )
     found = both(ahead, behind)
     assert found.verified_through == START - timedelta(seconds=60)
-    assert found.verified_up_to.reference == {"0": 10, "1": 2500, "2": 7}
+    own = ahead.status.progress.reference
+    assert found.verified_up_to.reference == {**ahead.status.verified_up_to.reference, "2": 7, "3": 10}
     assert [(p.partition, p.position, p.lag) for p in found.progress.reference] == [
-        (0, 12, 2497),
-        (1, 2506, 4),
+        *((p.partition, p.position, p.lag) for p in own),
         (2, 7, None),
+        (3, 12, 2497),
     ]
     assert found.checkpoint.sequence == 7
     assert both(ahead, said(status(verified_through=None))).verified_through is None
@@ -196,15 +197,6 @@ def test_health_is_the_worst_and_names_the_shard() -> None:
 def test_a_side_is_stalled_that_is_so_in_any_shard() -> None:
     silent = Health(status="degraded", reasons=["silent"], stalled=["candidate"])
     assert both(said(), said(status(health=silent))).health.stalled == ["candidate"]
-
-
-def test_a_log_begins_where_the_shard_knows_that_asked_last() -> None:
-    older, newer, unasked = (
-        said(status(progress=Sides(reference=[partition(0, 12, first=first)], candidate=[])))
-        for first in (3, 8, None)
-    )
-    assert both(older, newer).progress.reference[0].first == 8
-    assert both(older, unasked).progress.reference[0].first == 3
 
 
 def test_a_verdict_holds_since_it_was_first_shown() -> None:

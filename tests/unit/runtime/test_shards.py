@@ -255,6 +255,26 @@ def test_another_number_of_shards_is_refused_until_a_reset_and_the_old_state_goe
     assert (view.status.matched, view.gate.answer, view.status.reset_count) == (24, "pass", 1)
 
 
+def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it() -> None:
+    team = Team(shards=2)
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    team.shards, team.spec = 1, DIVIDED + "limits: {recent_matches: 7}\n"
+    worker = team.worker(0)
+    assert not worker.start()
+    assert team.status().waiting_for == (
+        "another process owns this comparison with --shards 2, and another file; this one takes over with "
+        "--shards 1 when that has ended"
+    )
+    assert team.status().health.standby
+    for one in workers:
+        one.stop()
+    assert not worker.start()
+    assert worker.start()
+    assert (team.view([worker]).status.matched, team.shelf.in_effect) == (24, 1)
+
+
 def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> None:
     team = Team()
     write_all(team, 24)
