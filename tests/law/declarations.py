@@ -75,8 +75,8 @@ class Declaration:
     @property
     def tells_copies_of_a_bag(self) -> bool:
         """Whether a rule asks what is a copy, of events that depend on nothing."""
-        asked = [self.names({"duplicate"}), self.names({"extra"})]
-        return self.order == "unordered" and any(asked) and not all(asked)
+        kinds = [set(rule["when"]["divergences"]) for rule in self.rules]
+        return self.order == "unordered" and any(("duplicate" in one) != ("extra" in one) for one in kinds)
 
     @property
     def explains_by_rules(self) -> bool:

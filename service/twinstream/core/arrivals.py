@@ -24,7 +24,6 @@ class Arrivals:
         self._canonical, self._close, self._ledger, self._aside = rules.canonical, rules.close, ledger, aside
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = ledger.retries
-        self._lacking: list[frozenset[int]] = [frozenset(), frozenset()]
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side, before its first event."""
@@ -101,12 +100,11 @@ class Arrivals:
 
     def finish_copies(self, side: Side) -> Sequence[Event]:
         """The events of a side that has ended, with barriers that have the copies that they have."""
-        ready, self._lacking[side] = self.copies[side].finish()
-        return self._enter(side, ready)
+        return self._enter(side, self.copies[side].finish())
 
     def compare_copies(self) -> None:
         """Both sides have ended: what the one lacks the other has to lack, too."""
-        if self._lacking[0] != self._lacking[1]:
+        if self.copies[Side.LEFT].lacking != self.copies[Side.RIGHT].lacking:
             self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
     def _enter(self, side: Side, ready: Sequence[Event]) -> Sequence[Event]:

@@ -23,7 +23,7 @@ class Copies:
     """The partitions of one side, each with what waits of it. `equal` compares two barriers.
 
     `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
-    are the caller's to take.
+    are the caller's to take. `lacking` are the partitions that lack a copy at the end.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -31,6 +31,7 @@ class Copies:
         self.surplus: list[Event] = []
         self.unequal: list[Event] = []
         self.partitions: frozenset[int] = frozenset()
+        self.lacking: frozenset[int] = frozenset()
         self._waiting: dict[int, deque[Event]] = {}
         self._delivered: dict[int, Event] = {}
         self._contents: dict[bytes, Event] = {}
@@ -84,19 +85,15 @@ class Copies:
         self._delivered.clear()
         self._contents.clear()
 
-    def finish(self) -> tuple[list[Event], frozenset[int]]:
-        """Nothing more will come: what waited goes on with the copies that there are.
-
-        Returns the events, and the partitions that lack a copy.
-        """
+    def finish(self) -> list[Event]:
+        """Nothing more will come: what waited goes on with the copies that there are."""
         ready: list[Event] = []
-        lacking: frozenset[int] = frozenset()
         while self._delivered:
-            lacking |= self.partitions - self._delivered.keys()
+            self.lacking |= self.partitions - self._delivered.keys()
             self._unite(ready)
             for partition in tuple(self._waiting):
                 self._advance(partition, ready)
-        return ready, lacking
+        return ready
 
     def in_order(self) -> Iterator[tuple[int, Event]]:
         """What waits, with its partition, in the order of that."""

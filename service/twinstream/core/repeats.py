@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any
 
 from twinstream.core.events import Canonical, Event
-from twinstream.core.orders import Order, ordered_class
+from twinstream.core.orders import BARRIER, Order, ordered_class
 
 DIGEST_BYTES = 16
 NEVER = -(1 << 62)
@@ -125,7 +125,7 @@ class Repeats:
 
     def doubt(self, event: Event) -> str | None:
         """Why an event that is no repeat may be a copy all the same, as a sentence; None where it is none."""
-        partition, offset = event[1], event[2]
+        route, partition, offset = event[0][0], event[1], event[2]
         of = f"the event at offset {offset} of partition {partition} of the candidate"
         window = self._windows.get(partition)
         if self.incomplete or window is None or not window.reaches(offset, self._horizon):
@@ -134,7 +134,8 @@ class Repeats:
                 f"{self._horizon:,} offsets before it (limits.duplicate_horizon), and what stands further "
                 "back is forgotten"
             )
-        if ordered_class(self._order, event[0][0]) is None and self._may_stand_elsewhere(event):
+        depends_on_nothing = route is not BARRIER and ordered_class(self._order, route) is None
+        if depends_on_nothing and self._may_stand_elsewhere(event):
             return (
                 f"{of} has no partner, and whether it is a copy is not known: an equal one may stand in "
                 "another partition, and copies are told within a partition only"

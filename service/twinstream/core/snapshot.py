@@ -238,6 +238,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
 
 
 def _restore_copies(copies: Copies, state: dict[str, Any], held: dict[Place, Event]) -> None:
+    copies.lacking = frozenset(state.get("lacking", ()))
     for partition, offset in state["places"]:
         copies.restore(partition, held[partition, offset])
 
@@ -283,6 +284,7 @@ def _copies(comparison: Comparison, side: Side) -> dict[str, Any]:
     return {
         "places": [[partition, event[2]] for partition, event in copies.in_order()],
         "expected": sorted(copies.partitions),
+        "lacking": sorted(copies.lacking),
     }
 
 

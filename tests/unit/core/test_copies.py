@@ -113,12 +113,16 @@ def test_the_barriers_of_both_sides_are_compared_by_the_same_partition_whichever
     assert (driver.comparison.matched, driver.comparison.diverged, driver.comparison.holes) == (1, False, [])
 
 
+@pytest.mark.parametrize("restarts", [False, True])
 def test_a_barrier_that_lacks_the_same_copies_on_both_sides_at_the_end_is_no_difference(
-    driver: Driver,
+    driver: Driver, restarts: bool
 ) -> None:
     for side in Side:
         feed(driver, side, (0, ride(1)), (0, day(1)), (0, ride(3)), (1, ride(2)))
-    driver.end()
+    driver.comparison.end(LEFT)
+    if restarts:
+        driver.restart()
+    driver.comparison.end(RIGHT)
     assert (driver.comparison.matched, driver.comparison.diverged, driver.comparison.holes) == (4, False, [])
 
 

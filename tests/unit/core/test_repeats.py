@@ -11,6 +11,7 @@ from twinstream.core.repeats import KEPT, Repeats
 from twinstream.core.run import Run
 from twinstream.core.snapshot import delta, merged, restore, snapshot
 
+DAYS = "kinds: {day: {where: {t: day}}, rest: {}}\n"
 RULE = "known_differences:\n- {id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, "
 
 
@@ -37,6 +38,16 @@ COPY, EXTRA, UNCLEAR = (False, 1, 0), (True, 0, 0), (False, 0, 1)
 def test_a_copy_is_explained_and_an_event_that_was_never_seen_is_not(order: str) -> None:
     assert ended(driver(order), "L:a1 L:b1 R:a1 R:a1 R:b1") == COPY
     assert ended(driver(order), "L:a1 L:b1 R:a1 R:a2 R:b1") == EXTRA
+
+
+def test_copies_of_a_barrier_in_other_partitions_are_no_copies_of_an_event() -> None:
+    known = driver("{barrier: day, inner: unordered, copies: per_partition}", more=DAYS)
+    known.comparison.expect_partitions(LEFT, (0, 1))
+    known.comparison.expect_partitions(RIGHT, (0, 1))
+    for partition in (0, 1):
+        known.feed(RIGHT, [record({"t": "day", "k": "a", "v": 1})], partition=partition)
+    known.end()
+    assert outcome(known) == EXTRA
 
 
 def test_a_copy_that_is_spelled_differently_is_one_also_behind_a_restart() -> None:
