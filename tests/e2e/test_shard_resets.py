@@ -71,6 +71,16 @@ def reset(service: ServiceProcess, start: Any = "now") -> httpx.Response:
     )
 
 
+def have_begun(service: ServiceProcess) -> None:
+    """All shards have begun anew: with `now` each begins where it rests."""
+
+    def begun() -> bool:
+        status = service.get("")
+        return status["reset_count"] == 1 and status["waiting_for"] is None
+
+    eventually(begun, seconds=60, what="all have begun anew")
+
+
 def is_anew(service: ServiceProcess, matched: int) -> None:
     """All of it has begun anew, once, and matched so many, with no difference."""
     passes_with(service, matched)
@@ -92,6 +102,7 @@ def test_two_matchers_begin_anew_together_and_none_of_them_falls(place: Place) -
         response = reset(service)
         assert response.status_code == 200, response.text
         assert service.gate() == "undecided"
+        have_begun(service)
         place.write.both(range(1000, 1200))
         is_anew(service, 200)
         assert (service.matchers(), "matcher lost" in service.log()) == (matchers, False)
@@ -112,6 +123,8 @@ def test_a_matcher_that_is_killed_meanwhile_leaves_both_in_the_old_comparison_or
         response = asked.result(timeout=60)
         assert response.status_code in (200, 409, 503), response.text
         assert response.headers["content-type"].startswith("application/")
+        if response.status_code == 200:
+            have_begun(service)
         place.write.both(range(1000, 1200))
         eventually(lambda: service.get("")["matched"] in (200, 1200), seconds=60, what="all pairs match")
         if response.status_code != 503:
@@ -163,6 +176,7 @@ def test_it_is_asked_for_at_the_api_and_done_by_matchers_on_two_hosts(
     os.kill(hosts[0].matchers()[0], signal.SIGKILL)
     eventually(lambda: reset(api).status_code == 200, seconds=60, what="the owner of shard 0 answers")
     assert api.gate() == "undecided", "what was said of the old comparison counts no more"
+    have_begun(api)
     place.write.both(range(1000, 1200))
     is_anew(api, 200)
     eventually(lambda: reset(api, {"at": "earliest"}).status_code == 200, seconds=30, what="it may be reset")
