@@ -24,7 +24,7 @@ help:
 	@echo 'make test     what each change must pass, in minutes (ARGS="tests/unit -k gate": these tests of any tier)'
 	@echo 'make nightly  every test, with more seeds, examples and faults than each change has time for'
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
-	@echo 'make lint     ruff: rules and formatting'
+	@echo 'make lint     ruff: rules and formatting; import-linter: which way imports go'
 	@echo 'make types    mypy, strict'
 	@echo 'make openapi  docs/openapi.json, the description of the HTTP interface'
 	@echo 'make screenshots  docs/images, taken of a running service in Chromium'
@@ -54,7 +54,7 @@ soak: .venv/.ready
 	@exec $(PY) -m tests.simulation --soak $(HOURS)
 
 lint: .venv/.ready
-	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports
 
 types: .venv/.ready
 	@$(PY) -m mypy
@@ -71,5 +71,5 @@ bench: .venv/.ready
 	@exec $(PY) -m loadtest.bench $(ARGS)
 
 clean:
-	@rm -rf .venv .cache .demo .bench .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf .venv .cache .demo .bench .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -110,7 +110,7 @@ def measure(stack: Stack, events: int, order: str, shards: int, rounds: int) -> 
     for number in range(rounds):
         for count, runs in found.items():
             name = f"sharding-{order.replace('_', '-')}-{count}-{number}"
-            text = spec_text(name, topics, order, "all")
+            text = spec_text(name, topics, order, "all") + "co_partitioned: true\n"
             runs.append(run({**common, "shards": count}, text, events, broker))
 
     def ratio(member: str) -> float:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twinstream.core.events import Exact
 from twinstream.core.looks import Look, Looks
 from twinstream.core.orders import BARRIER, Epochs, Lanes
-from twinstream.core.pairing import Item
+from twinstream.core.pieces import Item
 
 LIMIT = 400
 

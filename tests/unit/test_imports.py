@@ -1,4 +1,4 @@
-"""The direction of imports: cli → bootstrap → {runtime, api, adapters} → ports → spec → core."""
+"""Imports point downwards and in no circles, as `tool.importlinter` says; and what is used is declared."""
 
 from __future__ import annotations
 
@@ -11,34 +11,13 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from importlinter.cli import lint_imports
 
 from twinstream import errors
 
 ROOT = Path(errors.__file__).parent
-SHARED = {"access", "errors", "parts", "status", "trials", "settings"}
-"""Leaf modules: anything may import them, and they import only each other."""
-
-BELOW: dict[str, set[str]] = {
-    "core": set(),
-    "spec": {"core"},
-    "ports": {"spec", "core"},
-    "runtime": {"ports", "spec", "core"},
-    "api": {"ports", "spec", "core"},
-    "adapters": {"ports", "spec", "core"},
-    "answers": {"spec", "core"},
-    "testing": {"answers", "runtime", "adapters", "ports", "spec", "core"},
-    "__init__": {"testing", "answers", "spec"},
-    "observing": {"runtime", "api", "adapters", "ports", "spec", "core"},
-    "listening": {"api", "adapters"},
-    "logs": set(),
-    "bootstrap": {"observing", "listening", "logs", "runtime", "api", "adapters", "ports", "spec", "core"},
-    "cli": {"bootstrap", "runtime", "api", "adapters", "ports", "spec", "core"},
-}
+PROJECT = ROOT.parents[1] / "pyproject.toml"
 MODULES = sorted(ROOT.rglob("*.py"))
-
-
-def part(module: Path) -> str:
-    return module.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
 def imported(module: Path) -> Iterator[str]:
@@ -51,29 +30,22 @@ def imported(module: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def parts(module: Path) -> set[str]:
-    """The parts of twinstream that a module imports."""
-    return {name.split(".")[1] for name in imported(module) if name.startswith("twinstream.")}
+def tops(module: Path) -> set[str]:
+    """The packages that a module imports, but for the product and the standard library."""
+    names = {name.partition(".")[0] for name in imported(module)}
+    return names - sys.stdlib_module_names - {"twinstream"}
 
 
-def test_every_part_has_its_place() -> None:
-    assert {part(module) for module in MODULES} - {"__init__"} <= BELOW.keys() | SHARED
+def test_imports_keep_the_contracts_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(config_filename=str(PROJECT), no_cache=True)
+    assert code == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
-def test_imports_point_downwards(module: Path) -> None:
-    own = part(module)
-    allowed = SHARED if own in SHARED else {own, *BELOW.get(own, set()), *SHARED}
-    assert parts(module) <= allowed
-
-
-@pytest.mark.parametrize("module", sorted((ROOT / "core").glob("*.py")), ids=lambda module: module.name)
-def test_the_core_needs_nothing_but_the_standard_library_and_sortedcontainers(module: Path) -> None:
-    outside = {name.split(".")[0] for name in imported(module)} - sys.stdlib_module_names - {"twinstream"}
-    assert outside <= {"sortedcontainers"}
-    assert parts(module) <= {"core", "errors"}
+def test_the_core_needs_nothing_but_the_standard_library_and_sortedcontainers() -> None:
+    core = list((ROOT / "core").rglob("*.py"))
+    assert {top for module in core for top in tops(module)} <= {"sortedcontainers"}
     pure = {"time", "os", "io", "logging", "threading", "asyncio", "socket", "random", "pathlib"}
-    assert not pure & {name.split(".")[0] for name in imported(module)}
+    assert not pure & {name.partition(".")[0] for module in core for name in imported(module)}
 
 
 def test_what_is_imported_is_declared() -> None:
@@ -81,9 +53,8 @@ def test_what_is_imported_is_declared() -> None:
 
     `pydantic_core` is half of pydantic, which asks for exactly one version of it.
     """
-    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
-    tops = {name.partition(".")[0] for module in MODULES for name in imported(module)}
     providers = packages_distributions()
-    for top in tops - sys.stdlib_module_names - {"twinstream", "pydantic_core"}:
+    for top in {top for module in MODULES for top in tops(module)} - {"pydantic_core"}:
         assert declared.intersection(name.lower().replace("_", "-") for name in providers[top]), top

@@ -18,10 +18,10 @@ from twinstream.api.base_path import BasePath
 from twinstream.api.board import Board
 from twinstream.api.bodies import BodyLimit
 from twinstream.api.comparisons import comparisons_router
+from twinstream.api.description import describe_problems
 from twinstream.api.events import events_router
 from twinstream.api.head import HeadAsGet
 from twinstream.api.listings import listings_router
-from twinstream.api.openapi import describe_problems
 from twinstream.api.operations import (
     Metrics,
     Obstacles,

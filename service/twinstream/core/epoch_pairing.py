@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from twinstream.core.alignment import align
 from twinstream.core.orders import BARRIER
-from twinstream.core.pairing import ALIGNMENT_BUDGET, Item, Items, Pairing
+from twinstream.core.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing
 
 EVENT_COST, BARRIER_COST = 1000, 1001
 LONGEST_GAP = 64

@@ -30,11 +30,10 @@ from typing import Any, NamedTuple
 
 from twinstream.core.bags import path_of
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, without
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
 from twinstream.core.lanes import LanesIndex
 from twinstream.core.orders import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
 from twinstream.core.rendezvous import Rendezvous
-from twinstream.core.scopes import Scope
 
 
 class Queued(NamedTuple):
@@ -70,7 +69,7 @@ class EpochsIndex(Index):
             None  # The side whose barrier here was not answered: it is past this epoch.
         )
         self._queued: deque[Queued] = deque()
-        self._aside: Scope | None = None
+        self._aside: SetAside | None = None
         self._classes: set[Hashable] | None = None
         """Those of what is gathered, where they were asked for."""
         self._lost: Rendezvous | None = None
@@ -107,7 +106,7 @@ class EpochsIndex(Index):
         met = self._lost.meet(side, event)
         return None if met is None else self._go_on(scope, side.other, met)
 
-    def _go_on(self, scope: Scope, other: Side, events: list[Event]) -> Event:
+    def _go_on(self, scope: SetAside, other: Side, events: list[Event]) -> Event:
         """Both sides have met at a barrier, the first of `events`, which the other side put out."""
         self._hooks.finish(scope)
         self._hooks.came_back(other, events)
@@ -263,7 +262,7 @@ class EpochsIndex(Index):
         else:
             self._open.complete()
 
-    def _complete(self, whole: Scope, barrier: Event | None = None) -> None:
+    def _complete(self, whole: SetAside, barrier: Event | None = None) -> None:
         """Make one scope of all that waits here, with what was set aside inside."""
         example = barrier or whole.example
         assert example is not None, "a scope has an event, or a barrier that opens it"
@@ -300,14 +299,14 @@ class EpochsIndex(Index):
         self._open, self._ahead, self._barred = self._make(), None, None
         self._queued.clear()
 
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: SetAside, route: Any) -> None:
         if scope.order is self._order:
             scope.owner = self
             self._aside, self._classes = scope, None
         else:
             self._open.adopt(scope, route)
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         if scope is not self._aside:
             return self._resume_inner(scope, tails)
         self._aside = self._lost = None
@@ -316,7 +315,7 @@ class EpochsIndex(Index):
             self._hooks.bags.close(scope.example[0][0], self._depth)
         return self.feed_again(scope, tails)
 
-    def _is_past_barrier(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> bool:
+    def _is_past_barrier(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> bool:
         """Whether a barrier was settled with a scope, so that what is fed again is of another epoch."""
         return any(
             sum(self._route(event) is BARRIER for event in piece)
@@ -324,14 +323,14 @@ class EpochsIndex(Index):
             for piece, tail in zip(scope.pieces, tails, strict=True)
         )
 
-    def _resume_inner(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def _resume_inner(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Resume a part of the open epoch; the side behind may not keep what waits there after that."""
         pairs = scope.owner.resume(scope, tails)
         if self._ahead is not None:
             self._gather_waiting(self._ahead.other)
         return pairs
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[SetAside]:
         if self._aside is not None:
             yield self._aside
         yield from self._open.scopes()

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from twinstream.core.events import Event, Exact, Letter, Near, Side
-from twinstream.core.pairing import Pairing
+from twinstream.core.pieces import Pairing
 
 Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")

@@ -20,12 +20,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from twinstream.core.bags import Bags
 from twinstream.core.events import Canonical, Event, Side
 from twinstream.core.orders import Order
-from twinstream.core.scopes import Scope
 
 UNANSWERED: Final = cast("Event", object())
 """What `Index.answer` returns for an event that found no partner and may not wait."""
@@ -36,6 +35,44 @@ class Pairs(NamedTuple):
 
     partners: list[Event]
     events: list[Event]
+
+
+class SetAside(Protocol):
+    """What an index knows of a part of itself that it has set aside: see `scopes`.
+
+    `owner` is the index that it was set aside from, `order` that of its events. `pieces` are its events by
+    side, `example` is one of them; a `lost` one keeps none. While it is `gathering`, more of what it stands
+    for may still be matched.
+    """
+
+    owner: Index
+    example: Event | None
+    lost: bool
+    gathering: bool
+
+    @property
+    def order(self) -> Order: ...  # noqa: D102
+
+    @property
+    def pieces(self) -> tuple[list[Event], list[Event]]: ...  # noqa: D102
+
+    def add(self, side: Side, event: Event) -> None:
+        """Collect one more event."""
+
+    def __len__(self) -> int:
+        """How many events it has."""
+
+    def absorb(self, part: Any) -> None:
+        """Take over one that lies within this one."""
+
+    def give(self, side: Side, events: Sequence[Event], scope: Any) -> None:
+        """Let one that has just been set aside have some of its events."""
+
+    def put_in_order(self) -> None:
+        """Let the events of each side stand as they were written."""
+
+    def route(self, event: Event) -> Any:
+        """The route of an event at the node of its owner."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +90,10 @@ class Hooks:
 
     canonical: Canonical
     equal: Callable[[Event, Event], bool]
-    open: Callable[[Index, Order, int], Scope]
-    finish: Callable[[Scope], None]
+    open: Callable[[Index, Order, int], Any]
+    finish: Callable[[Any], None]
     settle: Callable[[Index], None]
-    absorb: Callable[[Scope, Scope], None]
+    absorb: Callable[[Any, Any], None]
     came_back: Callable[[Side, Sequence[Event]], None]
     limit: int
     bags: Bags | None = None
@@ -111,15 +148,15 @@ class Index(ABC):
         return
 
     @abstractmethod
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[Any]:
         """What is set aside here, and in the parts of this."""
 
     @abstractmethod
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: SetAside, route: Any) -> None:
         """Set aside again what `scope`, of which an event has this route, was set aside from. It is empty."""
 
     @abstractmethod
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """Take back what a scope stands for, and feed the events that it did not settle.
 
         Returns what was paired of them, as partners the left ones.
@@ -134,7 +171,7 @@ class Index(ABC):
                 pairs.events.append(event)
         return pairs
 
-    def feed_again(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def feed_again(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         """`take` for events that come out of a scope; of the pairs the left ones are called partners."""
         pairs = Pairs([], [])
         for side in Side:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Index, Pairs
-from twinstream.core.scopes import Scope
+from twinstream.core.index import UNANSWERED, Index, Pairs, SetAside
 
 
 class KeyedIndex(Index):
@@ -79,17 +78,17 @@ class KeyedIndex(Index):
         for part in self._parts.values():
             part.complete()
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[SetAside]:
         for part in tuple(self._parts.values()):
             yield from part.scopes()
 
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: SetAside, route: Any) -> None:
         key, inner = route
         if key not in self._parts:
             self._parts[key] = self._make(key)
         self._parts[key].adopt(scope, inner)
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         assert scope.example is not None, "a scope has an event"
         key = self._key(scope.example)
         pairs = self._parts[key].resume(scope, tails)

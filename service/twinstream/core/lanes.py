@@ -28,8 +28,7 @@ from typing import Any, cast
 from twinstream.core import orders
 from twinstream.core.bags import Bags
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs
-from twinstream.core.scopes import Scope
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, SetAside
 
 
 class Queue(deque[Event]):
@@ -50,7 +49,7 @@ def queue_of(events: Iterable[Event], since_ms: int) -> Queue:
     return queue
 
 
-Held = tuple[object, ...] | Queue | Scope
+Held = tuple[object, ...] | Queue | SetAside
 """What a side has in a lane: one event alone (a tuple of the shape of `Event`), several, or a scope."""
 
 
@@ -61,7 +60,7 @@ class LanesIndex(Index):
 
     def __init__(self, order: orders.Lanes, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
-        self._scopes: dict[Hashable, Scope] = {}
+        self._scopes: dict[Hashable, SetAside] = {}
         self.held: tuple[dict[Hashable, Held], dict[Hashable, Held]] = ({}, {})
         # The lanes of bags of which a copy has left and another waits: all that may be chains, and some more.
         self._chained: tuple[dict[Hashable, Queue], dict[Hashable, Queue]] = ({}, {})
@@ -110,7 +109,7 @@ class LanesIndex(Index):
 
     def _feed(self, side: Side, events: Iterable[Event]) -> Pairs:  # noqa: C901, PLR0912 - the hot loop
         mine, theirs, chained = self.held[side], self.held[side.other], self._chained[side.other]
-        is_bag = self._is_bag
+        is_bag, aside = self._is_bag, self._scopes
         lookup, setdefault = theirs.get, mine.setdefault
         pairs = Pairs([], [])
         waited, came = pairs.partners.append, pairs.events.append
@@ -136,8 +135,8 @@ class LanesIndex(Index):
                 elif (partner := self._unlike(side, event, held)) is not None:
                     waited(partner)
                     came(event)
-            elif type(held) is Scope:
-                held.add(side, event)
+            elif aside and lane in aside:
+                aside[lane].add(side, event)
             else:
                 alone = cast("Event", held)
                 if alone[0][1] == form[1]:
@@ -215,17 +214,17 @@ class LanesIndex(Index):
         self._place(scope, lane)
         scope.add(side, event)
 
-    def _place(self, scope: Scope, lane: Hashable) -> None:
+    def _place(self, scope: SetAside, lane: Hashable) -> None:
         self._scopes[lane] = scope
         for side in Side:
             self.held[side][lane] = scope
 
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: SetAside, route: Any) -> None:
         assert scope.example is not None, "a scope is adopted by an event of it"
         scope.owner = self
         self._place(scope, scope.example[0][0])
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         assert scope.example is not None, "a scope has an event"
         lane = scope.example[0][0]
         del self._scopes[lane]
@@ -233,19 +232,19 @@ class LanesIndex(Index):
             del self.held[side][lane]
         return self.feed_again(scope, tails)
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[SetAside]:
         return iter(tuple(self._scopes.values()))
 
     def empty(self, side: Side) -> bool:
         return len(self.held[side]) == len(self._scopes)
 
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
-        for held in self.held[side].values():
+        for lane, held in self.held[side].items():
             if type(held) is Queue:
                 since_ms = held.since_ms
                 for event in held:
                     yield event, since_ms
-            elif type(held) is not Scope:
+            elif lane not in self._scopes:
                 event = cast("Event", held)
                 yield event, event[3]
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from twinstream.core.meeting import Lengths, Meeting
 from twinstream.core.orders import BARRIER, Epochs, Lanes, Order
-from twinstream.core.pairing import Item
+from twinstream.core.pieces import Item
 
 MEETING_RUN = 16
 """Equal events in a row after which two pieces have met again: long enough that chance does not make it."""

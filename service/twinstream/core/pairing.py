@@ -22,63 +22,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from twinstream.core.alignment import Alignment, align
+from twinstream.core.epoch_pairing import pair_epochs
 from twinstream.core.events import Letter, Near, Side
 from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
+from twinstream.core.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, Related
+from twinstream.core.related_pairing import pair_related
 from twinstream.core.tolerant import matching
-
-ALIGNMENT_BUDGET = 200
-"""Differences looked for in one piece: bounds an alignment of 10,000 events to about a second."""
-
 
 MANY = 64
 """Differences above which an open alignment may be no more than one side whole, and then the end."""
-
-
-class Item(NamedTuple):
-    """An event of a piece: its place there, its letter, and its route at this node of the order."""
-
-    place: int
-    letter: Letter
-    route: Any
-
-
-Items = Sequence[Item]
-Related = Callable[[Side, int, Side, int], bool]
-"""Whether two events of the pieces, each named by side and place, are dependent."""
-
-
-@dataclass
-class Pairing:
-    """Places of equal events on both sides, and of those without a partner.
-
-    `*_rest` are differences, `*_tail` is what has not been answered yet. `clean` counts the pairs behind the
-    last difference, `epochs` the complete epochs there that are not empty.
-    """
-
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    left_rest: list[int] = field(default_factory=list)
-    right_rest: list[int] = field(default_factory=list)
-    left_tail: list[int] = field(default_factory=list)
-    right_tail: list[int] = field(default_factory=list)
-    clean: int = 0
-    epochs: int = 0
-
-    @property
-    def different(self) -> bool:
-        """Whether something is a difference."""
-        return bool(self.left_rest or self.right_rest)
-
-    def include(self, part: Pairing) -> None:
-        """Add a part that lies behind everything so far; `clean` is the caller's."""
-        self.pairs += part.pairs
-        self.left_rest += part.left_rest
-        self.right_rest += part.right_rest
-        self.left_tail += part.left_tail
-        self.right_tail += part.right_tail
 
 
 def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
@@ -92,9 +47,6 @@ def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bo
 
 
 def _pair(order: Order, left: Items, right: Items, related: Related, whole: bool) -> Pairing:
-    from twinstream.core.epoch_pairing import pair_epochs
-    from twinstream.core.related_pairing import pair_related
-
     match order:
         case Lanes():
             return _pair_lanes(left, right, whole)

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, without
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
 from twinstream.core.orders import Pairwise
-from twinstream.core.scopes import Scope
 from twinstream.errors import RelationError
 
 
@@ -26,7 +25,7 @@ class PairwiseIndex(Index):
     def __init__(self, order: Pairwise, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
         self._waiting: tuple[list[Event], list[Event]] = ([], [])
-        self._aside: Scope | None = None
+        self._aside: SetAside | None = None
 
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
         partner = self.answer(side, event, route)
@@ -94,14 +93,14 @@ class PairwiseIndex(Index):
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         self._waiting[side][:] = [event for event, _ in without(self.unmatched(side), events)]
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[SetAside]:
         return iter(() if self._aside is None else (self._aside,))
 
-    def adopt(self, scope: Scope, route: Any) -> None:
+    def adopt(self, scope: SetAside, route: Any) -> None:
         scope.owner = self
         self._aside = scope
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         self._aside = None
         return self.feed_again(scope, tails)
 

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 from twinstream.core.alignment import align
 from twinstream.core.events import Letter, Side
-from twinstream.core.pairing import ALIGNMENT_BUDGET, Items, Pairing, Related
+from twinstream.core.pieces import ALIGNMENT_BUDGET, Items, Pairing, Related
 
 WORK_LIMIT = 2_000_000
 """Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""

@@ -25,9 +25,8 @@ from typing import Any
 
 from twinstream.core.buckets import Bucket
 from twinstream.core.events import Event, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs
+from twinstream.core.index import UNANSWERED, Hooks, Index, Pairs, SetAside
 from twinstream.core.orders import Roles, Ruled
-from twinstream.core.scopes import Scope
 from twinstream.core.times import Times
 
 Entry = tuple[int, Event, Roles, int, bytes]
@@ -54,7 +53,7 @@ class RuledIndex(Index):
         self._buckets = _no_buckets(order.roles), _no_buckets(order.roles)
         self._size = [0, 0]
         self._count = 0
-        self._aside: dict[Hashable, Scope] = {}
+        self._aside: dict[Hashable, SetAside] = {}
 
     # -- matching ------------------------------------------------------------------------------------------
 
@@ -202,16 +201,16 @@ class RuledIndex(Index):
         entries = {entry[0]: entry for entry in members if entry[2].group == group}
         return [entries[number] for number in sorted(entries)]
 
-    def adopt(self, scope: Scope, route: Roles) -> None:
+    def adopt(self, scope: SetAside, route: Roles) -> None:
         scope.owner = self
         self._aside[route.group] = scope
 
-    def resume(self, scope: Scope, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
+    def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
         group = next(group for group, other in self._aside.items() if other is scope)
         del self._aside[group]
         return self.feed_again(scope, tails)
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[SetAside]:
         return iter(tuple(self._aside.values()))
 
     # -- reading and restoring -----------------------------------------------------------------------------

@@ -22,19 +22,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Dependent, Finding, Identity, Letters, Recent, name_findings
+from twinstream.core.index import Index
 from twinstream.core.looks import MEETING_RUN, Look, Looks
 from twinstream.core.meeting import Lengths
 from twinstream.core.orders import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
-from twinstream.core.pairing import ALIGNMENT_BUDGET, Item, Pairing, pair
+from twinstream.core.pairing import pair
+from twinstream.core.pieces import ALIGNMENT_BUDGET, Item, Pairing
 from twinstream.core.proofs import Needs, Proof, place_of
 from twinstream.core.rules import Rules
-
-if TYPE_CHECKING:
-    from twinstream.core.index import Index
 
 TAIL_SEEN = 64
 """Events of a tail that are looked at for the other half of one that changed."""

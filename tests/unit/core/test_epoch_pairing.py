@@ -11,7 +11,8 @@ import pytest
 from twinstream.core import epoch_pairing
 from twinstream.core.epoch_pairing import BARRIER_COST, EVENT_COST, _cut, _Search, pair_epochs
 from twinstream.core.orders import BARRIER
-from twinstream.core.pairing import Item, Items, Pairing, pair_bag
+from twinstream.core.pairing import pair_bag
+from twinstream.core.pieces import Item, Items, Pairing
 
 Way = list[tuple[int, int]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding, name_findings
-from twinstream.core.pairing import Pairing
+from twinstream.core.pieces import Pairing
 
 LEFT, RIGHT = Side
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from twinstream.core.orders import Keyed, Lanes, Order
-from twinstream.core.pairing import Item, Pairing, pair, pair_bag
+from twinstream.core.pairing import pair, pair_bag
+from twinstream.core.pieces import Item, Pairing
 
 
 def items(word: str, lane: Any = None) -> list[Item]:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.orders import Event, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
 from twinstream.core.events import Side
-from twinstream.core.pairing import Item, Pairing
+from twinstream.core.pieces import Item, Pairing
 from twinstream.core.related_pairing import pair_related
 
 
