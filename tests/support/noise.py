@@ -10,9 +10,9 @@ from typing import Any
 
 from twinstream.adapters.jsonl import JSON, shapes_of
 from twinstream.adapters.values import read_values
+from twinstream.calibration.proposals import Proposal
 from twinstream.core.events import Side
 from twinstream.runtime.calibrating import Answer, Recording, calibrate, start_of
-from twinstream.spec.calibration.proposals import Proposal
 
 Event = dict[str, Any]
 

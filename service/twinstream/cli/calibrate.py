@@ -13,6 +13,8 @@ from rich.console import Console
 
 from twinstream.adapters.files import STANDARD_INPUT, InputFile
 from twinstream.adapters.jsonl import read_side, shapes_of
+from twinstream.calibration.proposals import Start
+from twinstream.calibration.writing import summary
 from twinstream.cli.output import Unreachable, print_json
 from twinstream.cli.progress import progress
 from twinstream.core.events import Side
@@ -21,8 +23,6 @@ from twinstream.runtime.calibrating import Answer, Recording, start_of
 from twinstream.runtime.calibrating import calibrate as run_calibrate
 from twinstream.runtime.ranges import Range, Recorded
 from twinstream.settings import load as load_settings
-from twinstream.spec.calibration.proposals import Start
-from twinstream.spec.calibration.writing import summary
 from twinstream.spec.telling import tell_answer
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}

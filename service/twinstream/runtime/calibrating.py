@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from twinstream.calibration.evidence import Event, Runs, Subset, bare_record
+from twinstream.calibration.proposals import Draft, Start
+from twinstream.calibration.search import Calibration, Left
+from twinstream.calibration.search import calibrate as search
+from twinstream.calibration.writing import file_text
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check, equivalent
-from twinstream.spec.calibration.evidence import Event, Runs, Subset, bare_record
-from twinstream.spec.calibration.proposals import Draft, Start
-from twinstream.spec.calibration.search import Calibration, Left
-from twinstream.spec.calibration.search import calibrate as search
-from twinstream.spec.calibration.writing import file_text
 from twinstream.spec.codec import IGNORED, Codec
 from twinstream.spec.explain import NAMES
 from twinstream.spec.load import load, loads
@@ -172,7 +172,7 @@ def _places(left: Left) -> list[dict[str, int]]:
 
 
 def calibrate(recording: Recording, start: Start, keys: Sequence[str] = ()) -> Answer:
-    """The tightest file under which both runs are equal; see `twinstream.spec.calibration.search`."""
+    """The tightest file under which both runs are equal; see `twinstream.calibration.search`."""
     found = search(recording.runs, start, recording.judge, keys)
     if found.result == "undecided":
         return Answer(found, None, None)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import log
 from typing import NamedTuple
 
-from twinstream.spec.calibration.evidence import Columns, can_be_named, field_text
+from twinstream.calibration.evidence import Columns, can_be_named, field_text
 
 QUIET = 0.25
 """Noise may leave out this part of a run, or of the values of a key, beside what chance leaves out."""

@@ -25,7 +25,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
+from twinstream.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.differences import differences
 from twinstream.spec.paths import Path, parse_path

@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinstream.spec.calibration.proposals import Proposal, plain
-from twinstream.spec.calibration.search import Calibration
+from twinstream.calibration.proposals import Proposal, plain
+from twinstream.calibration.search import Calibration
 from twinstream.spec.diagram import printable, value_text
 from twinstream.spec.source import dump
 

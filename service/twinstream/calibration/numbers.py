@@ -22,7 +22,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from twinstream.spec.calibration.evidence import FEWEST_SEEN, SELDOM
+from twinstream.calibration.evidence import FEWEST_SEEN, SELDOM
 
 SMALL = 100
 """A wobble is at most this part of the range of the field's values."""

@@ -26,9 +26,9 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from itertools import combinations, islice, pairwise, product
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.breaks import Broken, out_of_sequence
-from twinstream.spec.calibration.evidence import Columns, field_text
-from twinstream.spec.calibration.spread import (
+from twinstream.calibration.breaks import Broken, out_of_sequence
+from twinstream.calibration.evidence import Columns, field_text
+from twinstream.calibration.spread import (
     QUIET,
     RECUR,
     STRETCHES,

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from twinstream.spec.calibration.evidence import (
+from twinstream.calibration.evidence import (
     ALWAYS,
     FEWEST_SEEN,
     OFTEN,
@@ -28,8 +28,8 @@ from twinstream.spec.calibration.evidence import (
     members,
     scalars,
 )
-from twinstream.spec.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
-from twinstream.spec.calibration.spread import Spread, spread_of
+from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
+from twinstream.calibration.spread import Spread, spread_of
 from twinstream.spec.canonical import canonical_value
 from twinstream.spec.paths import ABSENT, Path
 from twinstream.spec.reduction import number_of, without_nulls

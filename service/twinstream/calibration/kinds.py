@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.evidence import FEWEST_SEEN, can_be_named, has
-from twinstream.spec.calibration.spread import CHANCE
+from twinstream.calibration.evidence import FEWEST_SEEN, can_be_named, has
+from twinstream.calibration.spread import CHANCE
 from twinstream.spec.differences import differences
 from twinstream.spec.paths import Path
 from twinstream.spec.reduction import without_nulls

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from twinstream.spec.calibration.spread import Spread
+from twinstream.calibration.spread import Spread
 
 COUNT = 1000
 RUN = range(COUNT)

@@ -23,10 +23,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from twinstream.core.events import alike
-from twinstream.errors import SpecError
-from twinstream.spec.calibration.breaks import broken
-from twinstream.spec.calibration.evidence import (
+from twinstream.calibration.breaks import broken
+from twinstream.calibration.evidence import (
     FEWEST_EVENTS,
     Columns,
     Event,
@@ -38,11 +36,11 @@ from twinstream.spec.calibration.evidence import (
     bare_record,
     field_text,
 )
-from twinstream.spec.calibration.fields import Noise, noise_of
-from twinstream.spec.calibration.kinds import unlike
-from twinstream.spec.calibration.ordering import Key, Moves, Order, Scope, looser, no_noise
-from twinstream.spec.calibration.pairing import Pairing, by_name, inferred, named
-from twinstream.spec.calibration.proposals import (
+from twinstream.calibration.fields import Noise, noise_of
+from twinstream.calibration.kinds import unlike
+from twinstream.calibration.ordering import Key, Moves, Order, Scope, looser, no_noise
+from twinstream.calibration.pairing import Pairing, by_name, inferred, named
+from twinstream.calibration.proposals import (
     Draft,
     Proposal,
     Start,
@@ -54,7 +52,9 @@ from twinstream.spec.calibration.proposals import (
     for_replays,
     plain,
 )
-from twinstream.spec.calibration.spread import spread_of
+from twinstream.calibration.spread import spread_of
+from twinstream.core.events import alike
+from twinstream.errors import SpecError
 from twinstream.spec.codec import Codec
 from twinstream.spec.equality_laws import equality_paths
 from twinstream.spec.paths import Path, overlap, parse_path

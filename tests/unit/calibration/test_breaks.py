@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from twinstream.calibration.breaks import Broken, broken
 from twinstream.core.events import Form
 from twinstream.core.orders import BARRIER, Epochs, Keyed, Lanes, Order, Pairwise
-from twinstream.spec.calibration.breaks import Broken, broken
 
 
 def moved(order: Order, routes: list[object], places: list[int]) -> list[tuple[int, int]]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from twinstream.spec.calibration.fields import Noise
-from twinstream.spec.calibration.numbers import Wobble
-from twinstream.spec.calibration.ordering import Order
+from twinstream.calibration.fields import Noise
+from twinstream.calibration.numbers import Wobble
+from twinstream.calibration.ordering import Order
 from twinstream.spec.equality_laws import in_sequence
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec
