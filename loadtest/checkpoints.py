@@ -31,12 +31,12 @@ from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.journal import SWEPT_EVENTS
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen
 from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 

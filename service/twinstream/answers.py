@@ -7,9 +7,9 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import ConfigDict, PrivateAttr
 
+from twinstream.explain.picture import diagram
+from twinstream.explain.text import tell_answer, tell_divergence
 from twinstream.parts import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
-from twinstream.spec.diagram import diagram
-from twinstream.spec.telling import tell_answer, tell_divergence
 from twinstream.status import Position
 
 WIDTH = 100

@@ -34,6 +34,7 @@ from twinstream.api.operations import obstacles_to_answering, obstacles_to_servi
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
+from twinstream.explain.exclusions import exclusions
 from twinstream.listening import Access, bound
 from twinstream.logs import configure_logging
 from twinstream.observing import Observers
@@ -45,7 +46,6 @@ from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
 from twinstream.spec.evidence import wanted
-from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import digest
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import refusal

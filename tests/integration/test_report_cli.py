@@ -15,7 +15,7 @@ from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation, status
 from twinstream.api.board import Board
-from twinstream.spec.exclusions import Exclusion
+from twinstream.explain.exclusions import Exclusion
 
 SCHEMA = Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "docs" / "receipt.schema.json").read_text(encoding="utf-8"))

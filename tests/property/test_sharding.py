@@ -15,11 +15,11 @@ from twinstream.adapters.memory import ManualClock
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
+from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen
 from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import loads
 from twinstream.spec.model import Spec

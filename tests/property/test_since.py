@@ -18,13 +18,13 @@ from twinstream.api.scope import GateScope, scoped
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.reporting import Reporter
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen
 from twinstream.spec.load import loads
 
 ZERO = 1_772_366_400_000

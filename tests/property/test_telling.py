@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.support.worlds import World, worlds
-from twinstream.spec.diagram import ASCII, NARROW, UNICODE, Marks, diagram
-from twinstream.spec.explain import Explainer
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.masking import Everything, Mask
+from twinstream.explain.picture import ASCII, NARROW, UNICODE, Marks, diagram
+from twinstream.explain.text import tell_divergence
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Everything, Mask
-from twinstream.spec.telling import tell_divergence
 
 
 def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:

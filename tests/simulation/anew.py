@@ -21,8 +21,8 @@ from tests.simulation.saying import Spoken, tells_all
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.spec.anew import begun_at
-from twinstream.spec.explain import NAMES
 from twinstream.spec.start import Start
 
 Asked = dict[str, Any] | Literal["now"] | None

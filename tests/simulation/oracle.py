@@ -16,10 +16,10 @@ from tests.simulation.inputs import Input
 from tests.simulation.streams import POISON
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
+from twinstream.explain.divergence import NAMES
 from twinstream.parts import Sides
 from twinstream.ports import Positions
 from twinstream.runtime.timepieces import APART_SECONDS
-from twinstream.spec.explain import NAMES
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,

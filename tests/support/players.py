@@ -10,10 +10,10 @@ from twinstream.api.board import Board
 from twinstream.api.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
+from twinstream.explain.divergence import NAMES
 from twinstream.parts import Sides
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.worker import Worker
-from twinstream.spec.explain import NAMES
 from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
 BEFORE = Ended(

@@ -14,12 +14,12 @@ from twinstream.adapters.memory import ManualClock
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.snapshot import delta, merged, restore, snapshot
+from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen
 from twinstream.spec.marks import Attempt
 
 Value = dict[str, Any]

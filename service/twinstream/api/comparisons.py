@@ -16,7 +16,7 @@ from twinstream.api.samples import Sample
 from twinstream.api.schemas import Listing, Progress
 from twinstream.api.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.timeline import Phase
-from twinstream.spec.receipt import Gate, Receipt, receipt_of_status
+from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status import ComparisonStatus
 
 RETRY_SECONDS = 5

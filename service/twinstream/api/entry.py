@@ -22,7 +22,7 @@ from twinstream.api.progress import progress_of
 from twinstream.api.rendered import Kept, Rendered, of_model
 from twinstream.api.samples import Samples
 from twinstream.api.timeline import Timeline
-from twinstream.spec.exclusions import Exclusion
+from twinstream.explain.exclusions import Exclusion
 from twinstream.status import ComparisonStatus, ShardStatus, UnmatchedEvent
 
 

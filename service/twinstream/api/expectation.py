@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from twinstream.explain.exclusions import Exclusion
 from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides
-from twinstream.spec.exclusions import Exclusion
 from twinstream.status import (
     HISTOGRAM_EDGES_SECONDS,
     CheckpointInfo,

@@ -24,10 +24,10 @@ from twinstream.api.covering import seen_by_all
 from twinstream.api.expectation import Expectation, placeholder
 from twinstream.core import verdicts
 from twinstream.core.stretches import united
+from twinstream.explain.coverage import notes
+from twinstream.explain.reason import undiverged
 from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
-from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import Wanted, lacking
-from twinstream.spec.reasons import undiverged
 from twinstream.status import (
     CheckpointInfo,
     ComparisonStatus,

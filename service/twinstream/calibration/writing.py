@@ -12,7 +12,7 @@ from typing import Any
 
 from twinstream.calibration.proposals import Proposal, plain
 from twinstream.calibration.search import Calibration
-from twinstream.spec.diagram import printable, value_text
+from twinstream.explain.picture import printable, value_text
 from twinstream.spec.source import dump
 
 WIDTH = 100

@@ -19,11 +19,11 @@ from twinstream.cli.output import Unreachable, print_json
 from twinstream.cli.progress import progress
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
+from twinstream.explain.text import tell_answer
 from twinstream.runtime.calibrating import Answer, Recording, start_of
 from twinstream.runtime.calibrating import calibrate as run_calibrate
 from twinstream.runtime.ranges import Range, Recorded
 from twinstream.settings import load as load_settings
-from twinstream.spec.telling import tell_answer
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000

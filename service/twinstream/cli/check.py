@@ -15,11 +15,11 @@ from twinstream.cli.output import EXIT_OF_VERDICT, print_answer, print_json
 from twinstream.cli.progress import progress
 from twinstream.cli.receipts import files_callback, write_receipt
 from twinstream.errors import SettingsError
+from twinstream.explain.receipt import receipt_of_answer
 from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
 from twinstream.spec.load import load
 from twinstream.spec.model import Spec
-from twinstream.spec.receipt import receipt_of_answer
 
 
 @click.command(

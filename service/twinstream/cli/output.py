@@ -13,8 +13,8 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from twinstream.spec.diagram import ASCII, UNICODE, Marks
-from twinstream.spec.telling import tell_answer, tell_divergence
+from twinstream.explain.picture import ASCII, UNICODE, Marks
+from twinstream.explain.text import tell_answer, tell_divergence
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
 EXIT_OF_ANSWER = {"pass": 0, "fail": 1, "undecided": 3}

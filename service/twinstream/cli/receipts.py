@@ -9,8 +9,8 @@ import click
 import orjson
 
 from twinstream.errors import SettingsError
-from twinstream.spec.receipt import Receipt
-from twinstream.spec.receipt_text import markdown
+from twinstream.explain.receipt import Receipt
+from twinstream.explain.receipt_text import markdown
 
 _MARKDOWN, _JSON = {".md", ".markdown"}, {".json"}
 

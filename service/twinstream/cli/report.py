@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import Unreachable, print_json, print_text
 from twinstream.cli.receipts import files_callback, write_receipt
-from twinstream.spec.receipt import Receipt
-from twinstream.spec.receipt_text import markdown
+from twinstream.explain.receipt import Receipt
+from twinstream.explain.receipt_text import markdown
 
 
 @click.command(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import COLOUR, EXIT_OF_VERDICT, Refused, print_json, print_rich
-from twinstream.spec.telling import explained_text
+from twinstream.explain.text import explained_text
 
 PIPE_WIDTH = 200
 """Columns where nobody looks: enough for every heading."""

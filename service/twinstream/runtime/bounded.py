@@ -15,13 +15,13 @@ from typing import Any
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
 from twinstream.core.ledger import NEVER
+from twinstream.explain.holes import of_gap
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.runtime.edges import Edges
 from twinstream.runtime.offline import Check
 from twinstream.runtime.ranges import Recorded
 from twinstream.runtime.stretch import Edge, Stretch, stretch_of
 from twinstream.runtime.topics import TopicBook
-from twinstream.spec.holes import of_gap
 from twinstream.spec.model import Spec
 
 NO_LIMIT = 1 << 62

@@ -13,10 +13,10 @@ from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Line
 from twinstream.runtime.offline import check, equivalent
 from twinstream.spec.codec import IGNORED, Codec
-from twinstream.spec.explain import NAMES
 from twinstream.spec.load import load, loads
 from twinstream.spec.marks import attempt_of
 from twinstream.spec.model import Spec

@@ -24,6 +24,8 @@ from twinstream.core.progress import Finished
 from twinstream.core.sharding import Shard
 from twinstream.core.verdicts import Verdict
 from twinstream.errors import SourceError
+from twinstream.explain.coverage import Seen
+from twinstream.explain.masking import Mask
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing, unreliable
 from twinstream.runtime.intake import Intake, Undecodable
@@ -37,10 +39,8 @@ from twinstream.runtime.turns import Turns
 from twinstream.runtime.witness import LOST, Account, Past, Rereading, marks_of, resumed
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen
 from twinstream.spec.cut import cut_of
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import unfit
 from twinstream.status import ComparisonStatus, Ended, ShardStatus

@@ -28,10 +28,10 @@ from twinstream.core.events import Event, Side
 from twinstream.core.halves import Divergence
 from twinstream.core.known import Known
 from twinstream.core.rules import Rules
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Line
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.stretch import Part, Stretch, edge_text
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 
 Place = Literal["within", "undecided", "beside"]

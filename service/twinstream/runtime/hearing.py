@@ -10,11 +10,11 @@ from collections.abc import Iterable
 import structlog
 
 from twinstream.core.accounts import Hole
+from twinstream.explain.holes import told
 from twinstream.ports import Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.surveys import Surveys
-from twinstream.spec.holes import told
 from twinstream.spec.model import Spec
 
 log = structlog.get_logger()

@@ -17,6 +17,8 @@ from twinstream.core.events import Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.run import Run
 from twinstream.errors import SourceError
+from twinstream.explain.coverage import Seen
+from twinstream.explain.holes import of_falls, of_gap
 from twinstream.ports import Batch, Clock, Gap
 from twinstream.runtime.batches import attempts_of
 from twinstream.runtime.falls import FALLS_TO_LEAVE_OUT
@@ -24,8 +26,6 @@ from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.in_sight import InSight
 from twinstream.runtime.timepieces import Stamp
 from twinstream.spec.codec import Codec, Refused
-from twinstream.spec.coverage import Seen
-from twinstream.spec.holes import of_falls, of_gap
 from twinstream.spec.keeping import KeptCodec
 from twinstream.spec.marks import input_mark, kept_mark
 

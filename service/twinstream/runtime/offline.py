@@ -16,6 +16,11 @@ from twinstream.core.ledger import NEVER
 from twinstream.core.run import Run
 from twinstream.core.verdicts import Verdict, verdict_of
 from twinstream.errors import InputError
+from twinstream.explain import holes
+from twinstream.explain.coverage import Seen, notes
+from twinstream.explain.divergence import NAMES, Explainer
+from twinstream.explain.masking import Everything
+from twinstream.explain.reason import undecided
 from twinstream.ports import Line
 from twinstream.runtime.accounts import account_of, unexplained
 from twinstream.runtime.batches import HELD, attempts_of, unmarked
@@ -30,15 +35,10 @@ from twinstream.runtime.edges import (
 )
 from twinstream.runtime.offline_start import Beginning, cut_in_events
 from twinstream.runtime.partitions import with_partitions
-from twinstream.spec import holes
 from twinstream.spec.codec import Codec
 from twinstream.spec.compile import rules_of
-from twinstream.spec.coverage import Seen, notes
-from twinstream.spec.explain import NAMES, Explainer
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Everything
 from twinstream.spec.model import Spec
-from twinstream.spec.reasons import undecided
 from twinstream.status import Coverage
 
 EXAMPLES_LIMIT = 100

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from twinstream.core.accounts import PLACE
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
+from twinstream.explain.holes import of_gap, place_of
 from twinstream.ports import Batch, Clock, Gap, Line, Source, Topic
-from twinstream.spec.holes import of_gap, place_of
 
 PATIENCE_SECONDS = 30.0
 """Without a record for so long the topics cannot be read."""

@@ -19,12 +19,12 @@ from twinstream.core.events import Event, Form, Side
 from twinstream.core.findings import Finding
 from twinstream.core.halves import Divergence
 from twinstream.errors import SourceError
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.masking import Mask
 from twinstream.ports import Clock, Place, Recall
 from twinstream.spec.codec import Codec
-from twinstream.spec.explain import Explainer
 from twinstream.spec.keeping import KeptCodec, Unread
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 
 FEW, MANY = 20, 1_000

@@ -38,9 +38,9 @@ from twinstream.core.rules import Rules
 from twinstream.core.run import Run
 from twinstream.core.tolerant import matching
 from twinstream.errors import InputError
+from twinstream.explain.divergence import NAMES
 from twinstream.spec.codec import IGNORED, Codec
 from twinstream.spec.compile import rules_of
-from twinstream.spec.explain import NAMES
 from twinstream.spec.known import known_differences
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, read

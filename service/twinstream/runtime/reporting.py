@@ -17,6 +17,10 @@ from twinstream.core.events import Side
 from twinstream.core.findings import KINDS, Kind
 from twinstream.core.orders import BARRIER
 from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.explain import holes
+from twinstream.explain.coverage import notes
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.reason import undiverged
 from twinstream.ports import Clock
 from twinstream.runtime.accounts import account_of, unexplained
 from twinstream.runtime.batches import HELD, unmarked
@@ -25,12 +29,8 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.timepieces import SeenAt
-from twinstream.spec import holes
-from twinstream.spec.coverage import notes
 from twinstream.spec.evidence import lacking, wanted
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
-from twinstream.spec.reasons import undiverged
 from twinstream.status import Dependency
 
 HOLES_SHOWN = 20

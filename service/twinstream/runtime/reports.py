@@ -28,11 +28,11 @@ import structlog
 from twinstream import status
 from twinstream.core.halves import Divergence
 from twinstream.core.known import Covered
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.sentences import TAINTED
 from twinstream.ports import Clock, Publisher
 from twinstream.runtime.shortening import shortened
-from twinstream.spec.explain import Explainer
 from twinstream.spec.model import Spec
-from twinstream.spec.wording import TAINTED
 
 PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20

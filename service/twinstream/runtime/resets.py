@@ -23,11 +23,11 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import SourceError, SpecError
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Clock, Positions, Publisher, Source
 from twinstream.runtime.start import Unsafe, positions_of
 from twinstream.runtime.timepieces import SeenAt
 from twinstream.spec.anew import begun_at
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 from twinstream.spec.sharding import refusal, unfit
 from twinstream.spec.start import Start

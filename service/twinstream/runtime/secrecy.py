@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from twinstream.errors import CheckpointError
+from twinstream.explain.masking import Mask, fresh_secret
 from twinstream.spec.codec import Codec
 from twinstream.spec.keeping import KeptCodec
-from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 
 OTHER = (

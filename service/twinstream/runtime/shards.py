@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 
 from twinstream.core.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
+from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored
-from twinstream.spec.masking import fresh_secret
 
 OWNED = (
     "another process owns this comparison with --shards {found}, and another file; this one takes over with "

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.runtime.course import Course
-from twinstream.spec.explain import NAMES
 
 STALLED_SHARE = 0.25
 """A side is called stalled when it is behind by this share of the time after which events are overdue."""

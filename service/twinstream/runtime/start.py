@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Positions, Topic
 from twinstream.runtime.moments import moment_of
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 
 Topics = Mapping[Side, Topic]

@@ -19,10 +19,10 @@ from typing import Literal, NamedTuple, TypeVar
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Archive, Positions, Topic
 from twinstream.runtime.ranges import Range, Ranges
 from twinstream.settings import time_of
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Barrier, Spec
 from twinstream.spec.orders import nodes
 from twinstream.spec.topics import Topic as TopicFacts

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.ports import Positions, Topic
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Spec
 
 COMPACT = "compact"

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from twinstream import status
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
+from twinstream.explain.divergence import Explainer
 from twinstream.ports import Publisher
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.shortening import cut
-from twinstream.spec.explain import Explainer
 
 SAMPLE_EVENTS = 200
 SAMPLE_BYTES = 256_000

@@ -17,10 +17,10 @@ import orjson
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.core.verdicts import Verdict
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.holes import offsets
 from twinstream.ports import Mark, Marks, Positions, Topic
 from twinstream.runtime.resets import Resets
-from twinstream.spec.explain import NAMES
-from twinstream.spec.holes import offsets
 from twinstream.spec.start import Start
 
 VERSION = 1

@@ -20,6 +20,8 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
 from twinstream.runtime import checkpoint
 from twinstream.runtime.agreement import Agreement, Shards
@@ -44,10 +46,8 @@ from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import past_of
-from twinstream.spec.explain import NAMES
 from twinstream.spec.keeping import codec_of
 from twinstream.spec.load import digest
-from twinstream.spec.masking import fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
 

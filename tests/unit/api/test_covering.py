@@ -11,9 +11,9 @@ from tests.support.statuses import START, coverage, expectation, status
 from tests.support.streams import LEFT, record, spec
 from twinstream.api.covering import seen_by_all
 from twinstream.api.merging import merged
+from twinstream.explain.coverage import Seen
+from twinstream.explain.masking import Mask
 from twinstream.spec.codec import Codec
-from twinstream.spec.coverage import Seen
-from twinstream.spec.masking import Mask
 from twinstream.status import ShardStatus
 
 SPEC = spec("{per_key: [k]}")

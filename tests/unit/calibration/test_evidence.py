@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.unit.calibration.test_calibrate import rows, spec_file
 
 from tests.support.noise import calibrated, loosened, proposed, run_of, with_noise
 from tests.support.plants import flights, rerun
+from tests.unit.calibration.test_calibrate import rows, spec_file
 from twinstream.calibration.ordering import Moves
 
 RIDES = "kinds: {night: {where: {type: eod}}, ride: {}}\n"

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
+from twinstream.explain.divergence import NAMES
 from twinstream.runtime.drill.copies import Pair
 from twinstream.runtime.drill.planting import Plan
 from twinstream.spec.drills import Names, Record
-from twinstream.spec.explain import NAMES
 from twinstream.spec.model import Evidence, Overdue, Spec, Start
 
 Expectation = Literal["fail", "suspicion", "stall"]

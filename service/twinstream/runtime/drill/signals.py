@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
 from twinstream.runtime.drill.shadow import Expectation
-from twinstream.spec.explain import NAMES
 
 Samples = Mapping[tuple[str, str], float]
 """The metrics of the comparison: by name without prefix, and the value of its other label (else empty)."""

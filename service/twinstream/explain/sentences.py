@@ -14,7 +14,7 @@ import orjson
 from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding
 from twinstream.core.halves import Divergence
-from twinstream.spec.contrast import from_difference, told_apart
+from twinstream.explain.text_diff import from_difference, told_apart
 from twinstream.spec.keeping import Unread
 from twinstream.spec.model import Order
 from twinstream.spec.relations import why

@@ -7,7 +7,7 @@ import pytest
 from tests.support.workers import SPEC as TEXT
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
-from twinstream.spec.holes import doubts, of_falls, of_gap, told
+from twinstream.explain.holes import doubts, of_falls, of_gap, told
 from twinstream.spec.load import loads
 
 PLACED = "orders.v1 partition 0 (reference)"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
-from twinstream.spec.explain import Explainer
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.masking import Mask
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Mask
 from twinstream.spec.paths import parse_path
 
 SECRET = b"a secret of the tests"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from twinstream.explain.coverage import LOOKED_AT
+from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.parts import Accounts
-from twinstream.spec.coverage import LOOKED_AT
-from twinstream.spec.receipt import Compared, KnownUse, Receipt, Stretch
 from twinstream.status import KindCoverage
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")

@@ -20,9 +20,9 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError
+from twinstream.explain.masking import Mask, fresh_secret
 from twinstream.spec.codec import Codec
 from twinstream.spec.keeping import Unread
-from twinstream.spec.masking import Mask, fresh_secret
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import Path, parse_path, path_text
 from twinstream.status import Coverage, KindCoverage

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinstream.spec.diagram import ASCII
-from twinstream.spec.telling import SHOWN, heading, tell_answer, tell_divergence
+from twinstream.explain.picture import ASCII
+from twinstream.explain.text import SHOWN, heading, tell_answer, tell_divergence
 
 TEXT = "The reference put out 1, and the candidate did not. " * 3
 REPORT: dict[str, Any] = {

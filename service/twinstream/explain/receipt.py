@@ -1,9 +1,9 @@
 """A verdict receipt: a verdict with all that it rests on and all that it leaves out, fit for a change ticket.
 
 It is data first (`Receipt`, whose JSON Schema is kept in ``docs/receipt.schema.json``), and from that a text
-(`twinstream.spec.receipt_text`). It holds no value of any event.
+(`twinstream.explain.receipt_text`). It holds no value of any event.
 
-``python -m twinstream.spec.receipt`` prints the schema.
+``python -m twinstream.explain.receipt`` prints the schema.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
+from twinstream.explain.exclusions import Exclusion, exclusions
 from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides, Verdict
-from twinstream.spec.exclusions import Exclusion, exclusions
 from twinstream.spec.model import Spec
 from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset
 

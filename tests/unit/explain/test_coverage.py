@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, record, spec
-from twinstream.spec import coverage
+from twinstream.explain import coverage
+from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
+from twinstream.explain.masking import Mask
 from twinstream.spec.codec import Codec
-from twinstream.spec.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
-from twinstream.spec.masking import Mask
 from twinstream.spec.model import Spec
 from twinstream.status import Coverage
 

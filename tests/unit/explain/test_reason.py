@@ -82,7 +82,7 @@ def test_of_a_time_that_tells_what_lies_before_the_start(member: Any, start: Any
 def test_of_kinds_and_functions() -> None:
     kinds = "kinds: {a: {where: {type: a}}}"
     assert tells_nothing(reason(Codec(spec("unordered", kinds)), f'{{"type": "{HIDDEN}"}}'.encode()))
-    driver = Driver(spec('{callable: "tests.unit.spec.test_reasons:leaking"}'))
+    driver = Driver(spec('{callable: "tests.unit.explain.test_reason:leaking"}'))
     for side in (LEFT, RIGHT):
         driver.take([Batch(side, [f'{{"k": "{HIDDEN}", "n": {int(side)}}}'.encode()])], review=False)
     (hole,) = driver.comparison.holes

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from twinstream.spec.diagram import UNICODE, Marks, diagram, printable, value_text
+from twinstream.explain.picture import UNICODE, Marks, diagram, printable, value_text
 
 SHOWN = 5
 """Divergences told one by one: whoever wants more wants them as data."""

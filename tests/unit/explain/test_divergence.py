@@ -10,9 +10,9 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, s
 from twinstream.core.accounts import Hole
 from twinstream.core.findings import Finding
 from twinstream.core.halves import Divergence
-from twinstream.spec.explain import Explainer
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.masking import Everything, Mask, Show, plain
 from twinstream.spec.load import digest
-from twinstream.spec.masking import Everything, Mask, Show, plain
 
 EVERYTHING = Everything()
 

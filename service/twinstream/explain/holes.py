@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
-from twinstream.spec.explain import NAMES
+from twinstream.explain.divergence import NAMES
 from twinstream.spec.model import Spec
 
 

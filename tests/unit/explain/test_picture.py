@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from twinstream.spec.diagram import ASCII, UNICODE, diagram, value_text
+from twinstream.explain.picture import ASCII, UNICODE, diagram, value_text
 
 A: dict[str, Any] = {"taxi": 7, "ride": "a"}
 C: dict[str, Any] = {"taxi": 7, "ride": "c"}

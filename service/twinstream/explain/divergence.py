@@ -1,8 +1,8 @@
 """A divergence in the words of its owner: names for sides, values, positions, the differing fields, a text.
 
 The core knows events of the left and the right. Here they become outputs of the reference and the candidate,
-as plain data that everything else is made of: the sentences (`twinstream.spec.wording`), the picture
-(`twinstream.spec.diagram`), the page.
+as plain data that everything else is made of: the sentences (`twinstream.explain.sentences`), the picture
+(`twinstream.explain.picture`), the page.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import orjson
 
 from twinstream.core.events import Event, Side
 from twinstream.core.halves import Divergence
+from twinstream.explain.masking import Show, plain
+from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec import Codec
 from twinstream.spec.differences import differences
 from twinstream.spec.keeping import Unread
-from twinstream.spec.masking import Show, plain
 from twinstream.spec.model import Spec
 from twinstream.spec.paths import ABSENT, Path, parse_path, path_text, read
 from twinstream.spec.relations import scope_fields
-from twinstream.spec.wording import ABSENCE, NAMES, Sight, brief, text_of
 
 __all__ = ["NAMES", "Explainer"]
 

@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 from rich.cells import cell_len, set_cell_size
 
-from twinstream.spec.contrast import from_difference, told_apart
+from twinstream.explain.text_diff import from_difference, told_apart
 
 NARROW = 64
 """Below this width two columns say nothing: the events are listed one under the other."""

@@ -16,14 +16,14 @@ from tests.support.statuses import START, coverage, diverged, partition, reset
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
+from twinstream.explain.exclusions import exclusions
+from twinstream.explain.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
+from twinstream.explain.receipt_text import markdown
 from twinstream.parts import Sides
 from twinstream.ports import Line
 from twinstream.runtime.bounded import BoundedCheck
 from twinstream.runtime.offline import check
-from twinstream.spec.exclusions import exclusions
 from twinstream.spec.load import loads
-from twinstream.spec.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
-from twinstream.spec.receipt_text import markdown
 from twinstream.status import Hole, Position
 
 ROOT = Path(__file__).parents[3]
@@ -105,7 +105,7 @@ def test_the_text_of_a_receipt_is_the_one_that_is_kept(name: str, make: Any) -> 
 
 
 def test_the_schema_that_is_kept_is_the_one_of_the_model() -> None:
-    command = "python -m twinstream.spec.receipt > docs/receipt.schema.json"
+    command = "python -m twinstream.explain.receipt > docs/receipt.schema.json"
     assert KEPT.read_text(encoding="utf-8") == schema_text(), f"run `{command}`"
     Draft202012Validator.check_schema(json.loads(schema_text()))
 
