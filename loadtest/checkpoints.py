@@ -26,7 +26,7 @@ from deploy.embedded.redis_server import RedisServer
 from loadtest.generated import NO_DISK, PARTITIONS, START_MS, redis_figures
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison

@@ -13,7 +13,7 @@ from typing import Any
 
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.memory import MemorySource
-from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.events import Side
 from twinstream.logs import configure_logging

@@ -20,13 +20,13 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.kafka import LATEST, KafkaSource, whole_record
-from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
-from twinstream.adapters.prometheus_http import HttpMeter, measure_process
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import RedisRequests
-from twinstream.adapters.redis_shelf import RedisShelf, tag_of
-from twinstream.adapters.secret_file import read_secret
+from twinstream.adapters.credentials.secret_file import read_secret
+from twinstream.adapters.kafka.source import LATEST, KafkaSource, whole_record
+from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.metrics.http import HttpMeter, measure_process
+from twinstream.adapters.redis.requests import RedisRequests
+from twinstream.adapters.redis.shelf import RedisShelf, tag_of
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.app import create_app, create_matcher_app
 from twinstream.api.board import Board
 from twinstream.api.expectation import Expectation

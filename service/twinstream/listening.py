@@ -11,8 +11,8 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from twinstream.adapters.tls import Certificate
-from twinstream.adapters.token_file import TokenFile
+from twinstream.adapters.credentials.tls import Certificate
+from twinstream.adapters.credentials.token_file import TokenFile
 from twinstream.api.mailbox import SEND_BUFFER_BYTES
 from twinstream.errors import SettingsError
 from twinstream.settings import Settings, split_address

@@ -15,8 +15,8 @@ from uuid import uuid4
 import structlog
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.redis_requests import RedisRequests
-from twinstream.adapters.redis_shelf import RedisShelf, tag_of
+from twinstream.adapters.redis.requests import RedisRequests
+from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.api.board import Board
 from twinstream.core.sharding import Shard
 from twinstream.errors import StoreError

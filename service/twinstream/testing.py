@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from twinstream.adapters.files import InputFile
-from twinstream.adapters.jsonl import Shape, merge, read_side, read_trace, shapes_of
-from twinstream.adapters.values import read_values
+from twinstream.adapters.files.jsonl import Shape, merge, read_side, read_trace, shapes_of
+from twinstream.adapters.files.lines import InputFile
+from twinstream.adapters.files.values import read_values
 from twinstream.answers import Answer
 from twinstream.core.events import Side
 from twinstream.errors import InputError, SpecError

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
-from twinstream.adapters.kafka import KafkaSource, whole_record
+from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
@@ -371,7 +371,7 @@ def test_both_topics_are_known_before_any_of_them_is_assigned(
             asked.append(f"{places[0].topic} is assigned")
             super().assign(places)
 
-    monkeypatch.setattr("twinstream.adapters.kafka.Consumer", Noting)
+    monkeypatch.setattr("twinstream.adapters.kafka.source.Consumer", Noting)
     names = [topic(partitions=PARTITIONS) for _ in Side]
     source = KafkaSource(kafka.brokers, "contract", dict(zip(Side, names, strict=True)), {}, control=topic())
     _begin(source)

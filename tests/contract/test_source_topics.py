@@ -11,7 +11,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
 from tests.support.topics import KafkaTopics
 from tests.support.waiting import eventually
-from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError

@@ -12,7 +12,7 @@ from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
-from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.errors import Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Layout, Store, Stored
 

@@ -30,7 +30,7 @@ from tests.support.proxy import ProxiedKafka, Proxy, everything
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
-from twinstream.adapters import redis_scripts
+from twinstream.adapters.redis import scripts as redis_scripts
 
 pytestmark = whole_product(seconds=400)
 

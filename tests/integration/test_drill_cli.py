@@ -12,7 +12,7 @@ from tests.support.commands import COMMAND, twinstream
 from tests.support.drilled import rides
 from tests.support.service import spec_file
 from tests.support.stack import MakeTopic
-from twinstream.adapters.kafka_drill import DrillTopics
+from twinstream.adapters.kafka.drill import DrillTopics
 
 NOWHERE = ["--brokers", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1"]
 PROMETHEUS = ["--kind", "drop", "--prometheus", "http://127.0.0.1:1"]

@@ -23,7 +23,7 @@ from tests.support.commands import twinstream
 from tests.support.drilled import rides
 from tests.support.service import spec_file
 from tests.support.waiting import eventually
-from twinstream.adapters.kafka_drill import DrillTopics
+from twinstream.adapters.kafka.drill import DrillTopics
 
 pytestmark = [pytest.mark.requires_kafka, pytest.mark.requires_redis, pytest.mark.timeout(180)]
 TOPICS = ("rides.v1", "rides.v2")

@@ -12,7 +12,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.kafka import KafkaSource
+from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.ports import Batch, Gap

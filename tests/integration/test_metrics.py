@@ -14,8 +14,8 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation
 from tests.support.tools import run
 from tests.support.waiting import eventually
-from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
-from twinstream.adapters.prometheus_http import HttpMeter, measure_process
+from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.api.board import Board
 
 LABELS = {

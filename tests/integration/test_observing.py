@@ -11,8 +11,8 @@ from tests.support.statuses import NAME, Clocks, reset, status
 from tests.support.waiting import eventually
 from tests.support.workers import SPEC
 from twinstream import observing
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis.requests import RedisRequests
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.board import Board
 from twinstream.observing import Observers
 from twinstream.runtime.requests import UNDER_WAY

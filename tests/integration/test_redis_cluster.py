@@ -12,9 +12,9 @@ import redis
 
 from tests.support.redis_cluster import RedisCluster
 from tests.support.waiting import eventually
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_presence import GONE_SECONDS
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis.presence import GONE_SECONDS
+from twinstream.adapters.redis.shelf import RedisShelf
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, StoreError
 from twinstream.ports import Checkpoint

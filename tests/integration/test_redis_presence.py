@@ -10,8 +10,8 @@ import redis
 
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_presence import GONE_SECONDS, Presence, Vigil
+from twinstream.adapters.redis.presence import GONE_SECONDS, Presence, Vigil
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint
 

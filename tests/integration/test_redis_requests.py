@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.redis_cluster import ADDRESS, REAL
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_requests import RedisRequests
+from twinstream.adapters.redis.requests import RedisRequests
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.errors import StoreError
 
 pytestmark = pytest.mark.requires_redis

@@ -16,12 +16,13 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 from deploy.embedded.processes import free_port
 from deploy.embedded.redis_server import RedisServer
 from tests.support.waiting import eventually
-from twinstream.adapters import redis as adapter
-from twinstream.adapters import redis_bulletin, redis_connection
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_connection import REDIRECTS, RedisConnection
-from twinstream.adapters.redis_errors import sentence
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis import bulletin as redis_bulletin
+from twinstream.adapters.redis import connection as redis_connection
+from twinstream.adapters.redis import store as adapter
+from twinstream.adapters.redis.connection import REDIRECTS, RedisConnection
+from twinstream.adapters.redis.errors import sentence
+from twinstream.adapters.redis.shelf import RedisShelf
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError
 from twinstream.ports import EMPTY, Checkpoint, Stored
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, reset, status
-from twinstream.adapters.token_file import TokenFile
+from twinstream.adapters.credentials.token_file import TokenFile
 from twinstream.api.board import Board
 from twinstream.status import Reset, ResetRefused, ResetRequest
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.noise import PLANTED, calibrated, interleaved_anew, loosened, proposed, run_of, with_noise
 from tests.support.searching import examples
-from twinstream.adapters.jsonl import JSON, merge
-from twinstream.adapters.values import read_values
+from twinstream.adapters.files.jsonl import JSON, merge
+from twinstream.adapters.files.values import read_values
 from twinstream.core.events import Side
 from twinstream.runtime.offline import equivalent
 from twinstream.spec.load import loads

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.noise import calibrated, loosened, proposed
 from tests.support.plants import FIELD_PLANTS, ORDER_PLANTS, Event, flights, rerun
 from tests.support.searching import examples
-from twinstream.adapters.jsonl import JSON, merge
-from twinstream.adapters.values import read_values
+from twinstream.adapters.files.jsonl import JSON, merge
+from twinstream.adapters.files.values import read_values
 from twinstream.core.events import Side
 from twinstream.runtime.calibrating import Answer
 from twinstream.runtime.offline import equivalent

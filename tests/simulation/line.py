@@ -14,9 +14,9 @@ from typing import Any
 from redis import DriverInfo
 from redis.connection import Connection
 
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_connection import RedisConnection
-from twinstream.adapters.redis_shelf import RedisShelf
+from twinstream.adapters.redis.connection import RedisConnection
+from twinstream.adapters.redis.shelf import RedisShelf
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.sharding import Shard
 
 URL = "redis://simulated"

@@ -11,8 +11,8 @@ from tests.simulation.line import SimulatedShelf
 from tests.simulation.planted_in_core import CRASHES, IN_CORE
 from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
-from twinstream.adapters import redis_scripts
-from twinstream.adapters.redis import RedisStore
+from twinstream.adapters.redis import scripts as redis_scripts
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.errors import Fenced

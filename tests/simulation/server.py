@@ -14,7 +14,8 @@ import redis
 from tests.simulation.line import SimulatedShelf
 from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
-from twinstream.adapters import redis_bulletin, redis_scripts
+from twinstream.adapters.redis import bulletin as redis_bulletin
+from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.runtime import checkpoint
 
 NAMES = {

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
-from twinstream.adapters.jsonl import JSON, shapes_of
-from twinstream.adapters.values import read_values
+from twinstream.adapters.files.jsonl import JSON, shapes_of
+from twinstream.adapters.files.values import read_values
 from twinstream.calibration.proposals import Proposal
 from twinstream.core.events import Side
 from twinstream.runtime.calibrating import Answer, Recording, calibrate, start_of

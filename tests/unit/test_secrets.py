@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from twinstream.adapters.alarm import Alertmanager, Prometheus
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.cli.client import Service, ask
 from twinstream.errors import without_secrets
 from twinstream.spec.formats.registry import Registry

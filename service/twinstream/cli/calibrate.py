@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from twinstream.adapters.files import STANDARD_INPUT, InputFile
-from twinstream.adapters.jsonl import read_side, shapes_of
+from twinstream.adapters.files.jsonl import read_side, shapes_of
+from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.calibration.proposals import Start
 from twinstream.calibration.writing import summary
 from twinstream.cli.output import Unreachable, print_json
@@ -132,7 +132,7 @@ def _read_topics(recording: Recording, start: Start, options: Mapping[str, Any])
     from confluent_kafka import Message
 
     from twinstream.adapters.clocks import SystemClock
-    from twinstream.adapters.kafka import KafkaSource, whole_record
+    from twinstream.adapters.kafka.source import KafkaSource, whole_record
 
     settings = load_settings({"brokers": options["brokers"]}, options["config"])
     names = {side: start.spec.version_of(side).topic for side in Side}

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from twinstream.adapters.files import STANDARD_INPUT, InputFile
-from twinstream.adapters.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
+from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
+from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
 from twinstream.cli.output import EXIT_OF_VERDICT, print_answer, print_json
 from twinstream.cli.progress import progress
 from twinstream.cli.receipts import files_callback, write_receipt

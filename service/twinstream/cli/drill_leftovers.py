@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from twinstream.adapters.kafka_drill import DrillTopics
-from twinstream.adapters.redis_drill import DrillKeys
+from twinstream.adapters.kafka.drill import DrillTopics
+from twinstream.adapters.redis.drill import DrillKeys
 from twinstream.settings import Settings
 from twinstream.spec.drills import Names
 

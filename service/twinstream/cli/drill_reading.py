@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.kafka import KafkaSource, whole_record
+from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.runtime.drill.copies import Stretch, stretch_of

@@ -17,8 +17,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from twinstream.adapters.kafka_drill import DrillTopics
-from twinstream.adapters.redis_drill import DrillKeys
+from twinstream.adapters.kafka.drill import DrillTopics
+from twinstream.adapters.redis.drill import DrillKeys
 from twinstream.cli.drill_alarm import Alarm
 from twinstream.cli.drill_reading import read_stretch
 from twinstream.cli.shadow_service import ShadowService

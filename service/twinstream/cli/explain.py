@@ -8,7 +8,7 @@ from typing import Any
 import click
 import orjson
 
-from twinstream.adapters.files import InputFile
+from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.output import Refused, print_divergence, print_json
 from twinstream.errors import InputError

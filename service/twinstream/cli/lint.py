@@ -60,7 +60,7 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
 
 
 def _with_topics(report: Report, spec: Spec, brokers: str | None, config: str | None) -> Report:
-    from twinstream.adapters.kafka_topics import describe
+    from twinstream.adapters.kafka.topics import describe
 
     settings = load_settings({"brokers": brokers}, config)
     names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))

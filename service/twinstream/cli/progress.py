@@ -19,7 +19,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from twinstream.adapters.files import InputFile
+from twinstream.adapters.files.lines import InputFile
 from twinstream.ports import Line
 
 UPDATE_LINES = 500

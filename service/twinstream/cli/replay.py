@@ -9,7 +9,7 @@ from typing import Any
 import click
 import orjson
 
-from twinstream.adapters.files import InputFile
+from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.client import Service, ask, service_option
 from twinstream.cli.divergences import listing
 from twinstream.cli.output import Unreachable, print_json
@@ -130,8 +130,8 @@ def _records(
     """The records of all events, as far as Kafka has them."""
     from confluent_kafka import Message
 
-    from twinstream.adapters.kafka import whole_record
-    from twinstream.adapters.kafka_records import records_at
+    from twinstream.adapters.kafka.records import records_at
+    from twinstream.adapters.kafka.source import whole_record
 
     settings = load_settings({"brokers": brokers}, config)
     seats = [seat for case in cases for seat in case.seats]

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from twinstream.adapters.clocks import SystemClock
-from twinstream.adapters.kafka import KafkaSource, whole_record
+from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.cli.output import Unreachable
 from twinstream.cli.progress import progress_of_records
 from twinstream.core.events import Side

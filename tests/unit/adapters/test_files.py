@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from twinstream.adapters import files
-from twinstream.adapters.files import BLOCK_BYTES, InputFile
+from twinstream.adapters.files import lines as files
+from twinstream.adapters.files.lines import BLOCK_BYTES, InputFile
 from twinstream.errors import InputError
 
 LINES = b'{"a":1}\n' * 50_000

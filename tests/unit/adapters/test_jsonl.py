@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from twinstream.adapters.files import InputFile
-from twinstream.adapters.jsonl import JSON, Shape, read_pair, read_side, read_trace
+from twinstream.adapters.files.jsonl import JSON, Shape, read_pair, read_side, read_trace
+from twinstream.adapters.files.lines import InputFile
 from twinstream.core.canonical import canonical, parse
 from twinstream.core.events import Side
 from twinstream.errors import InputError

@@ -20,7 +20,7 @@ from tests.support.statuses import (
     partition,
     status,
 )
-from twinstream.adapters.prometheus import MatcherCollector, StatusCollector, exposition
+from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.api.board import Board
 from twinstream.parts import Sides
 from twinstream.status import CheckpointInfo, Health

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.errors import StoreError
 
 

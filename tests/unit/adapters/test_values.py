@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from twinstream.adapters.jsonl import Shape
-from twinstream.adapters.values import read_values, record_of
+from twinstream.adapters.files.jsonl import Shape
+from twinstream.adapters.files.values import read_values, record_of
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 

@@ -15,8 +15,8 @@ from deploy.embedded import prerequisites
 from tests.support.dashboard import DASHBOARD, FILE, filled, panels, queries
 from tests.support.statuses import NAME, status
 from tests.support.tools import run
-from twinstream.adapters.prometheus import MatcherCollector, StatusCollector
-from twinstream.adapters.prometheus_http import HttpMeter, measure_process
+from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector
+from twinstream.adapters.metrics.http import HttpMeter, measure_process
 from twinstream.api.board import Board
 
 GRAFANA = FILE.parents[1]

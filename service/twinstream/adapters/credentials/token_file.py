@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from twinstream.access import Holder, Tokens, read_tokens
-from twinstream.adapters.stamps import Stamp, stamp
+from twinstream.adapters.files.stamps import Stamp, stamp
 from twinstream.errors import SettingsError
 
 

@@ -11,8 +11,8 @@ Keys, with the comparison's name as hash tag, so that they live on one node of a
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
-and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `redis_presence`; and two keys
-for those who stand by: see `redis_bulletin`.
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `presence`; and two keys
+for those who stand by: see `bulletin`.
 
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
 then a script flips the manifest; then names that are staged and not in the manifest are swept. What ends
@@ -31,10 +31,10 @@ from itertools import chain, count, islice
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from twinstream.adapters import redis_scripts
-from twinstream.adapters.redis_bulletin import RedisBulletins
-from twinstream.adapters.redis_connection import RedisConnection
-from twinstream.adapters.redis_presence import Presence, Vigil
+from twinstream.adapters.redis import scripts as redis_scripts
+from twinstream.adapters.redis.bulletin import RedisBulletins
+from twinstream.adapters.redis.connection import RedisConnection
+from twinstream.adapters.redis.presence import Presence, Vigil
 from twinstream.errors import CheckpointError, Fenced, Outdated, StoreError, Unready
 from twinstream.ports import EMPTY, Checkpoint, Stored
 

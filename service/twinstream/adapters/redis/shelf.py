@@ -3,15 +3,15 @@
     twinstream:{NAME}:shards          the number of shards of the state in effect
     twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
 
-The keys of a matcher that has no others beside it are those of `twinstream.adapters.redis` as they stand,
+The keys of a matcher that has no others beside it are those of `store` as they stand,
 with the hash tag NAME; those of shard I of N have the hash tag NAME.I-of-N, so that each may live on a node
 of its own. A name has no dots, so tags never meet.
 """
 
 from __future__ import annotations
 
-from twinstream.adapters.redis import RedisStore
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis.connection import RedisConnection
+from twinstream.adapters.redis.store import RedisStore
 from twinstream.core.sharding import Shard
 from twinstream.errors import CheckpointError, Fenced
 

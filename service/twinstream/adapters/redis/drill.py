@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from twinstream.adapters.redis_connection import RedisConnection
+from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.spec.drills import INFIX
 
 SCANNED = 1000

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from twinstream.adapters.jsonl import Shape, check_values_suffice
+from twinstream.adapters.files.jsonl import Shape, check_values_suffice
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.ports import Line

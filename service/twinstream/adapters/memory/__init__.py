@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from twinstream.adapters.clocks import ManualClock
-from twinstream.adapters.memory_source import MemorySource
-from twinstream.adapters.memory_store import MemoryShelf, MemoryStorage, MemoryStore, OwnedShelf
+from twinstream.adapters.memory.source import MemorySource
+from twinstream.adapters.memory.store import MemoryShelf, MemoryStorage, MemoryStore, OwnedShelf
 from twinstream.status import Publication
 
 __all__ = [

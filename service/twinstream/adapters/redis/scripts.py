@@ -1,4 +1,4 @@
-"""What Redis does in one step: the scripts of `twinstream.adapters.redis`. None takes long.
+"""What Redis does in one step: the scripts of `twinstream.adapters.redis.store`. None takes long.
 
 Their keys begin with ``owner, lease, epoch, checkpoint, staged``, and their arguments with ``token, length of
 the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated, which changes nothing.

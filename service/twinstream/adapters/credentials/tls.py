@@ -6,7 +6,7 @@ import ssl
 
 import structlog
 
-from twinstream.adapters.stamps import stamp
+from twinstream.adapters.files.stamps import stamp
 from twinstream.errors import SettingsError
 
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from confluent_kafka import Consumer, KafkaException, Message
 
-from twinstream.adapters.kafka_records import of_partition
+from twinstream.adapters.kafka.records import of_partition
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Place

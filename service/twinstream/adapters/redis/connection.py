@@ -20,7 +20,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import MovedError
 from redis.retry import Retry
 
-from twinstream.adapters.redis_errors import sentence
+from twinstream.adapters.redis.errors import sentence
 from twinstream.errors import StoreError, without_secrets
 
 FORM = (

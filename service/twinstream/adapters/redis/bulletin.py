@@ -12,7 +12,7 @@ A bulletin is accepted, and handed out, only while the lease of its writer runs 
 
 from __future__ import annotations
 
-from twinstream.adapters.redis_connection import HastyLine, RedisConnection
+from twinstream.adapters.redis.connection import HastyLine, RedisConnection
 
 LASTING_MS = 30_000
 """Three leases."""

@@ -28,9 +28,9 @@ from typing import NamedTuple, cast
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from twinstream.adapters.kafka_recall import KafkaRecall
-from twinstream.adapters.kafka_records import know
-from twinstream.adapters.kafka_watch import LOOK_SECONDS, TopicsAdmin, Watch
+from twinstream.adapters.kafka.recall import KafkaRecall
+from twinstream.adapters.kafka.records import know
+from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Batch, Control, Gap, Mark, Marks, Place, Positions, Said, Seen, Topic

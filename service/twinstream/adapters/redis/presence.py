@@ -20,7 +20,7 @@ from typing import Any
 
 import redis
 
-from twinstream.adapters.redis_connection import node_of
+from twinstream.adapters.redis.connection import node_of
 
 GONE_SECONDS = 1.5
 """An owner whose line was cut listens again within a second, with its next beat."""

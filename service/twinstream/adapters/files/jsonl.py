@@ -1,4 +1,4 @@
-"""Recorded outputs as lines: what `twinstream check` reads. Files are opened by `twinstream.adapters.files`.
+"""Recorded outputs as lines: what `twinstream check` reads. Files are opened by `lines`.
 
 What a line of one side's file is depends on the format of its records:
 
@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from twinstream.adapters.files import InputFile
-from twinstream.adapters.members import Unread, entry_of
+from twinstream.adapters.files.lines import InputFile
+from twinstream.adapters.files.members import Unread, entry_of
 from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError

@@ -12,7 +12,7 @@ service. Who has asked and waited in vain takes the request back: if it is still
 
 from __future__ import annotations
 
-from twinstream.adapters.redis_connection import HastyLine, RedisConnection
+from twinstream.adapters.redis.connection import HastyLine, RedisConnection
 
 LASTING_MS = 60_000
 """A request whose asker has ended is not done later than that. It is longer than anybody waits."""

@@ -1,0 +1,1 @@
+"""Recorded outputs, read line by line, and values of a program."""

@@ -1,0 +1,1 @@
+"""Redis, or Valkey, as the store of checkpoints."""
