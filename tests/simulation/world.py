@@ -246,7 +246,7 @@ class World:
     def _jump(self) -> None:
         """Of any host; but that of the store is not set back.
 
-        Its leases would last longer, and who has seen that their owners are gone (`adapters/redis/presence`) is
+        Its leases would last longer, and who has seen that their owners are gone (`presence`) is
         not simulated.
         """
         clock = self.scheduler.one_of((self.store_clock, *(service.clock for service in self.services)))
