@@ -28,9 +28,9 @@ import uvicorn
 
 from loadtest.measuring import environment, write_report
 from twinstream.api.app import create_app
-from twinstream.api.board import Board, utc_now
-from twinstream.api.expectation import Expectation, placeholder
-from twinstream.api.mailbox import SEND_BUFFER_BYTES
+from twinstream.api.state.board import Board, utc_now
+from twinstream.api.state.expectation import Expectation, placeholder
+from twinstream.api.stream.mailbox import SEND_BUFFER_BYTES
 from twinstream.parts import Sides
 from twinstream.runtime.memory import resident_bytes
 from twinstream.status import ComparisonStatus, DivergenceReport, Health, PartitionProgress, Position, Version

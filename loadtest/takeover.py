@@ -38,7 +38,7 @@ from deploy.embedded.guard import descendants
 from deploy.embedded.stack import Stack
 from loadtest.bench import PARTITIONS, SIDES, produce, spec_text
 from loadtest.measuring import environment, report_text
-from twinstream.api.matchers import LOOP_FALLS
+from twinstream.api.state.matchers import LOOP_FALLS
 
 FOLDER = Path(".bench")
 LOOK_SECONDS = 0.02

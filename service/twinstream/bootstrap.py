@@ -28,9 +28,9 @@ from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.app import create_app, create_matcher_app
-from twinstream.api.board import Board
-from twinstream.api.expectation import Expectation
-from twinstream.api.operations import obstacles_to_answering, obstacles_to_serving
+from twinstream.api.routes.operations import obstacles_to_answering, obstacles_to_serving
+from twinstream.api.state.board import Board
+from twinstream.api.state.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of

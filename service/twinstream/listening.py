@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from twinstream.adapters.credentials.tls import Certificate
 from twinstream.adapters.credentials.token_file import TokenFile
-from twinstream.api.mailbox import SEND_BUFFER_BYTES
+from twinstream.api.stream.mailbox import SEND_BUFFER_BYTES
 from twinstream.errors import SettingsError
 from twinstream.settings import Settings, split_address
 

@@ -17,7 +17,7 @@ import structlog
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, divergence, expectation, status
 from tests.support.waiting import eventually
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.logs import configure_logging
 from twinstream.status import ComparisonStatus, Health
 

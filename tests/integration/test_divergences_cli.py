@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 
 FOUND = 600
 """More than the service gives at once."""

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, divergence, expectation, status
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.testing import check
 
 RIDES = [{"taxi": taxi, "ride": ride} for taxi, ride in ((7, "a"), (9, "b"), (7, "c"), (9, "d"))]

@@ -24,7 +24,7 @@ import yaml
 from tests.support.server import Served, served
 from tests.support.statuses import coverage, diverged, expectation, status
 from twinstream.access import read_tokens
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.settings import time_of
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status, unmatched
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import UnmatchedSample
 

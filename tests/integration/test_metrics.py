@@ -16,7 +16,7 @@ from tests.support.tools import run
 from tests.support.waiting import eventually
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 
 LABELS = {
     "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state",

@@ -13,7 +13,7 @@ from tests.support.workers import SPEC
 from twinstream import observing
 from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.observing import Observers
 from twinstream.runtime.requests import UNDER_WAY
 from twinstream.settings import Settings

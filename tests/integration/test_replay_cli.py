@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import twinstream
 from tests.support.server import served
 from tests.support.statuses import NAME, divergence, expectation, status
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.testing import check
 
 OLD = {

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, diverged, expectation, status
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.explain.exclusions import Exclusion
 
 SCHEMA = Draft202012Validator(

@@ -17,7 +17,7 @@ from tests.support.commands import COMMAND, twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, expectation, status
 from tests.support.waiting import eventually
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.status import ComparisonStatus, Health
 
 

@@ -14,7 +14,7 @@ from tests.support.commands import twinstream
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, expectation, status
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import DivergenceReport, Position
 

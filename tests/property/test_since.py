@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.property.test_sharding import BOTH
 from tests.support.statuses import status
 from twinstream.adapters.memory import ManualClock
-from twinstream.api.freshness import heard
-from twinstream.api.gate import gate
-from twinstream.api.scope import GateScope, scoped
+from twinstream.api.gate.freshness import heard
+from twinstream.api.gate.gate import gate
+from twinstream.api.routes.scope import GateScope, scoped
 from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side

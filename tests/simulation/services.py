@@ -12,8 +12,8 @@ import redis
 
 from tests.simulation.processes import Process
 from tests.simulation.scheduler import SimulatedClock
-from twinstream.api.board import Board
-from twinstream.api.expectation import Expectation
+from twinstream.api.state.board import Board
+from twinstream.api.state.expectation import Expectation
 from twinstream.core.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.runtime.falls import Caution, Falls, Trail

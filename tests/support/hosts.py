@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
-from twinstream.api.board import Board
-from twinstream.api.entry import View
-from twinstream.api.expectation import Expectation
+from twinstream.api.state.board import Board
+from twinstream.api.state.entry import View
+from twinstream.api.state.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.runtime.worker import Worker
 from twinstream.spec.load import digest, loads

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.support.team import Team, write_all
-from twinstream.api.board import Board
-from twinstream.api.entry import View
+from twinstream.api.state.board import Board
+from twinstream.api.state.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
 from twinstream.explain.divergence import NAMES

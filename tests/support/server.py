@@ -14,8 +14,8 @@ import uvicorn
 
 from tests.support.waiting import eventually
 from twinstream.api.app import create_app
-from twinstream.api.board import Board
-from twinstream.api.operations import Metrics
+from twinstream.api.routes.operations import Metrics
+from twinstream.api.state.board import Board
 from twinstream.status import Publication
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from twinstream.api.expectation import Expectation
+from twinstream.api.state.expectation import Expectation
 from twinstream.parts import Accounts, DivergenceCounts, Sides
 from twinstream.status import (
     HISTOGRAM_EDGES_SECONDS,

@@ -9,9 +9,9 @@ import orjson
 
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
-from twinstream.api.board import Board
-from twinstream.api.entry import View
-from twinstream.api.expectation import Expectation
+from twinstream.api.state.board import Board
+from twinstream.api.state.entry import View
+from twinstream.api.state.expectation import Expectation
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.errors import Replaced

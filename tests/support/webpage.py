@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page
 from tests.support.browser import Watched, chromium, watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import DivergenceReport, Position, Witness
 

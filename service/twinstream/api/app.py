@@ -12,29 +12,29 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from twinstream.access import Keys
-from twinstream.api import pages, problems
-from twinstream.api.access import AccessControl
-from twinstream.api.base_path import BasePath
-from twinstream.api.board import Board
-from twinstream.api.bodies import BodyLimit
-from twinstream.api.comparisons import comparisons_router
 from twinstream.api.description import describe_problems
-from twinstream.api.events import events_router
-from twinstream.api.head import HeadAsGet
-from twinstream.api.listings import listings_router
-from twinstream.api.operations import (
+from twinstream.api.http.base_path import BasePath
+from twinstream.api.http.bodies import BodyLimit
+from twinstream.api.http.head import HeadAsGet
+from twinstream.api.http.security import SecurityHeaders
+from twinstream.api.http.traffic import Counted, Traffic, announce
+from twinstream.api.routes import pages, problems
+from twinstream.api.routes.access import AccessControl
+from twinstream.api.routes.comparisons import comparisons_router
+from twinstream.api.routes.events import events_router
+from twinstream.api.routes.listings import listings_router
+from twinstream.api.routes.operations import (
     Metrics,
     Obstacles,
     obstacles_to_matching,
     obstacles_to_serving,
     operations_router,
 )
-from twinstream.api.parameters import said_once
-from twinstream.api.resets import Resetter, nobody, resets_router
-from twinstream.api.security import SecurityHeaders
-from twinstream.api.sessions import sessions_router
-from twinstream.api.traffic import Counted, Traffic, announce
-from twinstream.api.trials import trials_router
+from twinstream.api.routes.parameters import said_once
+from twinstream.api.routes.resets import Resetter, nobody, resets_router
+from twinstream.api.routes.sessions import sessions_router
+from twinstream.api.routes.trials import trials_router
+from twinstream.api.state.board import Board
 
 TICK_SECONDS = 1.0
 

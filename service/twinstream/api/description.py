@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from twinstream.api.problems import MEDIA_TYPE
+from twinstream.api.routes.problems import MEDIA_TYPE
 
 PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -12,7 +12,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from twinstream.api.app import create_app
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 
 
 def text_of(app: FastAPI) -> str:

@@ -26,7 +26,7 @@ from tests.support.statuses import (
     unmatched,
 )
 from tests.support.webpage import at, later, now, part, row, verdict
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import (
     Frontier,

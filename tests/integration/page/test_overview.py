@@ -12,7 +12,7 @@ from tests.support.browser import watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, status
 from tests.support.webpage import at, later, now, part, row, verdict
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 
 pytestmark = pytest.mark.requires_chromium
 

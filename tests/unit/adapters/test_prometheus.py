@@ -21,7 +21,7 @@ from tests.support.statuses import (
     status,
 )
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import CheckpointInfo, Health
 

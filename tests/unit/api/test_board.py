@@ -20,10 +20,10 @@ from tests.support.statuses import (
     reset,
     status,
 )
-from twinstream.api.board import Board, UnknownComparisonError
-from twinstream.api.divergences import DivergenceLog
-from twinstream.api.mailbox import BoardEvent, Mailbox
-from twinstream.api.samples import Samples
+from twinstream.api.gate.samples import Samples
+from twinstream.api.state.board import Board, UnknownComparisonError
+from twinstream.api.state.divergences import DivergenceLog
+from twinstream.api.stream.mailbox import BoardEvent, Mailbox
 from twinstream.parts import DivergenceCounts, Sides
 from twinstream.status import ComparisonStatus, Resumed, Withdrawn
 

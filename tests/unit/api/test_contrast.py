@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.statuses import NAME, counts, divergence, status
-from twinstream.api.contrast import EXAMPLES, Told, one_sided
+from twinstream.api.state.contrast import EXAMPLES, Told, one_sided
 from twinstream.parts import Sides
 from twinstream.status import DivergenceReport, PartitionProgress, Position
 from twinstream.trials import OneSided

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.statuses import NAME, START, Clocks, coverage, diverged, expectation, status, unmatched
-from twinstream.api.board import Board
-from twinstream.api.deciding import Known, to_decide
-from twinstream.api.freshness import awaited, heard, lost
-from twinstream.api.samples import Sample
+from twinstream.api.gate.deciding import Known, to_decide
+from twinstream.api.gate.freshness import awaited, heard, lost
+from twinstream.api.gate.samples import Sample
+from twinstream.api.state.board import Board
 from twinstream.parts import Sides
 from twinstream.status import ComparisonStatus, Coverage, Health, Hole, UnmatchedEvent, UnmatchedSample
 

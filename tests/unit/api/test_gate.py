@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.statuses import START, coverage, diverged, expectation, status
-from twinstream.api.expectation import placeholder
-from twinstream.api.freshness import Freshness, awaited, heard, lost
-from twinstream.api.gate import GateAnswer, gate
-from twinstream.api.scope import GateScope, ScopedAnswer, scoped
+from twinstream.api.gate.freshness import Freshness, awaited, heard, lost
+from twinstream.api.gate.gate import GateAnswer, gate
+from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
+from twinstream.api.state.expectation import placeholder
 from twinstream.status import ComparisonStatus, Health, Version
 
 FRESH = heard(START, 0.5, 5.0)

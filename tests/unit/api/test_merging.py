@@ -22,9 +22,9 @@ from tests.support.statuses import (
     reset,
     status,
 )
-from twinstream.api.board import Board
-from twinstream.api.merging import merged
-from twinstream.api.operations import obstacles_to_serving
+from twinstream.api.routes.operations import obstacles_to_serving
+from twinstream.api.state.board import Board
+from twinstream.api.state.merging import merged
 from twinstream.core.stretches import united
 from twinstream.parts import Accounts, Sides
 from twinstream.status import (

@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 
 from twinstream.api.app import create_app
-from twinstream.api.board import Board
 from twinstream.api.openapi import main, text_of
+from twinstream.api.state.board import Board
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "openapi.json"
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import structlog
 
 from tests.support.statuses import NAME, START, Clocks, diverged, expectation, histogram, status
-from twinstream.api.board import Board
-from twinstream.api.freshness import heard
-from twinstream.api.gate import gate
-from twinstream.api.samples import Samples
-from twinstream.api.timeline import Timeline
+from twinstream.api.gate.freshness import heard
+from twinstream.api.gate.gate import gate
+from twinstream.api.gate.samples import Samples
+from twinstream.api.state.board import Board
+from twinstream.api.stream.timeline import Timeline
 
 
 def test_a_phase_begins_when_verdict_gate_or_health_change_and_not_before() -> None:

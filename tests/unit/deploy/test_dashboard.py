@@ -17,7 +17,7 @@ from tests.support.statuses import NAME, status
 from tests.support.tools import run
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector
 from twinstream.adapters.metrics.http import HttpMeter, measure_process
-from twinstream.api.board import Board
+from twinstream.api.state.board import Board
 
 GRAFANA = FILE.parents[1]
 RULES = FILE.parents[2] / "prometheus" / "rules"

@@ -7,7 +7,7 @@ import pytest
 from tests.support.hosts import START, Host, Hosts
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import MemoryStore
-from twinstream.api.operations import obstacles_to_serving
+from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.core.events import Side
 from twinstream.runtime.relay import RELAYED, REPORTS_TOLD, Bulletin
 from twinstream.runtime.worker import STANDBY, TAKING_OVER

@@ -7,8 +7,8 @@ import pytest
 from tests.support.hosts import START, expectation
 from tests.support.team import DIVIDED
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
-from twinstream.api.board import Board
-from twinstream.api.operations import obstacles_to_serving
+from twinstream.api.routes.operations import obstacles_to_serving
+from twinstream.api.state.board import Board
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.runtime.relay import RELAYED

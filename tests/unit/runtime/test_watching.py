@@ -7,9 +7,13 @@ import pytest
 from tests.support.hosts import START, Host, Hosts, expectation
 from tests.support.workers import SPEC
 from twinstream.adapters.memory import ManualClock, MemoryShelf, MemoryStore
-from twinstream.api.board import Board
-from twinstream.api.entry import View
-from twinstream.api.operations import obstacles_to_answering, obstacles_to_matching, obstacles_to_serving
+from twinstream.api.routes.operations import (
+    obstacles_to_answering,
+    obstacles_to_matching,
+    obstacles_to_serving,
+)
+from twinstream.api.state.board import Board
+from twinstream.api.state.entry import View
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
 from twinstream.runtime.relay import WAITING_BYTES, Bulletin

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
-from twinstream.api.deciding import PACE_SECONDS, pace_of
-from twinstream.api.divergences import DivergenceLog
-from twinstream.api.entry import Entry, View
-from twinstream.api.expectation import Expectation
-from twinstream.api.mailbox import BoardEvent, Mailbox
-from twinstream.api.matchers import Matcher
-from twinstream.api.notices import (
+from twinstream.api.gate.deciding import PACE_SECONDS, pace_of
+from twinstream.api.gate.samples import Sample
+from twinstream.api.http.rendered import Rendered
+from twinstream.api.state.divergences import DivergenceLog
+from twinstream.api.state.entry import Entry, View
+from twinstream.api.state.expectation import Expectation
+from twinstream.api.state.matchers import Matcher
+from twinstream.api.stream.mailbox import BoardEvent, Mailbox
+from twinstream.api.stream.notices import (
     divergence_event,
     gate_event,
     phase_event,
@@ -34,9 +36,7 @@ from twinstream.api.notices import (
     verdict_event,
     withdrawn_event,
 )
-from twinstream.api.rendered import Rendered
-from twinstream.api.samples import Sample
-from twinstream.api.timeline import Phase, log_phase
+from twinstream.api.stream.timeline import Phase, log_phase
 from twinstream.status import (
     ComparisonStatus,
     DivergenceReport,

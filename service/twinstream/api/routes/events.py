@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 
-from twinstream.api.board import Board
-from twinstream.api.mailbox import Mailbox
-from twinstream.api.schemas import EventQuery
+from twinstream.api.http.schemas import EventQuery
+from twinstream.api.state.board import Board
+from twinstream.api.stream.mailbox import Mailbox
 
 HEARTBEAT_SECONDS = 5
 """A client that hears nothing for two of them knows that it looks at the past."""

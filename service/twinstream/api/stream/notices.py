@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from twinstream.api.gate import GateAnswer
-from twinstream.api.mailbox import BoardEvent
-from twinstream.api.rendered import Rendered
-from twinstream.api.samples import Sample
-from twinstream.api.timeline import Phase
+from twinstream.api.gate.gate import GateAnswer
+from twinstream.api.gate.samples import Sample
+from twinstream.api.http.rendered import Rendered
+from twinstream.api.stream.mailbox import BoardEvent
+from twinstream.api.stream.timeline import Phase
 from twinstream.parts import Frozen, Verdict
 from twinstream.status import ComparisonStatus, DivergenceReport, Reset, Withdrawn
 

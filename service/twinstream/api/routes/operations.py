@@ -10,10 +10,10 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from twinstream.api.board import Board
-from twinstream.api.entry import View
-from twinstream.api.problems import problem
-from twinstream.api.schemas import Liveness, Readiness
+from twinstream.api.http.schemas import Liveness, Readiness
+from twinstream.api.routes.problems import problem
+from twinstream.api.state.board import Board
+from twinstream.api.state.entry import View
 
 Metrics = Callable[[], tuple[bytes, str]]
 """The exposition and its content type."""

@@ -13,9 +13,9 @@ from pydantic import Field
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from twinstream.access import Keys, Role
-from twinstream.api.access import COOKIE, secure
-from twinstream.api.pages import STATIC
-from twinstream.api.problems import MEDIA_TYPE, problem
+from twinstream.api.routes.access import COOKIE, secure
+from twinstream.api.routes.pages import STATIC
+from twinstream.api.routes.problems import MEDIA_TYPE, problem
 from twinstream.parts import Frozen
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import structlog
 
-from twinstream.api.gate import Answer, GateAnswer
+from twinstream.api.gate.gate import Answer, GateAnswer
 from twinstream.parts import Frozen, Verdict
 from twinstream.status import ComparisonStatus
 

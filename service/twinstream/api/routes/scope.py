@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from twinstream.api.deciding import more_evidence
-from twinstream.api.freshness import said
-from twinstream.api.gate import GateAnswer
+from twinstream.api.gate.deciding import more_evidence
+from twinstream.api.gate.freshness import said
+from twinstream.api.gate.gate import GateAnswer
 from twinstream.core.stretches import united
 from twinstream.parts import Frozen
 from twinstream.settings import time_of

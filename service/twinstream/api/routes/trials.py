@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from twinstream.api.board import Board
-from twinstream.api.contrast import Told, one_sided
-from twinstream.api.divergences import DivergenceLog
-from twinstream.api.entry import View
-from twinstream.api.problems import UNKNOWN
-from twinstream.api.rendered import of_model
+from twinstream.api.http.rendered import of_model
+from twinstream.api.routes.problems import UNKNOWN
+from twinstream.api.state.board import Board
+from twinstream.api.state.contrast import Told, one_sided
+from twinstream.api.state.divergences import DivergenceLog
+from twinstream.api.state.entry import View
 from twinstream.trials import Contrast, OneSided
 
 TEXT_SHOWN = 500

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from twinstream.api.samples import total_lag
-from twinstream.api.schemas import Progress, SideProgress
+from twinstream.api.gate.samples import total_lag
+from twinstream.api.http.schemas import Progress, SideProgress
 from twinstream.parts import Sides
 from twinstream.status import ComparisonStatus, PartitionProgress, Version
 

@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from twinstream.api.freshness import Freshness, said, sentence
-from twinstream.api.samples import Sample
+from twinstream.api.gate.freshness import Freshness, said, sentence
+from twinstream.api.gate.samples import Sample
 from twinstream.parts import SideName
 from twinstream.spec.evidence import Wanted, lacking
 from twinstream.status import Awaited, ComparisonStatus, Dependency, UnmatchedEvent

@@ -23,7 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from twinstream.access import LOCAL, Holder, Keys, Role
-from twinstream.api.problems import problem
+from twinstream.api.routes.problems import problem
 
 COOKIE = "twinstream_token"
 

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from twinstream.access import LOCAL
-from twinstream.api.board import Board
-from twinstream.api.problems import PROBLEM, UNKNOWN, problem
+from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
+from twinstream.api.state.board import Board
 from twinstream.parts import Frozen, Sides
 from twinstream.spec.start import Start
 from twinstream.status import ComparisonStatus, Ended, PartitionProgress, Reset, ResetRefused, ResetRequest

@@ -10,18 +10,18 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from twinstream.api import freshness as fresh
-from twinstream.api.deciding import PACE_SECONDS, Known, to_decide
-from twinstream.api.divergences import DivergenceLog
-from twinstream.api.expectation import Expectation, placeholder
-from twinstream.api.freshness import Freshness
-from twinstream.api.gate import Answer, GateAnswer, gate
-from twinstream.api.matchers import Matcher
-from twinstream.api.merging import at_least, merged
-from twinstream.api.progress import progress_of
-from twinstream.api.rendered import Kept, Rendered, of_model
-from twinstream.api.samples import Samples
-from twinstream.api.timeline import Timeline
+from twinstream.api.gate import freshness as fresh
+from twinstream.api.gate.deciding import PACE_SECONDS, Known, to_decide
+from twinstream.api.gate.freshness import Freshness
+from twinstream.api.gate.gate import Answer, GateAnswer, gate
+from twinstream.api.gate.samples import Samples
+from twinstream.api.http.rendered import Kept, Rendered, of_model
+from twinstream.api.state.divergences import DivergenceLog
+from twinstream.api.state.expectation import Expectation, placeholder
+from twinstream.api.state.matchers import Matcher
+from twinstream.api.state.merging import at_least, merged
+from twinstream.api.state.progress import progress_of
+from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
 from twinstream.status import ComparisonStatus, ShardStatus, UnmatchedEvent
 

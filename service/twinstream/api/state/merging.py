@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from itertools import permutations
 from operator import add, attrgetter
 
-from twinstream.api.covering import seen_by_all
-from twinstream.api.expectation import Expectation, placeholder
+from twinstream.api.state.covering import seen_by_all
+from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.core import verdicts
 from twinstream.core.stretches import united
 from twinstream.explain.coverage import notes

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from twinstream.api.freshness import Freshness, said, sentence, utc_text
+from twinstream.api.gate.freshness import Freshness, said, sentence, utc_text
 from twinstream.parts import Frozen, Verdict
 from twinstream.status import ComparisonStatus
 

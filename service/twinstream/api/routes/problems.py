@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
-from twinstream.api.board import UnknownComparisonError
-from twinstream.api.parameters import meant, told
-from twinstream.api.security import SECURITY_HEADERS
+from twinstream.api.http.security import SECURITY_HEADERS
+from twinstream.api.routes.parameters import meant, told
+from twinstream.api.state.board import UnknownComparisonError
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 MEDIA_TYPE = "application/problem+json"

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from twinstream.api.board import Board, utc_now
-from twinstream.api.gate import GateAnswer, no_gate
-from twinstream.api.problems import PROBLEM, UNKNOWN, problem
-from twinstream.api.rendered import listed, of_model
-from twinstream.api.samples import Sample
-from twinstream.api.schemas import Listing, Progress
-from twinstream.api.scope import GateScope, ScopedAnswer, scoped
-from twinstream.api.timeline import Phase
+from twinstream.api.gate.gate import GateAnswer, no_gate
+from twinstream.api.gate.samples import Sample
+from twinstream.api.http.rendered import listed, of_model
+from twinstream.api.http.schemas import Listing, Progress
+from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
+from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
+from twinstream.api.state.board import Board, utc_now
+from twinstream.api.stream.timeline import Phase
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status import ComparisonStatus
 

@@ -16,11 +16,11 @@ from pydantic import AwareDatetime, ConfigDict, Field, ValidationInfo, field_val
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from twinstream.api.board import Board
-from twinstream.api.divergences import DivergenceLog, Identity
-from twinstream.api.problems import UNKNOWN
-from twinstream.api.rendered import of_model
-from twinstream.api.schemas import Listing, Unmatched
+from twinstream.api.http.rendered import of_model
+from twinstream.api.http.schemas import Listing, Unmatched
+from twinstream.api.routes.problems import UNKNOWN
+from twinstream.api.state.board import Board
+from twinstream.api.state.divergences import DivergenceLog, Identity
 from twinstream.errors import DecodeError
 from twinstream.parts import DivergenceKind, Frozen, Sides
 from twinstream.spec.canonical import canonical_value

@@ -1,0 +1,1 @@
+"""How an answer is made, and what every one of them has."""

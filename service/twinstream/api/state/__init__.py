@@ -1,0 +1,1 @@
+"""What the API process knows of all comparisons."""
