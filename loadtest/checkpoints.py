@@ -36,8 +36,8 @@ from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.journal import SWEPT_EVENTS
-from twinstream.spec.compile import rules_of
-from twinstream.spec.keeping import codec_of
+from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
 
 SPEC = """

@@ -18,7 +18,7 @@ from loadtest.generated import PARTITIONS, START_MS, Stream
 from twinstream.core.events import Side
 from twinstream.core.findings import Kind
 from twinstream.ports import Batch
-from twinstream.spec.marks import Attempt
+from twinstream.spec.decode.marks import Attempt
 
 SPEC = """
 version: 1

@@ -43,8 +43,8 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
 from twinstream.core.run import Run
 from twinstream.runtime.memory import resident_bytes
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
 
 RUN = 1000

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from twinstream.answers import Answer, Example
     from twinstream.errors import InputError, SpecError, TwinstreamError
+    from twinstream.spec.file.model import Spec
     from twinstream.spec.load import load
-    from twinstream.spec.model import Spec
     from twinstream.testing import Matcher, check
 
 __all__ = [

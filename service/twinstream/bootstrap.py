@@ -45,10 +45,10 @@ from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
 from twinstream.runtime.worker import Worker
 from twinstream.settings import Settings, time_of
-from twinstream.spec.evidence import wanted
+from twinstream.spec.file.evidence import wanted
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import refusal
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import refusal
 from twinstream.spec.trial import changes, tried_beside
 from twinstream.status import Reset, ResetRefused, ResetRequest, Version
 

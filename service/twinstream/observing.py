@@ -24,8 +24,8 @@ from twinstream.runtime.requests import ANSWER, UNDER_WAY
 from twinstream.runtime.supervisor import ANSWER_SECONDS
 from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher
 from twinstream.settings import Settings
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 from twinstream.status import Reset, ResetRefused, ResetRequest
 
 ASK_SECONDS = 1.0

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 
 from twinstream.core.events import Side
 from twinstream.core.sharding import Shard
-from twinstream.spec.marks import Headers
-from twinstream.spec.topics import Topic as ControlTopic
+from twinstream.spec.decode.marks import Headers
+from twinstream.spec.lint.topics import Topic as ControlTopic
 from twinstream.status import Publication
 
 Positions = Mapping[Side, Mapping[int, int]]

@@ -22,8 +22,8 @@ from twinstream.parts import Verdict
 from twinstream.ports import Line
 from twinstream.runtime.offline import Check
 from twinstream.runtime.offline import check as run_check
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load, loads
-from twinstream.spec.model import Spec
 
 AnySpec = str | os.PathLike[str] | Spec | Mapping[str, Any]
 Output = str | os.PathLike[str] | Iterable[Any]

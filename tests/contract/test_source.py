@@ -18,8 +18,8 @@ from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Batch, Gap, Place, Recalling, Source
-from twinstream.spec.formats.envelope import Whole
-from twinstream.spec.formats.envelope import opened as opened_envelope
+from twinstream.spec.decode.formats.envelope import Whole
+from twinstream.spec.decode.formats.envelope import opened as opened_envelope
 
 Write = Callable[[Side, int, bytes | None, int], None]
 """Writes a record to the end of a partition of a side, with a timestamp in milliseconds."""

@@ -16,7 +16,7 @@ from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.ports import Control, Said, Source
-from twinstream.spec.topics import Topic
+from twinstream.spec.lint.topics import Topic
 
 Saying = tuple[Source, Callable[[bytes | None], None]]
 """A source with a control topic, and who writes to that."""

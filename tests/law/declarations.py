@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from tests.support.orders import NO_KINDS
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
 
 KINDS = ("a", "b", "e")
 BARRIER = "e"

@@ -23,7 +23,7 @@ from twinstream.runtime.drill.copies import Pair, lines_of, stretch_of
 from twinstream.runtime.drill.planting import KINDS, Kind, Plan, plan
 from twinstream.runtime.offline import check
 from twinstream.spec.drills import HEADER, Record
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 CHANGES = {"drop": (1, 0), "duplicate": (0, 1), "reorder": (0, 0), "field": (1, 1)}
 """How many events the reference, and the candidate, have more than the other side."""

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from tests.support.protos import encode, file, message
 from twinstream.core.canonical import canonical
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.codec import Codec
-from twinstream.spec.formats import jsontext, messagepack, protobuf
-from twinstream.spec.formats.avro import Schema, body_of
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.decode.formats import jsontext, messagepack, protobuf
+from twinstream.spec.decode.formats.avro import Schema, body_of
 from twinstream.spec.load import loads
 
 Path = tuple[str, ...]
@@ -372,7 +372,7 @@ def test_whatever_the_bytes_they_are_read_or_refused(decode: Callable[[bytes], A
 
 DIGEST = """
 import hashlib
-from twinstream.spec.codec import Codec
+from twinstream.spec.codec.codec import Codec
 from twinstream.spec.load import loads
 text = '''
 version: 1

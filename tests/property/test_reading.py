@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.codec import IGNORED, Codec
-from twinstream.spec.formats.envelope import envelope
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.decode.formats.envelope import envelope
+from twinstream.spec.file.model import Decode, Spec
 from twinstream.spec.load import loads
-from twinstream.spec.model import Decode, Spec
 
 SPEC = "version: 1\nname: x\nreference: {{topic: a}}\ncandidate: {{topic: b}}\norder: {}\nequality: {}\n{}\n"
 PLAIN = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.orders import KINDS, dependent, events, needed, orders, spec_of
-from twinstream.spec.relations import holds, links, scope_fields, when, why
+from twinstream.spec.lint.relations import holds, links, scope_fields, when, why
 
 
 @given(st.data())

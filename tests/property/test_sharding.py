@@ -19,11 +19,11 @@ from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.intake import Intake
-from twinstream.spec.compile import rules_of
-from twinstream.spec.keeping import codec_of
+from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import refusal
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import refusal
 
 BOTH = {"reference": {"topic": "r"}, "candidate": {"topic": "c"}}
 KINDS = {

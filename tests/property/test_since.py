@@ -23,8 +23,8 @@ from twinstream.ports import Batch
 from twinstream.runtime.intake import Intake
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.reporting import Reporter
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
 
 ZERO = 1_772_366_400_000

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from twinstream.errors import SpecError
+from twinstream.spec.file.orders import nodes
+from twinstream.spec.file.schema import comparison_schema
 from twinstream.spec.load import digest, load, loads
-from twinstream.spec.orders import nodes
-from twinstream.spec.schema import comparison_schema
 
 KINDS = ("a", "b", "c", "d")
 FIELDS = ("taxi", "meta.host", r"a\.b", "$key", "$headers.trace", r"\$oid")

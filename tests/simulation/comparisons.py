@@ -7,8 +7,8 @@ from typing import Any
 from tests.simulation.saying import RETRIES, SAYS
 from tests.simulation.scheduler import Scheduler
 from tests.support.orders import KINDS, Order, spec_of
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import refusal
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import refusal
 
 KEYED: tuple[Order, ...] = (
     {"per_key": ["k"]},

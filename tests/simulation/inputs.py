@@ -36,7 +36,7 @@ from tests.simulation.truth import Truth
 from tests.support.orders import Order
 from twinstream.core.events import Side
 from twinstream.errors import SpecError
-from twinstream.spec.model import Limits, Spec
+from twinstream.spec.file.model import Limits, Spec
 
 CROSSING: tuple[frozenset[int], ...] = (frozenset({1}), frozenset({1, 2, 3}), *[frozenset[int]()] * 14)
 """Which keys the candidate has in other partitions than the reference."""

@@ -9,8 +9,8 @@ import orjson
 
 from twinstream.runtime.drill.copies import Pair
 from twinstream.spec.drills import Record
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
 
 
 def spec_with(order: str = "{per_key: [k]}", more: str = "") -> Spec:

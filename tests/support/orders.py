@@ -13,8 +13,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
 
 Order = Any
 Event = dict[str, Any]

@@ -18,9 +18,9 @@ from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime import checkpoint
 from twinstream.runtime.intake import Intake
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
-from twinstream.spec.marks import Attempt
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.decode.marks import Attempt
 
 Value = dict[str, Any]
 

@@ -14,12 +14,12 @@ from twinstream.core.run import Run
 from twinstream.core.snapshot import delta, merged, restore, snapshot
 from twinstream.core.surveys import Survey
 from twinstream.runtime import checkpoint
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
-from twinstream.spec.keeping import codec_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
-from twinstream.spec.marks import Attempt
-from twinstream.spec.model import Spec
 
 LEFT, RIGHT = Side.LEFT, Side.RIGHT
 

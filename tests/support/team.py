@@ -19,7 +19,7 @@ from twinstream.runtime.falls import Caution, Stretch, Trail
 from twinstream.runtime.saves import RETRY_STORE_SECONDS
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
-from twinstream.spec.evidence import wanted
+from twinstream.spec.file.evidence import wanted
 from twinstream.spec.load import digest, loads
 from twinstream.status import ComparisonStatus, ShardStatus, Version
 

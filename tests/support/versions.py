@@ -12,8 +12,8 @@ from confluent_kafka import Producer
 from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
-from twinstream.spec.control import ControlRecord
-from twinstream.spec.marks import Attempt, InputPosition
+from twinstream.spec.decode.control import ControlRecord
+from twinstream.spec.decode.marks import Attempt, InputPosition
 
 INPUT, PARTITIONS, KEYS = "clicks", 2, 5
 HEAD = """

@@ -10,7 +10,7 @@ from twinstream.adapters.alarm import Alertmanager, Prometheus
 from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.cli.client import Service, ask
 from twinstream.errors import without_secrets
-from twinstream.spec.formats.registry import Registry
+from twinstream.spec.decode.formats.registry import Registry
 
 ADDRESSES = ["any:sesame@127.0.0.1:1", "any:sesame#sesame@127.0.0.1:1", "any:sesame/sesame@127.0.0.1:1"]
 ASKED: dict[str, Callable[[str], object]] = {

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.formats.envelope import opened
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, Path, path_text
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.decode.formats.envelope import opened
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, Path, path_text
 
 FEWEST_EVENTS = 20
 """Fewer events of a side show no noise apart from chance, and no order."""

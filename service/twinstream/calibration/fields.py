@@ -30,9 +30,9 @@ from twinstream.calibration.evidence import (
 )
 from twinstream.calibration.numbers import Numbers, Wobble, is_last_digits, outliers, widest, wobble
 from twinstream.calibration.spread import Spread, spread_of
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.paths import ABSENT, Path
-from twinstream.spec.reduction import number_of, without_nulls
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.reduction import number_of, without_nulls
+from twinstream.spec.file.paths import ABSENT, Path
 
 How = Literal["ignore", "number", "unordered", "sets", "absent"]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import FEWEST_SEEN, can_be_named, has
 from twinstream.calibration.spread import CHANCE
-from twinstream.spec.differences import differences
-from twinstream.spec.paths import Path
-from twinstream.spec.reduction import without_nulls
+from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.reduction import without_nulls
+from twinstream.spec.file.paths import Path
 
 Pairs = Sequence[tuple[Any, Any]]
 

@@ -38,7 +38,7 @@ from twinstream.calibration.spread import (
     keys_of,
     spread_of,
 )
-from twinstream.spec.paths import Path
+from twinstream.spec.file.paths import Path
 
 FEWEST_SWAPS = 7
 """exp(-7) is less than a thousandth."""

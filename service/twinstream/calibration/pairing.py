@@ -26,10 +26,10 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.differences import differences
-from twinstream.spec.paths import Path, parse_path
-from twinstream.spec.reduction import without_nulls
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.reduction import without_nulls
+from twinstream.spec.file.paths import Path, parse_path
 
 NEARLY = 0.9
 """The share of a column that both runs must have in common where events are lost or doubled."""

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from twinstream.calibration.fields import Noise
 from twinstream.calibration.numbers import Wobble
 from twinstream.calibration.ordering import Order
-from twinstream.spec.equality_laws import in_sequence
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import overlap, parse_path
+from twinstream.spec.laws.equality import in_sequence
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import overlap, parse_path
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,9 @@ from twinstream.calibration.proposals import (
 from twinstream.calibration.spread import spread_of
 from twinstream.core.events import alike
 from twinstream.errors import SpecError
-from twinstream.spec.codec import Codec
-from twinstream.spec.equality_laws import equality_paths
-from twinstream.spec.paths import Path, overlap, parse_path
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.file.paths import Path, overlap, parse_path
+from twinstream.spec.laws.equality import equality_paths
 
 TAIL = 0.1
 """Where reading was cut, an event in this last part of a run may have its partner behind the cut."""

@@ -13,7 +13,7 @@ from typing import Any
 from twinstream.calibration.proposals import Proposal, plain
 from twinstream.calibration.search import Calibration
 from twinstream.explain.picture import printable, value_text
-from twinstream.spec.source import dump
+from twinstream.spec.file.source import dump
 
 WIDTH = 100
 SHOWN = 3

@@ -18,8 +18,8 @@ from twinstream.errors import SettingsError
 from twinstream.explain.receipt import receipt_of_answer
 from twinstream.ports import Line
 from twinstream.runtime.offline import check as run_check
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load
-from twinstream.spec.model import Spec
 
 
 @click.command(

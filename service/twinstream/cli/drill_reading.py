@@ -12,7 +12,7 @@ from twinstream.runtime.drill.copies import Stretch, stretch_of
 from twinstream.runtime.ranges import Range, Recorded
 from twinstream.settings import Settings
 from twinstream.spec.drills import Record
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 
 def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[Stretch, tuple[int, int]]:

@@ -33,7 +33,7 @@ from twinstream.runtime.drill.signals import Look, Wanted, read, signals, unexpe
 from twinstream.runtime.drill.writing import Behind, before, behind
 from twinstream.settings import Settings
 from twinstream.spec.drills import Names
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 POLL_SECONDS = 0.1
 BEFORE_SECONDS = 60.0

@@ -16,12 +16,12 @@ from rich.text import Text
 from twinstream.cli.output import PIPE_WIDTH, Unreachable, print_json, print_rich
 from twinstream.errors import SourceError
 from twinstream.settings import load as load_settings
-from twinstream.spec.cautions import Note
-from twinstream.spec.lint import Cost, Pair, Report
-from twinstream.spec.lint import lint as lint_spec
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.cautions import Note
+from twinstream.spec.lint.lint import Cost, Pair, Report
+from twinstream.spec.lint.lint import lint as lint_spec
+from twinstream.spec.lint.topics import hints, refusals
 from twinstream.spec.load import load
-from twinstream.spec.model import Spec
-from twinstream.spec.topics import hints, refusals
 
 
 @click.command(

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from twinstream.cli.output import Unreachable
-from twinstream.spec.values import duration
+from twinstream.spec.file.values import duration
 
 Answer = Mapping[str, Any]
 Tell = Callable[[str, float], None]

@@ -16,8 +16,8 @@ from twinstream.cli.output import Unreachable, print_json
 from twinstream.errors import InputError, SettingsError, SourceError
 from twinstream.runtime.replaying import OUTCOMES, Answer, Case, Outcome, Place, Record, Replay, cases_of
 from twinstream.settings import load as load_settings
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, load
-from twinstream.spec.model import Spec
 
 EXAMPLES = 5
 MOST = 100_000

@@ -9,7 +9,7 @@ import click
 
 from twinstream.cli.client import Service, service_option, tell
 from twinstream.cli.output import print_json
-from twinstream.spec.source import read_source
+from twinstream.spec.file.source import read_source
 
 TIMEOUT_SECONDS = 45.0
 """A matcher may wait for a moment at which it can be, and for a slow store."""

@@ -8,8 +8,8 @@ import click
 
 from twinstream.errors import SettingsError
 from twinstream.settings import DEFAULT_BIND, load
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load as load_spec
-from twinstream.spec.model import Spec
 from twinstream.spec.trial import as_trial, refusal
 
 

@@ -26,7 +26,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from twinstream.errors import SettingsError, SourceError, TwinstreamError
 from twinstream.runtime.drill.signals import Samples
 from twinstream.settings import Settings
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0

@@ -18,8 +18,8 @@ from twinstream.errors import NoTopic, SettingsError, SourceError
 from twinstream.runtime.bounded import BoundedCheck
 from twinstream.runtime.stretch import Edge, edge_of
 from twinstream.settings import load as load_settings
-from twinstream.spec.model import Spec
-from twinstream.spec.values import duration
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.values import duration
 
 
 def check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:

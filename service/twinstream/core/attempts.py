@@ -16,7 +16,7 @@ Place = tuple[int, int]
 
 
 class Attempt(Protocol):
-    """What wrote a record; `twinstream.spec.marks.Attempt` is one."""
+    """What wrote a record; `twinstream.spec.decode.marks.Attempt` is one."""
 
     @property
     def query(self) -> str: ...  # noqa: D102

@@ -12,7 +12,7 @@ for names. Rules of equality:
 The form is a JSON text wherever the value has one. What JSON lacks has words that are none of its own:
 ``NaN``, ``Infinity``, ``-Infinity``, and ``x"00ff"`` for bytes.
 
-This is the definition: slow, exact, on the standard library. `twinstream.spec.canonical` has a fast path that
+This is the definition: slow, exact, on the standard library. `spec.codec.canonical` has a fast path that
 must agree with it.
 """
 
@@ -27,6 +27,8 @@ from twinstream.errors import DecodeError
 
 DEPTH_LIMIT = 128
 _PLAIN_EXPONENTS = range(-4, 16)
+_FLOAT_DIGITS = 10**15
+"""A decimal of fewer digits is the shortest one that is read back as its nearest float."""
 
 
 def parse(record: bytes, around: int = 0) -> Any:
@@ -160,3 +162,17 @@ def check(value: Any, depth: int = 0) -> None:
         for name, member in value.items():
             name.encode("utf-8")
             check(member, depth + 1)
+
+
+def decimal_number(digits: int, exponent: int) -> int | float | Decimal:
+    """The number ``digits * 10**exponent``, exactly, in the form that is quickest to compare.
+
+    >>> decimal_number(1250, -2), decimal_number(1200, -2), decimal_number(12345678901234567890, -2)
+    (12.5, 12, Decimal('123456789012345678.90'))
+    """
+    if exponent >= 0:
+        return digits * int(10**exponent)
+    if -_FLOAT_DIGITS < digits < _FLOAT_DIGITS and exponent >= -22:
+        number = digits / 10**-exponent
+        return int(number) if number.is_integer() else number
+    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), exponent))

@@ -21,10 +21,10 @@ from typing import Any
 from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError
 from twinstream.explain.masking import Mask, fresh_secret
-from twinstream.spec.codec import Codec
-from twinstream.spec.keeping import Unread
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import Path, parse_path, path_text
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path, parse_path, path_text
 from twinstream.status import Coverage, KindCoverage
 
 FIRST = 1000

@@ -18,12 +18,12 @@ from twinstream.core.events import Event, Side
 from twinstream.core.halves import Divergence
 from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
-from twinstream.spec.codec import Codec
-from twinstream.spec.differences import differences
-from twinstream.spec.keeping import Unread
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, Path, parse_path, path_text, read
-from twinstream.spec.relations import scope_fields
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, Path, parse_path, path_text, read
+from twinstream.spec.lint.relations import scope_fields
 
 __all__ = ["NAMES", "Explainer"]
 

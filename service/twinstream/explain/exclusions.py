@@ -7,9 +7,9 @@ from datetime import date
 
 from twinstream.core.events import Side
 from twinstream.parts import Frozen
-from twinstream.spec.equality import Equality
-from twinstream.spec.known_differences import KnownDifference
-from twinstream.spec.model import Spec
+from twinstream.spec.file.equality import Equality
+from twinstream.spec.file.known_differences import KnownDifference
+from twinstream.spec.file.model import Spec
 
 
 class Exclusion(Frozen):

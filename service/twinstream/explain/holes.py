@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 
 def place_of(topic: str, side: Side, partition: int | None) -> str:

@@ -20,9 +20,9 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import Path, parse_path
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path, parse_path
 from twinstream.spec.traits import trait
 
 SECRET_BYTES = 32

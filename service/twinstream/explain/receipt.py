@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from twinstream.explain.exclusions import Exclusion, exclusions
 from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides, Verdict
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,7 +1,7 @@
 """A divergence in two or three sentences for whoever is on call: no theory, only what was seen.
 
 The first sentence says what came on the one side and what on the other. The second names the two events that
-prove it, and why the declared order forbids what happened to them (`twinstream.spec.relations`).
+prove it, and why the declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from twinstream.core.events import Event, Side
 from twinstream.core.findings import Finding
 from twinstream.core.halves import Divergence
 from twinstream.explain.text_diff import from_difference, told_apart
-from twinstream.spec.keeping import Unread
-from twinstream.spec.model import Order
-from twinstream.spec.relations import why
+from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.file.model import Order
+from twinstream.spec.lint.relations import why
 
 NAMES: dict[Side, Literal["reference", "candidate"]] = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 ABSENCE = "‹absent›"

@@ -30,8 +30,8 @@ from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.resets import Resets, at_offsets, unrest
 from twinstream.runtime.witness import gone
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 
 LOOK_SECONDS = 1.0
 PLACE_LOST = (

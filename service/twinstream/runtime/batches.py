@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from twinstream.core.comparison import Comparison
 from twinstream.errors import DecodeError
-from twinstream.spec.codec import Refused
-from twinstream.spec.marks import Attempt, Headers, attempt_of
+from twinstream.spec.codec.codec import Refused
+from twinstream.spec.decode.marks import Attempt, Headers, attempt_of
 
 HELD = "a difference was found, which counts when the batches that were open then are finished"
 

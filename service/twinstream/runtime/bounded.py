@@ -22,7 +22,7 @@ from twinstream.runtime.offline import Check
 from twinstream.runtime.ranges import Recorded
 from twinstream.runtime.stretch import Edge, Stretch, stretch_of
 from twinstream.runtime.topics import TopicBook
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 NO_LIMIT = 1 << 62
 

@@ -16,12 +16,12 @@ from twinstream.errors import DecodeError, InputError
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Line
 from twinstream.runtime.offline import check, equivalent
-from twinstream.spec.codec import IGNORED, Codec
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.decode.marks import attempt_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, parse_path, read
+from twinstream.spec.file.source import dump, read_source
 from twinstream.spec.load import load, loads
-from twinstream.spec.marks import attempt_of
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, parse_path, read
-from twinstream.spec.source import dump, read_source
 
 TIGHTEST: Mapping[str, Any] = {
     "version": 1,

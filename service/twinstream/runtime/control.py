@@ -12,9 +12,9 @@ from twinstream.core.events import Side
 from twinstream.core.progress import Finished, InputPartition
 from twinstream.errors import DecodeError
 from twinstream.ports import Control, Said
-from twinstream.spec.control import ControlRecord, Offsets, control_record
-from twinstream.spec.model import Spec
-from twinstream.spec.topics import control_refusal
+from twinstream.spec.decode.control import ControlRecord, Offsets, control_record
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.topics import control_refusal
 
 
 class ControlDesk:

@@ -37,12 +37,12 @@ from twinstream.runtime.start import Unsafe, apart, positions_of
 from twinstream.runtime.topics import TopicBook
 from twinstream.runtime.turns import Turns
 from twinstream.runtime.witness import LOST, Account, Past, Rereading, marks_of, resumed
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
-from twinstream.spec.cut import cut_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.compile.cut import cut_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import unfit
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import unfit
 from twinstream.status import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()

@@ -32,7 +32,7 @@ from twinstream.explain.divergence import NAMES
 from twinstream.ports import Line
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.stretch import Part, Stretch, edge_text
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 Place = Literal["within", "undecided", "beside"]
 

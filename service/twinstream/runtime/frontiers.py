@@ -11,8 +11,8 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.event_time import EventTimes
 from twinstream.core.events import Side
 from twinstream.core.progress import Progress
-from twinstream.spec.clocks import other_unit
-from twinstream.spec.model import Spec
+from twinstream.spec.compile.clocks import other_unit
+from twinstream.spec.file.model import Spec
 
 SHOWN = 4
 """Input partitions that are named; there may be hundreds."""

@@ -15,7 +15,7 @@ from twinstream.ports import Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.surveys import Surveys
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 log = structlog.get_logger()
 

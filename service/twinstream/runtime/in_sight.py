@@ -13,7 +13,7 @@ from typing import overload
 from twinstream.core.events import Form, Side
 from twinstream.core.run import Run
 from twinstream.ports import Batch
-from twinstream.spec.keeping import KeptCodec, Unread
+from twinstream.spec.codec.keeping import KeptCodec, Unread
 
 BEHIND = Unread(b"its batch is gone")
 

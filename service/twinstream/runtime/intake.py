@@ -25,9 +25,9 @@ from twinstream.runtime.falls import FALLS_TO_LEAVE_OUT
 from twinstream.runtime.histogram import Buckets
 from twinstream.runtime.in_sight import InSight
 from twinstream.runtime.timepieces import Stamp
-from twinstream.spec.codec import Codec, Refused
-from twinstream.spec.keeping import KeptCodec
-from twinstream.spec.marks import input_mark, kept_mark
+from twinstream.spec.codec.codec import Codec, Refused
+from twinstream.spec.codec.keeping import KeptCodec
+from twinstream.spec.decode.marks import input_mark, kept_mark
 
 UNDECODABLE_KEPT = 20
 _read_at = itemgetter(4)

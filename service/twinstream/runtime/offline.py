@@ -35,10 +35,10 @@ from twinstream.runtime.edges import (
 )
 from twinstream.runtime.offline_start import Beginning, cut_in_events
 from twinstream.runtime.partitions import with_partitions
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 from twinstream.status import Coverage
 
 EXAMPLES_LIMIT = 100

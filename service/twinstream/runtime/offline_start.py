@@ -12,9 +12,9 @@ from collections.abc import Collection
 from twinstream.core.comparison import Comparison
 from twinstream.core.cuts import Cut, Run
 from twinstream.core.events import Side
-from twinstream.spec.codec import Codec
-from twinstream.spec.cut import cut_of
-from twinstream.spec.model import Spec
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.cut import cut_of
+from twinstream.spec.file.model import Spec
 
 IN_THE_EVENTS = {"event_time", "barrier"}
 """The starts that events tell."""

@@ -16,7 +16,7 @@ from twinstream.core.input_cut import InputCut
 from twinstream.ports import Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing
 from twinstream.runtime.start import Unsafe, bounded
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 
 class Opening:

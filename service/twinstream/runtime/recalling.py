@@ -22,10 +22,10 @@ from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
 from twinstream.ports import Clock, Place, Recall
-from twinstream.spec.codec import Codec
-from twinstream.spec.keeping import KeptCodec, Unread
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.keeping import KeptCodec, Unread
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 
 FEW, MANY = 20, 1_000
 """Of so many differences events are read at once, at first and at most: more where all came in time."""

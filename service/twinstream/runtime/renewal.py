@@ -16,8 +16,8 @@ from twinstream.runtime import checkpoint
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.resets import ResetDesk, Resets, reset_of
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 from twinstream.status import ResetRequest
 
 log = structlog.get_logger()

@@ -39,11 +39,11 @@ from twinstream.core.run import Run
 from twinstream.core.tolerant import matching
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
-from twinstream.spec.codec import IGNORED, Codec
-from twinstream.spec.compile import rules_of
-from twinstream.spec.known import known_differences
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import ABSENT, read
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.compile.known import known_differences
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, read
 
 Outcome = Literal["hidden", "explained", "equal", "reported", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

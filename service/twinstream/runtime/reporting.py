@@ -29,8 +29,8 @@ from twinstream.runtime.intake import Intake, Undecodable
 from twinstream.runtime.moments import moment_of
 from twinstream.runtime.resets import Resets
 from twinstream.runtime.timepieces import SeenAt
-from twinstream.spec.evidence import lacking, wanted
-from twinstream.spec.model import Spec
+from twinstream.spec.file.evidence import lacking, wanted
+from twinstream.spec.file.model import Spec
 from twinstream.status import Dependency
 
 HOLES_SHOWN = 20

@@ -32,7 +32,7 @@ from twinstream.explain.divergence import Explainer
 from twinstream.explain.sentences import TAINTED
 from twinstream.ports import Clock, Publisher
 from twinstream.runtime.shortening import shortened
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20

@@ -27,10 +27,10 @@ from twinstream.explain.divergence import NAMES
 from twinstream.ports import Clock, Positions, Publisher, Source
 from twinstream.runtime.start import Unsafe, positions_of
 from twinstream.runtime.timepieces import SeenAt
-from twinstream.spec.anew import begun_at
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import refusal, unfit
-from twinstream.spec.start import Start
+from twinstream.spec.compile.anew import begun_at
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.start import Start
+from twinstream.spec.lint.sharding import refusal, unfit
 from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
 
 KEPT = 10

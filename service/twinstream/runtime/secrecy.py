@@ -12,9 +12,9 @@ from typing import Any
 
 from twinstream.errors import CheckpointError
 from twinstream.explain.masking import Mask, fresh_secret
-from twinstream.spec.codec import Codec
-from twinstream.spec.keeping import KeptCodec
-from twinstream.spec.model import Spec
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.keeping import KeptCodec
+from twinstream.spec.file.model import Spec
 
 OTHER = (
     "the stored state was made with another secret, without which `keep: hashes` can tell nothing of it: "

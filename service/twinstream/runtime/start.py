@@ -14,7 +14,7 @@ from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Positions, Topic
 from twinstream.runtime.moments import moment_of
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 Topics = Mapping[Side, Topic]
 

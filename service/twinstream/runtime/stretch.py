@@ -23,10 +23,10 @@ from twinstream.explain.divergence import NAMES
 from twinstream.ports import Archive, Positions, Topic
 from twinstream.runtime.ranges import Range, Ranges
 from twinstream.settings import time_of
-from twinstream.spec.model import Barrier, Spec
-from twinstream.spec.orders import nodes
-from twinstream.spec.topics import Topic as TopicFacts
-from twinstream.spec.topics import refusals
+from twinstream.spec.file.model import Barrier, Spec
+from twinstream.spec.file.orders import nodes
+from twinstream.spec.lint.topics import Topic as TopicFacts
+from twinstream.spec.lint.topics import refusals
 
 Offsets = Mapping[Side, Mapping[int, int]]
 """By side and partition; a side that is not in it has none."""

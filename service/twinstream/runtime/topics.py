@@ -14,7 +14,7 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Positions, Topic
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 COMPACT = "compact"
 

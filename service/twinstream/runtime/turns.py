@@ -22,7 +22,7 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.ports import Positions
 from twinstream.runtime.intake import Intake
-from twinstream.spec.model import Limits
+from twinstream.spec.file.model import Limits
 
 POLL_SECONDS = 0.02
 FULL_POLL = 1000

@@ -21,7 +21,7 @@ from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import offsets
 from twinstream.ports import Mark, Marks, Positions, Topic
 from twinstream.runtime.resets import Resets
-from twinstream.spec.start import Start
+from twinstream.spec.file.start import Start
 
 VERSION = 1
 LOST = "the state in the store was lost"

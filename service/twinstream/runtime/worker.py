@@ -46,9 +46,9 @@ from twinstream.runtime.timepieces import Timepieces
 from twinstream.runtime.turns import POLL_SECONDS
 from twinstream.runtime.waiting import Waiting
 from twinstream.runtime.witness import past_of
-from twinstream.spec.keeping import codec_of
+from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Spec
 from twinstream.status import ComparisonStatus, Dependency, ResetRequest, ShardStatus
 
 BEAT_SECONDS = 1.0

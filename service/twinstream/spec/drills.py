@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twinstream.spec.formats.envelope import envelope, opened
-from twinstream.spec.marks import Headers
-from twinstream.spec.model import Spec
+from twinstream.spec.decode.formats.envelope import envelope, opened
+from twinstream.spec.decode.marks import Headers
+from twinstream.spec.file.model import Spec
 
 HEADER = "twinstream-drill"
 """Names the drill in each planted record, so that it is told from a real one wherever it turns up."""

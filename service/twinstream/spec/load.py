@@ -1,8 +1,8 @@
 """Reading a comparison file: every violation becomes one sentence with file, line, key and what to write.
 
-The text becomes data with a line for each place (`twinstream.spec.source`), the data a `Spec`, which checks
-each mapping by itself (`twinstream.spec.model`), and the spec is held against the laws that relate one key to
-another (`twinstream.spec.laws`). The first violation that is worth telling is raised.
+The text becomes data with a line for each place (`file.source`), the data a `Spec`, which checks
+each mapping by itself (`file.model`), and the spec is held against the laws that relate one key to
+another (`laws`). The first violation that is worth telling is raised.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
-from twinstream.spec.callables import find
-from twinstream.spec.laws import breaches
-from twinstream.spec.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
-from twinstream.spec.orders import TAG, nodes
-from twinstream.spec.source import Source, read_source
-from twinstream.spec.values import Location, dotted, given
+from twinstream.spec.codec.callables import find
+from twinstream.spec.file.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
+from twinstream.spec.file.orders import TAG, nodes
+from twinstream.spec.file.source import Source, read_source
+from twinstream.spec.file.values import Location, dotted, given
+from twinstream.spec.laws.laws import breaches
 
 
 def load(file: str | FilePath) -> Spec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 MARK = "~trial"
 """No file can have a name that ends like this."""

@@ -12,7 +12,7 @@ from twinstream.core.canonical import canonical, parse
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.ports import Line
-from twinstream.spec.formats.envelope import opened
+from twinstream.spec.decode.formats.envelope import opened
 
 LEFT, RIGHT = Side
 

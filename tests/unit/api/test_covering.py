@@ -13,7 +13,7 @@ from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.merging import merged
 from twinstream.explain.coverage import Seen
 from twinstream.explain.masking import Mask
-from twinstream.spec.codec import Codec
+from twinstream.spec.codec.codec import Codec
 from twinstream.status import ShardStatus
 
 SPEC = spec("{per_key: [k]}")

@@ -15,8 +15,8 @@ from tests.support.noise import calibrated, interleaved_anew, loosened, proposed
 from twinstream.core.events import Side
 from twinstream.ports import Line
 from twinstream.runtime.calibrating import Recording, calibrate, start_of
+from twinstream.spec.decode.marks import Attempt
 from twinstream.spec.load import loads
-from twinstream.spec.marks import Attempt
 
 HEAD = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\n"
 

@@ -9,7 +9,7 @@ from twinstream.core.events import Form, Side
 from twinstream.core.input_cut import InputCut
 from twinstream.core.progress import Finished
 from twinstream.core.run import Run
-from twinstream.spec.marks import input_position
+from twinstream.spec.decode.marks import input_position
 
 LEFT, RIGHT = Side
 NONE = {side: {0: 0} for side in Side}

@@ -11,8 +11,8 @@ from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.explain import coverage
 from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
 from twinstream.explain.masking import Mask
-from twinstream.spec.codec import Codec
-from twinstream.spec.model import Spec
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.file.model import Spec
 from twinstream.status import Coverage
 
 PER_KEY = spec("{per_key: [k]}")
@@ -188,7 +188,7 @@ def test_many_fields_are_not_all_named() -> None:
 
 
 def test_a_whole_record_names_its_fields_as_the_comparison_file_does() -> None:
-    from twinstream.spec.formats.envelope import envelope
+    from twinstream.spec.decode.formats.envelope import envelope
 
     of = spec("{per_key: [$key]}")
     codec = Codec(of)

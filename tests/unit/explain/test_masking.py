@@ -12,8 +12,8 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
+from twinstream.spec.file.paths import parse_path
 from twinstream.spec.load import digest
-from twinstream.spec.paths import parse_path
 
 SECRET = b"a secret of the tests"
 

@@ -12,8 +12,8 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, spec
 from twinstream.core.events import Side
 from twinstream.core.run import Run
 from twinstream.errors import DecodeError
-from twinstream.spec.codec import Codec
-from twinstream.spec.cut import cut_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.cut import cut_of
 
 HIDDEN = "zqhidden"
 NUMBER = 918273645

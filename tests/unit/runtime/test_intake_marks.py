@@ -17,8 +17,8 @@ from twinstream.ports import Batch, Line
 from twinstream.runtime.accounts import account_of
 from twinstream.runtime.offline import check
 from twinstream.runtime.partitions import with_partitions
+from twinstream.spec.decode.marks import ATTEMPT, BATCH, QUERY, Headers
 from twinstream.spec.load import digest
-from twinstream.spec.marks import ATTEMPT, BATCH, QUERY, Headers
 
 BROKEN: Headers = [(QUERY, b"q"), (BATCH, b"one"), (ATTEMPT, b"e/0.0")]
 IGNORE = "kinds: {beat: {where: {k: hb}, ignore: true}, event: {}}\n"

@@ -15,8 +15,8 @@ from twinstream.errors import Replaced
 from twinstream.ports import EMPTY, Checkpoint
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
+from twinstream.spec.lint.sharding import division, refusal
 from twinstream.spec.load import loads
-from twinstream.spec.sharding import division, refusal
 from twinstream.status import Reset, ResetRequest
 
 COPIES = """

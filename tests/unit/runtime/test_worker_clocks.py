@@ -11,8 +11,8 @@ import pytest
 from tests.support.saying import VERSIONS, control_record
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
-from twinstream.spec.marks import InputPosition
-from twinstream.spec.topics import Topic
+from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.lint.topics import Topic
 from twinstream.status import Frontier
 
 LEFT, RIGHT = Side

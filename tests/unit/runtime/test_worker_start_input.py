@@ -12,8 +12,8 @@ import pytest
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.marks import InputPosition
-from twinstream.spec.topics import Topic
+from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.lint.topics import Topic
 from twinstream.status import ComparisonStatus
 
 LEFT, RIGHT = Side

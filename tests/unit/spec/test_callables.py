@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.errors import SpecError
-from twinstream.spec.callables import friendly
+from twinstream.spec.codec.callables import friendly
 from twinstream.spec.load import load
 
 ORDER = "{{callable: 'tests.unit.spec.test_callables:{}'}}"

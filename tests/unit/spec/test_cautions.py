@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from twinstream.spec.cautions import cautions, one_partition
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.cautions import cautions, one_partition
+from twinstream.spec.lint.topics import Topic, hints, refusals
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
-from twinstream.spec.topics import Topic, hints, refusals
 
 TODAY = date(2026, 5, 1)
 QUIET = {"identity": ["id"], "show": ["id"], "order": {"per_key": ["k"]}}

@@ -11,9 +11,9 @@ import pytest
 from twinstream.core.event_time import EventTime
 from twinstream.core.passing import Input
 from twinstream.errors import SpecError
-from twinstream.spec.clocks import clock_of, milliseconds
-from twinstream.spec.codec import Codec
-from twinstream.spec.compile import rules_of
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.clocks import clock_of, milliseconds
+from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import digest, loads
 
 HEAD = """\

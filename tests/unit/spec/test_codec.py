@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.streams import spec
 from twinstream.errors import DecodeError
-from twinstream.spec import codec as module
-from twinstream.spec.codec import IGNORED, Codec, Refused
+from twinstream.spec.codec import codec as module
+from twinstream.spec.codec.codec import IGNORED, Codec, Refused
 
 KINDS = """
 kinds:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import spec
-from twinstream.spec.codec import Codec
+from twinstream.spec.codec.codec import Codec
 
 
 def codec(equality: str, more: str = "", order: str = "total") -> Codec:

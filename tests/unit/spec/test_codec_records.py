@@ -16,8 +16,8 @@ from tests.support.streams import LEFT, RIGHT, spec
 from twinstream.core.events import Form, Side
 from twinstream.core.orders import dependent
 from twinstream.errors import DecodeError, SourceError, SpecError
-from twinstream.spec.codec import IGNORED, Codec, Refused
-from twinstream.spec.formats.envelope import envelope
+from twinstream.spec.codec.codec import IGNORED, Codec, Refused
+from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.load import loads
 
 SCHEMA = {

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from twinstream.core.canonical import canonical
-from twinstream.spec.codec import IGNORED, Codec
-from twinstream.spec.columns import AT_ONCE, LONGEST_PAUSE, MOST_BYTES, Columns
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.codec.columns import AT_ONCE, LONGEST_PAUSE, MOST_BYTES, Columns
+from twinstream.spec.codec.shapes import MEMBERS
 from twinstream.spec.load import loads
-from twinstream.spec.shapes import MEMBERS
 
 SPEC = "version: 1\nname: x\nreference: {topic: a}\ncandidate: {topic: b}\n"
 ORDERED, BAG = "order: {per_key: [ad]}\n", "order: unordered\n"

@@ -10,9 +10,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tests.support.refusals import HEAD, refusal
+from twinstream.spec.file.schema import comparison_schema
+from twinstream.spec.file.source import read_source
 from twinstream.spec.load import loads
-from twinstream.spec.schema import comparison_schema
-from twinstream.spec.source import read_source
 
 PAGE = (Path(__file__).parents[3] / "docs" / "spec.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

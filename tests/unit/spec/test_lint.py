@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from twinstream.spec.lint import OPERATION_NS, costs, lint
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.lint import OPERATION_NS, costs, lint
+from twinstream.spec.lint.sharding import Division, division
 from twinstream.spec.load import loads
-from twinstream.spec.model import Spec
-from twinstream.spec.sharding import Division, division
 
 TODAY = date(2026, 5, 1)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from twinstream.errors import DecodeError
-from twinstream.spec.control import control_record
-from twinstream.spec.marks import (
+from twinstream.spec.decode.control import control_record
+from twinstream.spec.decode.marks import (
     ATTEMPT,
     BATCH,
     INPUT,

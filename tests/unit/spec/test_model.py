@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.refusals import HEAD
-from twinstream.spec import model
-from twinstream.spec.load import loads
-from twinstream.spec.model import (
+from twinstream.spec.file import model
+from twinstream.spec.file.model import (
     Barrier,
     Branch,
     ByKey,
@@ -25,7 +24,8 @@ from twinstream.spec.model import (
     Spec,
     Within,
 )
-from twinstream.spec.values import Date, Duration, Strict
+from twinstream.spec.file.values import Date, Duration, Strict
+from twinstream.spec.load import loads
 
 KINDS = """\
 kinds:

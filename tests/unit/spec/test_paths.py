@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.spec.paths import ABSENT, Path, overlap, parse_path, path_text, read
+from twinstream.spec.file.paths import ABSENT, Path, overlap, parse_path, path_text, read
 
 paths = st.lists(st.text("ab.\\", min_size=1), min_size=1).map(tuple)
 

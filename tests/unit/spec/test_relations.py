@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from twinstream.spec.file.model import Order
+from twinstream.spec.lint.relations import scope_fields, when
 from twinstream.spec.load import loads
-from twinstream.spec.model import Order
-from twinstream.spec.relations import scope_fields, when
 
 KINDS = ("a", "b", "c", "e")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.streams import spec
 from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Order, Ruled
 from twinstream.errors import DecodeError
-from twinstream.spec.routes import exact_time, routing_of
+from twinstream.spec.codec.routes import exact_time, routing_of
 
 SIDE_BY_SIDE = """
   parallel:

@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 
 from tests.support.refusals import HEAD
 from twinstream.errors import SpecError
-from twinstream.spec.descriptions import DESCRIPTIONS
+from twinstream.spec.file.descriptions import DESCRIPTIONS
+from twinstream.spec.file.schema import comparison_schema, text
+from twinstream.spec.file.source import read_source
 from twinstream.spec.load import loads
-from twinstream.spec.schema import comparison_schema, text
-from twinstream.spec.source import read_source
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "docs" / "comparison.schema.json"
@@ -99,7 +99,7 @@ def data(text: str) -> Any:
 
 
 def test_the_schema_that_is_kept_is_the_one_of_the_model() -> None:
-    command = "python -m twinstream.spec.schema > docs/comparison.schema.json"
+    command = "python -m twinstream.spec.file.schema > docs/comparison.schema.json"
     assert KEPT.read_text(encoding="utf-8") == text(), f"renew it: {command}"
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from twinstream.cli.serve import with_trials
 from twinstream.errors import SettingsError, SpecError
+from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, loads
-from twinstream.spec.model import Spec
 from twinstream.spec.trial import as_trial, changes, refusal, tried_beside
 
 LIVE = """

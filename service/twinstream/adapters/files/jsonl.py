@@ -32,10 +32,10 @@ from twinstream.core.canonical import canonical
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
-from twinstream.spec.codec import decode
-from twinstream.spec.formats.envelope import NO_TIMESTAMP, envelope
-from twinstream.spec.marks import Headers
-from twinstream.spec.model import Spec
+from twinstream.spec.codec.codec import decode
+from twinstream.spec.decode.formats.envelope import NO_TIMESTAMP, envelope
+from twinstream.spec.decode.marks import Headers
+from twinstream.spec.file.model import Spec
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
 SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from twinstream.errors import DecodeError
-from twinstream.spec.codec import decode
+from twinstream.spec.codec.codec import decode
 
 _VALUES = json.JSONDecoder()
 

@@ -34,8 +34,8 @@ from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, Watch
 from twinstream.core.events import Side
 from twinstream.errors import NoTopic, SourceError
 from twinstream.ports import Batch, Control, Gap, Mark, Marks, Place, Positions, Said, Seen, Topic
-from twinstream.spec.formats.envelope import envelope
-from twinstream.spec.marks import Headers
+from twinstream.spec.decode.formats.envelope import envelope
+from twinstream.spec.decode.marks import Headers
 
 BATCH_RECORDS = 1000
 LATEST = -1

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from twinstream.errors import SourceError
-from twinstream.spec.topics import Topic
+from twinstream.spec.lint.topics import Topic
 
 TIMEOUT_SECONDS = 5.0
 _CLEANUP = "cleanup.policy"

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.ports import Control, Seen, Topic
-from twinstream.spec.topics import Topic as ControlTopic
+from twinstream.spec.lint.topics import Topic as ControlTopic
 
 LOOK_SECONDS = 10.0
 """Between whole looks, which see also how a topic is cleaned."""

@@ -17,8 +17,8 @@ from twinstream.ports import (
     Seen,
     Topic,
 )
-from twinstream.spec.marks import Headers
-from twinstream.spec.topics import Topic as ControlTopic
+from twinstream.spec.decode.marks import Headers
+from twinstream.spec.lint.topics import Topic as ControlTopic
 
 Row = tuple[bytes | None, int, Headers]
 """A record, its timestamp in milliseconds, and its headers."""

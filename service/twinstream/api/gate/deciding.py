@@ -16,7 +16,7 @@ from typing import NamedTuple
 from twinstream.api.gate.freshness import Freshness, said, sentence
 from twinstream.api.gate.samples import Sample
 from twinstream.parts import SideName
-from twinstream.spec.evidence import Wanted, lacking
+from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
 
 PACE_SECONDS = 60.0

@@ -23,8 +23,8 @@ from twinstream.api.state.board import Board
 from twinstream.api.state.divergences import DivergenceLog, Identity
 from twinstream.errors import DecodeError
 from twinstream.parts import DivergenceKind, Frozen, Sides
-from twinstream.spec.canonical import canonical_value
-from twinstream.spec.formats import jsontext
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.decode.formats import jsontext
 from twinstream.status import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
 
 NDJSON = "application/x-ndjson"

@@ -19,7 +19,7 @@ from twinstream.access import LOCAL
 from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.state.board import Board
 from twinstream.parts import Frozen, Sides
-from twinstream.spec.start import Start
+from twinstream.spec.file.start import Start
 from twinstream.status import ComparisonStatus, Ended, PartitionProgress, Reset, ResetRefused, ResetRequest
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]

@@ -23,7 +23,7 @@ from twinstream.api.gate.gate import GateAnswer
 from twinstream.core.stretches import united
 from twinstream.parts import Frozen
 from twinstream.settings import time_of
-from twinstream.spec.evidence import Wanted, lacking
+from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status import ComparisonStatus, Coverage
 
 

@@ -27,7 +27,7 @@ from twinstream.core.stretches import united
 from twinstream.explain.coverage import notes
 from twinstream.explain.reason import undiverged
 from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
-from twinstream.spec.evidence import Wanted, lacking
+from twinstream.spec.file.evidence import Wanted, lacking
 from twinstream.status import (
     CheckpointInfo,
     ComparisonStatus,

@@ -19,9 +19,9 @@ from twinstream.core.orders import Epochs, nodes
 from twinstream.errors import InputError, RelationError, SettingsError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check
-from twinstream.spec.codec import IGNORED, Codec
+from twinstream.spec.codec.codec import IGNORED, Codec
 from twinstream.spec.drills import Record
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 LEAST_EVENTS = 20
 """With fewer there is nothing before the difference, and too little behind it that could show it."""

@@ -15,9 +15,9 @@ import msgpack
 
 from twinstream.core.canonical import canonical
 from twinstream.errors import DecodeError, SettingsError
-from twinstream.spec.formats import jsontext
-from twinstream.spec.model import Decode
-from twinstream.spec.paths import Path
+from twinstream.spec.decode.formats import jsontext
+from twinstream.spec.file.model import Decode
+from twinstream.spec.file.paths import Path
 
 WORD = "drill"
 _LARGE = 1 << 62

@@ -23,8 +23,8 @@ from twinstream.runtime.drill.copies import Pair, Reading, lines_of, placed
 from twinstream.runtime.drill.editing import changed, check_writable, fields_of
 from twinstream.runtime.offline import Check
 from twinstream.spec.drills import HEADER, Record
-from twinstream.spec.model import Spec
-from twinstream.spec.paths import Path, parse_path, path_text
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path, parse_path, path_text
 
 Kind = Literal["drop", "duplicate", "reorder", "field", "stall"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -18,7 +18,7 @@ from twinstream.explain.divergence import NAMES
 from twinstream.runtime.drill.copies import Pair
 from twinstream.runtime.drill.planting import Plan
 from twinstream.spec.drills import Names, Record
-from twinstream.spec.model import Evidence, Overdue, Spec, Start
+from twinstream.spec.file.model import Evidence, Overdue, Spec, Start
 
 Expectation = Literal["fail", "suspicion", "stall"]
 

@@ -13,7 +13,7 @@ from twinstream.core.events import Side
 from twinstream.runtime.drill.copies import Pair
 from twinstream.runtime.drill.planting import Plan
 from twinstream.spec.drills import Names, Record
-from twinstream.spec.model import Spec
+from twinstream.spec.file.model import Spec
 
 Written = Sequence[tuple[str, Record]]
 """Records, each with its topic."""

@@ -12,7 +12,7 @@ from twinstream.runtime.drill.copies import Pair
 from twinstream.runtime.drill.editing import check_writable
 from twinstream.runtime.drill.planting import KINDS, Kind, plan
 from twinstream.spec.drills import HEADER
-from twinstream.spec.model import Decode
+from twinstream.spec.file.model import Decode
 
 TEXTS = {
     "drop": "was left out",

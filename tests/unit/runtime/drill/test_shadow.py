@@ -14,8 +14,8 @@ from twinstream.runtime.drill.copies import Pair
 from twinstream.runtime.drill.planting import Kind, Plan, plan
 from twinstream.runtime.drill.shadow import awaited, dated, expected, left_out, shadow_of
 from twinstream.spec.drills import Names, Record
+from twinstream.spec.file.model import Overdue, Spec
 from twinstream.spec.load import digest
-from twinstream.spec.model import Overdue, Spec
 
 NOW_MS = 1_800_000_000_000
 NAMES = Names("rides", "5f0c2e1a")

@@ -14,7 +14,7 @@ import pytest
 
 from twinstream.core.canonical import canonical
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.formats.avro import from_file
+from twinstream.spec.decode.formats.avro import from_file
 
 BROKEN = ("{", "[" * 10_000 + "]" * 10_000)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.errors import DecodeError
-from twinstream.spec.formats.envelope import envelope, opened, outside
+from twinstream.spec.decode.formats.envelope import envelope, opened, outside
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"\x00" * 70_000])

@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from twinstream.errors import DecodeError
-from twinstream.spec.formats.messagepack import decode
+from twinstream.spec.decode.formats.messagepack import decode
 
 
 @pytest.mark.parametrize(

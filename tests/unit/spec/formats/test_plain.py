@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.errors import DecodeError
-from twinstream.spec.formats import plain
+from twinstream.spec.decode.formats import plain
 
 
 def test_a_text_is_what_the_bytes_say() -> None:

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from tests.support.protos import descriptor_set, encode, file, map_of, message
 from twinstream.errors import DecodeError, SpecError
-from twinstream.spec.formats.protobuf import from_descriptors
+from twinstream.spec.decode.formats.protobuf import from_descriptors
 
 VIEW = message(
     "View",

@@ -14,8 +14,8 @@ import pytest
 from tests.support.protos import encode, file, message
 from tests.support.registry import Registry, running
 from twinstream.errors import DecodeError, SourceError
-from twinstream.spec.formats import avro, protobuf
-from twinstream.spec.formats import registry as module
+from twinstream.spec.decode.formats import avro, protobuf
+from twinstream.spec.decode.formats import registry as module
 
 VIEW = {"type": "record", "name": "View", "fields": [{"name": "id", "type": "long"}]}
 

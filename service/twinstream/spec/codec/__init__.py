@@ -1,0 +1,1 @@
+"""From a value to its canonical form, and the fast ways there."""

@@ -1,0 +1,351 @@
+"""From a record to the form that matching reads: the spec's kinds, order and equality, compiled.
+
+The hot path of the whole service. What it does, and why it is exact:
+
+- A record is read by the decoder of its format, which loses nothing (`decode.formats`). For JSON the
+  common shapes have readers of their own (`reading`), which decide nothing themselves.
+- Where all of a record is compared and nothing is looked up by equality, the content of a form is the record
+  itself: byte-equal records are equal, and only if two differ is the canonical form computed.
+- With a tolerance the content is the record, too: canonical forms leave out how far numbers differ.
+- The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
+  twin needs no decoding at all. This memory is bounded and never decides anything.
+- Kind, route and identity are read from what equality leaves of a value. So equal events have equal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple, cast
+
+from twinstream.core.events import Canonical, Exactly, Form, Side
+from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.codec.columns import Columns, columns_of
+from twinstream.spec.codec.reading import IGNORED, Reader, Way, json_reader_of, reader_of
+from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
+from twinstream.spec.codec.routes import Routing, routing_of, typed
+from twinstream.spec.decode.formats.jsontext import decode
+from twinstream.spec.decode.records import TOMBSTONE, Records
+from twinstream.spec.file.model import DEFAULT_KIND, Spec
+from twinstream.spec.file.paths import ABSENT, read
+from twinstream.spec.file.paths import Path as FieldPath
+
+__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "Refused", "canonical_value", "decode"]
+
+TWINS_LIMIT = 200_000
+"""Forms kept for their twins: bounds the memory to the records of a few batches."""
+LATELY = 1_000
+"""Values kept of records that were asked to be close: those of one scope are, again and again."""
+
+
+class Refused(NamedTuple):
+    """A record that is not matched: its place, and why it is no event (None: it is, but is left out)."""
+
+    place: int
+    reason: str | None
+
+
+class _Rules(NamedTuple):
+    """What holds for one kind: what is compared of a value, and where what decides something is in it."""
+
+    reduce: Change | None
+    show: Change | None
+    allowed: Tolerances
+    absent_is_null: bool
+    order: list[tuple[str, FieldPath]]
+    deciding: list[FieldPath]
+
+
+class Codec:
+    """What one spec makes of a record.
+
+    `order` is the order that the routes of its forms are for. `canonical` maps the contents of its forms to
+    canonical form, `identity` a record to what it is about. `close` tells whether two equal records agree
+    within every tolerance, and `exact` maps contents to what they are without one; both are None where there
+    is none.
+
+    All records but those given to `forms` are as forms hold them (`Form.record`).
+
+    Raises SpecError where a schema file, or the function of a callable order, cannot be used.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._records = Records(spec)
+        routing = self._routing(spec)
+        self.order = routing.order
+        self._kinds = _kind_of(spec)
+        self._rules = {kind: _rules_of(spec, kind) for kind in spec.compared_kinds}
+        self._route = routing.route
+        self._told_apart = bool(spec.equality.per_kind)
+        all_compared = all(rules.reduce is None for rules in self._rules.values())
+        self._has_twins = all_compared and self._records.alike
+        by_place = not routing.letters and _by_place(routing.order)
+        self._keeps_record = self._has_twins and not self._told_apart and by_place
+        self._tolerant = any(rules.allowed for rules in self._rules.values())
+        raw = self._keeps_record or self._tolerant
+        self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
+        self.exact = cast("Exactly | None", self._exact_record if self._tolerant else None)
+        self.identity: Callable[[bytes], Hashable] | None = _identity_of(spec, self._value)
+        self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
+        self._lately = lru_cache(LATELY)(self._tolerated)
+        self._twins: dict[Any, Any] = {}
+        self._read: Reader = self._exactly
+        self._columns: Columns | None = None
+        if not (self._told_apart or self._tolerant):
+            self._choose_readers(spec, routing)
+
+    def _routing(self, spec: Spec) -> Routing:
+        """The order, and the way of an event through it."""
+        return routing_of(spec, self._records.decode)
+
+    def _choose_readers(self, spec: Spec, routing: Routing) -> None:
+        """What reads records that have no twin."""
+        twins, keeps = self._twins if self._has_twins else None, self._keeps_record
+        way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
+        if self._records.json:
+            self._read, self._columns = json_reader_of(spec, way), columns_of(spec, way)
+        elif self._records.structured:
+            self._read = reader_of(spec, way, self._records.decode)
+
+    def forms(
+        self, records: Sequence[bytes | None], side: Side = Side.LEFT
+    ) -> tuple[list[Form], list[Refused]]:
+        """The forms of the events among some records of a side, and those that are not to be matched.
+
+        The form of a refused record is `IGNORED`, so that the forms stay in line with the records. The side
+        matters where the sides have formats of their own. Raises SourceError where a schema registry cannot
+        be asked; nothing has changed then, and the same records can be given again.
+
+        Complexity: about 0.1 µs for a record whose twin was read lately, 1 µs for a plain one, several µs for
+        one that must be read the exact way.
+        """
+        held = self._records.held(records, side)
+        if not self._has_twins:
+            found = self._read_all(held)
+        else:
+            known: list[Form | None] = list(map(self._twins.pop, held, repeat(None)))
+            found = cast("list[Form]", known)
+            if not all(known):
+                new = [record for record, form in zip(held, known, strict=True) if form is None]
+                read = iter(self._read_all(new))
+                found = [form or next(read) for form in known] if len(new) < len(known) else list(read)
+            if len(self._twins) > TWINS_LIMIT:
+                self._twins.clear()
+        return found, [] if all(found) else self._refused(held, found)
+
+    def _read_all(self, records: Sequence[bytes | None]) -> list[Form]:
+        """The forms of records that have no twin, as columns where that can be."""
+        read = self._read
+        if self._columns is None:
+            return list(map(read, records))
+        found = self._columns.forms(records)
+        if all(found):
+            return found
+        return [read(record) if form is None else form for form, record in zip(found, records, strict=True)]
+
+    def form_again(self, record: bytes) -> Form:
+        """The form of a record as a form holds it, which had one before; about 1 µs for a plain one."""
+        return self._read(record)
+
+    def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
+        """Why each record without a form has none: they are few, and read again for it."""
+        return [
+            Refused(place, self._reason(record))
+            for place, (record, form) in enumerate(zip(records, found, strict=True))
+            if form is IGNORED
+        ]
+
+    def _reason(self, record: bytes | None) -> str | None:
+        try:
+            self.form(record)
+        except DecodeError as error:
+            return str(error)
+        return None
+
+    def _exactly(self, record: bytes | None) -> Form:
+        """The form of a record that no fast reader takes, `IGNORED` where it has none."""
+        try:
+            form = self.form(record)
+        except DecodeError:
+            return IGNORED
+        if self._has_twins and form is not IGNORED:
+            self._twins[form[3]] = form
+        return form
+
+    def form(self, record: bytes | None) -> Form:
+        """The form of one record, `IGNORED` for an event that is left out. Raises DecodeError."""
+        value = self._records.decode(record)
+        kind = None if value is TOMBSTONE else self._kinds(value)
+        if kind is None or record is None:
+            return IGNORED
+        rules = self._rules[kind]
+        if rules.reduce is not None:
+            value = rules.reduce(value)
+        letter = record if self._keeps_record else self._content(kind, value)
+        if rules.absent_is_null:
+            _fill(value, rules.deciding)
+        content = record if self._tolerant else letter
+        return Form(self._route(kind, value, letter), content, kind, record)
+
+    def decode(self, record: bytes) -> Any:
+        """The whole value of a record. Raises DecodeError and SourceError."""
+        return self._records.decode(record)
+
+    def compared(self, record: bytes) -> Any:
+        """What is compared of a record's value; numbers with a tolerance are as they came."""
+        value = self.decode(record)
+        show = self._rules[self._kind(value)].show
+        return value if show is None else show(value)
+
+    def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
+        """What is compared of two records, with the same number in both where two are close enough."""
+        value = self.compared(one)
+        allowed = self._rules[self._kind(self.decode(one))].allowed
+        return value, with_closer(value, self.compared(other), allowed)
+
+    def members(self, paths: Sequence[FieldPath]) -> Callable[[bytes], Hashable]:
+        """What reads the values at some paths from a record, as a key; absent ones are told apart."""
+        return _members(paths, self._value)
+
+    def scope(self, record: bytes) -> dict[str, Any]:
+        """The fields that the order reads of a record, with their values."""
+        value = self._value(record)
+        fields = self._rules[self._kind(self.decode(record))].order
+        members = {field: read(value, path) for field, path in fields}
+        return {field: member for field, member in members.items() if member is not ABSENT}
+
+    def _kind(self, value: Any) -> str:
+        kind = self._kinds(value)
+        assert kind is not None, "an event that is left out has no form"
+        return kind
+
+    def _value(self, record: bytes) -> Any:
+        """What order and identity read: what is compared, and null for what is absent where that is equal."""
+        value = self.decode(record)
+        rules = self._rules[self._kind(value)]
+        if rules.reduce is not None:
+            value = rules.reduce(value)
+        if rules.absent_is_null:
+            _fill(value, rules.deciding)
+        return value
+
+    def _content(self, kind: str, value: Any) -> bytes:
+        """The canonical form; with the kind where kinds are not compared alike, so that no two are equal."""
+        content = canonical_value(value)
+        return b"%b %b" % (kind.encode(), content) if self._told_apart else content
+
+    def _canonical_record(self, record: bytes) -> bytes:
+        value = self._records.decode(record)
+        kind = self._kind(value)
+        reduce = self._rules[kind].reduce
+        return self._content(kind, value if reduce is None else reduce(value))
+
+    def _exact_record(self, record: bytes) -> bytes:
+        """The same with the numbers that have a tolerance as they came."""
+        value = self._records.decode(record)
+        kind = self._kind(value)
+        show = self._rules[kind].show
+        return self._content(kind, value if show is None else show(value))
+
+    def _close(self, one: bytes, other: bytes) -> bool:
+        """Whether two records whose canonical forms are equal agree within every tolerance. Exact."""
+        allowed, value = self._lately(one)
+        return not allowed or close(value, self._lately(other)[1], allowed)
+
+    def _tolerated(self, record: bytes) -> tuple[Tolerances, Any]:
+        """The tolerances of a record, and what is compared of its value."""
+        return self._rules[self._kind(self.decode(record))].allowed, self.compared(record)
+
+
+def _by_place(order: Order) -> bool:
+    """Whether partners are found by where they stand alone, and canonical forms only compared at need."""
+    match order:
+        case Lanes():
+            return True
+        case Epochs(inner) | Keyed(inner):
+            return _by_place(inner)
+        case Branches(orders):
+            return all(map(_by_place, orders))
+    return False
+
+
+def _rules_of(spec: Spec, kind: str) -> _Rules:
+    equality = spec.equality_of(kind)
+    mine = [decision for decision in spec.decisions if decision.what != "kind" and kind in decision.kinds]
+    order = dict.fromkeys(decision.field for decision in mine if decision.what == "order")
+    return _Rules(
+        reduce=reduction(spec, equality),
+        show=reduction(spec, equality, tolerant=False),
+        allowed=tolerances(spec, equality),
+        absent_is_null=equality.absent_is_null,
+        order=[(field, spec.path_of(field)) for field in order],
+        deciding=[spec.path_of(decision.field) for decision in mine],
+    )
+
+
+def _fill(value: Any, paths: Sequence[FieldPath]) -> None:
+    """Put null where a member is absent."""
+    for path in paths:
+        at = value
+        for name in path[:-1]:
+            at = at.setdefault(name, {}) if type(at) is dict else at
+        if type(at) is dict:
+            at.setdefault(path[-1], None)
+
+
+def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
+    """The kind of a value, None for one that is left out; raises DecodeError where no kind fits."""
+    if not spec.kinds:
+        return lambda _value: DEFAULT_KIND
+    rules = [
+        (
+            None if kind.ignore else name,
+            [
+                (spec.path_of(field), {typed(v) for v in (wanted if isinstance(wanted, list) else [wanted])})
+                for field, wanted in kind.where.items()
+            ],
+        )
+        for name, kind in spec.kinds.items()
+    ]
+
+    def fits(member: Any, wanted: set[Hashable]) -> bool:
+        return member is not ABSENT and typed(member) in wanted
+
+    def kind_of(value: Any) -> str | None:
+        for name, conditions in rules:
+            if all(fits(read(value, path), wanted) for path, wanted in conditions):
+                return name
+        raise DecodeError(f"fits none of the kinds {', '.join(spec.kinds)}")
+
+    return kind_of
+
+
+def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable] | None:
+    if spec.identity is None:
+        return None
+    nothing = canonical_value([[] for _ in spec.identity])
+    return about(_members([spec.path_of(field) for field in spec.identity], value_of), nothing.__eq__)
+
+
+def about(
+    members: Callable[[bytes], Hashable], is_nothing: Callable[[Any], bool]
+) -> Callable[[bytes], Hashable]:
+    """What an event is about, of its members; one that has none of them is about nothing that another is."""
+
+    def identity(record: bytes) -> Hashable:
+        found = members(record)
+        return object() if is_nothing(found) else found
+
+    return identity
+
+
+def _members(paths: Sequence[FieldPath], value_of: Callable[[bytes], Any]) -> Callable[[bytes], Hashable]:
+    def members(record: bytes) -> Hashable:
+        value = value_of(record)
+        found = [read(value, path) for path in paths]
+        return canonical_value([[] if member is ABSENT else [member] for member in found])
+
+    return members

@@ -1,0 +1,131 @@
+"""How the records of a comparison file are placed, where that is simple enough to be told in advance.
+
+Where kinds are declared, one member at the top tells them all: a table from its value to the kind. Only
+texts and whole numbers are looked up in it, since Python takes True, 1 and 1.0 for one key. The lane of a
+kind is always the same, or the content, or the value of one member; else what the order says of each event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from twinstream.errors import DecodeError
+from twinstream.spec.file.equality import Equality, SpecEquality
+from twinstream.spec.file.model import DEFAULT_KIND, Spec
+from twinstream.spec.file.paths import parse_path
+
+Route = Callable[[str, Any, bytes], Hashable]
+TELLING = frozenset((str, int, type(None)))
+"""The types of a member that tells a kind; null, like an absent one, tells the kind that fits everything."""
+KEYS = frozenset((str, int))
+"""The types of keys that are their own lane: booleans, numbers with a point and the like are not."""
+BY_CONTENT, BY_ROUTE = object(), object()
+"""Stand for the lane of a form: its content; what the order says of each event."""
+
+
+class Kind(NamedTuple):
+    """How a kind is placed; `name` is None for one that is left out.
+
+    The lane is the value of the member `key`; where that is empty, it is `lane`, or what that stands for.
+    """
+
+    name: str | None
+    key: str
+    lane: Any
+
+
+class Kinds(NamedTuple):
+    """The member that tells the kinds, the kind for each of its values, and that for all others, if any.
+
+    It stands at the top of the value: of what is decoded or, where that is a whole record, `inside` it.
+    """
+
+    inside: bool
+    member: str
+    by_value: dict[str | int, Kind]
+    other: Kind | None
+
+
+def kinds_of(spec: Spec, route: Route) -> Kinds | None:
+    """How the kinds are told by one member, None where they are not."""
+    if not spec.kinds:
+        return Kinds(False, "", {}, _kind(spec, DEFAULT_KIND, route))
+    members = {spec.path_of(field) for kind in spec.kinds.values() for field in kind.where}
+    values = [wanted for kind in spec.kinds.values() for wanted in kind.where.values()]
+    scalars = [value for wanted in values for value in (wanted if isinstance(wanted, list) else [wanted])]
+    if len(members) != 1 or not all(type(value) is str or type(value) is int for value in scalars):
+        return None
+    (path,) = members
+    inside = path[0] == "$value" and spec.whole
+    return Kinds(inside, path[-1], *_table(spec, route)) if len(path) == 1 + inside else None
+
+
+def _table(spec: Spec, route: Route) -> tuple[dict[Any, Kind], Kind | None]:
+    """The kind for each value of the one member that tells them, and the kind for all others."""
+    by_value: dict[Any, Kind] = {}
+    for name, kind in spec.kinds.items():
+        made = Kind(None, "", None) if kind.ignore else _kind(spec, name, route)
+        if not kind.where:
+            return by_value, made
+        (wanted,) = kind.where.values()
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            by_value.setdefault(value, made)
+    return by_value, None
+
+
+def _kind(spec: Spec, name: str, route: Route) -> Kind:
+    """How a kind is placed, found by asking for the routes of a few events.
+
+    A route raises DecodeError where a field that it reads is missing. So one for an event without fields
+    reads none; and one for an event with one text, or one whole number, that is just this, reads that alone.
+    """
+    try:
+        lanes = [route(name, {}, content) for content in (b"1", b"2")]
+        if lanes[0] == lanes[1]:
+            return Kind(name, "", lanes[0])
+        return Kind(name, "", BY_CONTENT if lanes == [b"1", b"2"] else BY_ROUTE)
+    except DecodeError:
+        paths = [spec.path_of(field) for field in spec.order_fields]
+    for path in paths:
+        if len(path) == 1 and all(_is_key(path[0], value, name, route) for value in ("a", "b", 1, 2)):
+            return Kind(name, path[0], None)
+    return Kind(name, "", BY_ROUTE)
+
+
+def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
+    try:
+        return route(kind, {member: value}, b"") == value
+    except DecodeError:
+        return False
+
+
+def lane_members(kind: Kind, members: Sequence[str], route: Route) -> tuple[str, ...]:
+    """Those of some members that are the lane of a kind together, where the order has to be asked for it.
+
+    That is found by asking for the routes of two events, as above.
+    """
+    if kind.name is None or kind.lane is not BY_ROUTE:
+        return ()
+    texts: dict[Any, str] = {f"#{place}": name for place, name in enumerate(members)}
+    numbers: dict[Any, str] = dict(enumerate(members))
+    one, other = (_told_by(row, kind.name, route) for row in (texts, numbers))
+    return one if one == other else ()
+
+
+def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...]:
+    """The members of which an event has the values in its lane, and nothing else."""
+    try:
+        lane: Any = route(kind, {name: value for value, name in members.items()}, b"")
+    except (DecodeError, TypeError, AttributeError):
+        return ()
+    return (
+        tuple(map(members.__getitem__, lane)) if type(lane) is tuple and members.keys() >= set(lane) else ()
+    )
+
+
+def ignored_members(equality: Equality) -> list[str] | None:
+    """The members at the top that are not compared, None where that is not all that equality says."""
+    paths = [parse_path(field) for field in equality.ignore]
+    only = equality == SpecEquality(ignore=equality.ignore)
+    return [path[0] for path in paths] if only and all(len(path) == 1 for path in paths) else None

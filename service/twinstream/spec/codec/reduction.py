@@ -1,0 +1,297 @@
+"""What is compared of a value: the rules of `equality`, as one function that leaves just that.
+
+The rules are applied in this order, so that each sees what those before it have left:
+
+1. `absent_is_null`: members that are null go, in objects at every depth. A null in an array stays.
+2. `compare_only` or `ignore`: members go that are not compared.
+3. `quantum`: a number becomes the nearest multiple, half to even, of its exact decimal.
+4. `tolerance`: a number becomes 0, so that what is compared here is only that there is one. Whether two of
+   them are close is asked of the pair (`close`): closeness is not transitive, so no single form can tell it.
+5. `unordered`, `sets`: an array is sorted by the canonical forms of its elements; a set drops repeats.
+
+Rules of this file:
+
+- A path names members of objects. An array on the way is passed through: the rule holds in each element, and
+  `compare_only` keeps the array's length. So is an array at the end of a path of `quantum` or `tolerance`;
+  at the end of one of `unordered` or `sets` just that array is meant, not those inside it.
+- What is no finite number is not rounded and has no tolerance: it is compared by value. So is a number that
+  takes more than `DIGITS_LIMIT` digits when it is written out; 1e999999999 would fill the memory.
+- Values are changed in place: they were decoded for this alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, nan
+from typing import Any, NamedTuple
+
+from twinstream.core.canonical import decimal_number
+from twinstream.spec.codec.canonical import SIMPLE, canonical_value
+from twinstream.spec.file.equality import Equality
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, Path
+
+Change = Callable[[Any], Any]
+
+
+class Margin(NamedTuple):
+    """By how much two numbers may differ: `abs`, and `rel` times the larger of the two."""
+
+    abs: Fraction
+    rel: Fraction
+
+
+Tolerances = Sequence[tuple[Path, Margin]]
+DIGITS_LIMIT = 1_000
+_SURE_QUANTA = 1 << 40
+"""So many quanta, told from a float, are wrong by less than 0.001: its error is under 2**-51 of it."""
+
+
+def reduction(spec: Spec, equality: Equality, *, tolerant: bool = True) -> Change | None:
+    """What leaves of a value just what is compared; None where that is all of it.
+
+    With `tolerant` false, the numbers that `tolerance` names stay as they are.
+    """
+    numbers = [(field, _rounder(quantum)) for field, quantum in equality.quantum.items()]
+    if tolerant:
+        numbers += [(field, _tolerated) for field in equality.tolerance]
+    arrays = [(field, _sorted) for field in equality.unordered] + [
+        (field, _as_set) for field in equality.sets
+    ]
+    kept = _kept(spec, equality)
+    steps: list[Change] = [
+        *([without_nulls] if equality.absent_is_null else []),
+        *([] if kept is None else [_keeper(kept)]),
+        *(_at(spec.path_of(field), lambda _member: ABSENT) for field in equality.ignore),
+        *(_at(spec.path_of(field), _each(change)) for field, change in numbers),
+        *(_at(path, change) for path, change in _inner_first(spec, arrays)),
+    ]
+    return _in_turn(steps) if steps else None
+
+
+def tolerances(spec: Spec, equality: Equality) -> Tolerances:
+    """The tolerances of an equality, with the paths of their fields."""
+    return [
+        (spec.path_of(field), Margin(Fraction(by.abs), Fraction(by.rel)))
+        for field, by in equality.tolerance.items()
+    ]
+
+
+def close(one: Any, other: Any, allowed: Tolerances) -> bool:
+    """Whether two values whose canonical forms are equal agree within every tolerance. Exact.
+
+    Both are as `reduction` with `tolerant` false leaves them.
+    """
+    return all(near(a, b, by) for path, by in allowed for a, b in _pairs(one, other, path))
+
+
+def near(one: Any, other: Any, by: Margin) -> bool:
+    """Whether two numbers differ by at most ``abs + rel * max(|one|, |other|)``; other values, not at all."""
+    a, b = number_of(one), number_of(other)
+    if a is None or b is None:
+        return canonical_value(one) == canonical_value(other)
+    return abs(a - b) <= by.abs + (by.rel * max(abs(a), abs(b)) if by.rel else 0)
+
+
+def with_closer(one: Any, other: Any, allowed: Tolerances) -> Any:
+    """`other` with the numbers of `one` where the two are close, so that only real differences are left."""
+    for path, by in allowed:
+        other = _closer(one, other, path, by)
+    return other
+
+
+# -- members -----------------------------------------------------------------------------------------------
+
+
+def _in_turn(steps: Sequence[Change]) -> Change:
+    if len(steps) == 1:
+        return steps[0]
+
+    def change(value: Any) -> Any:
+        for step in steps:
+            value = step(value)
+        return value
+
+    return change
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without members that are null, at every depth; a null in an array stays."""
+    if type(value) is dict:
+        if None not in value.values() and SIMPLE.issuperset(map(type, value.values())):
+            return value
+        return {name: without_nulls(member) for name, member in value.items() if member is not None}
+    return [without_nulls(item) for item in value] if type(value) is list else value
+
+
+def _kept(spec: Spec, equality: Equality) -> list[Path] | None:
+    """The paths of all that is compared; None for everything. Beyond the value, only what the spec names."""
+    if equality.compare_only is None and not spec.whole:
+        return None
+    named = [field for _, _, field in spec.deciding_fields if field.startswith("$")]
+    fields = equality.compare_only
+    values = [("$value",)] if fields is None else [spec.path_of(field) for field in fields]
+    return [*values, *(spec.path_of(field) for field in named)]
+
+
+_Tree = dict[str, Any]
+"""The names to keep, each with those below it, or None where all of the member is kept."""
+
+
+def _keeper(paths: Iterable[Path]) -> Change:
+    tree: _Tree = {}
+    for path in paths:
+        node: Any = tree
+        for name in path[:-1]:
+            node = None if node is None else node.setdefault(name, {})
+        if node is not None:
+            node[path[-1]] = None
+
+    def keep(value: Any) -> Any:
+        kept = _only(value, tree)
+        return {} if kept is ABSENT else kept
+
+    def keep_top(value: Any) -> Any:
+        return {name: value[name] for name in tree if name in value} if type(value) is dict else keep(value)
+
+    return keep if any(tree.values()) else keep_top
+
+
+def _only(value: Any, tree: _Tree | None) -> Any:
+    """The parts of a value that a tree names, in the same places; `ABSENT` for none."""
+    if tree is None:
+        return value
+    if type(value) is list:
+        parts = [_only(item, tree) for item in value]
+        return [{} if part is ABSENT else part for part in parts]
+    if type(value) is not dict:
+        return ABSENT
+    kept = {name: _only(value[name], below) for name, below in tree.items() if name in value}
+    return {name: part for name, part in kept.items() if part is not ABSENT} or ABSENT
+
+
+def _at(path: Path, change: Change) -> Change:
+    """The change of the members at a path; what becomes `ABSENT` is taken out."""
+
+    def changed(value: Any) -> Any:
+        _visit(value, path, change)
+        return value
+
+    return changed
+
+
+def _visit(value: Any, path: Path, change: Change) -> None:
+    if type(value) is list:
+        for item in value:
+            _visit(item, path, change)
+    elif type(value) is dict and path[0] in value:
+        if len(path) > 1:
+            _visit(value[path[0]], path[1:], change)
+        elif (member := change(value[path[0]])) is ABSENT:
+            del value[path[0]]
+        else:
+            value[path[0]] = member
+
+
+# -- numbers -----------------------------------------------------------------------------------------------
+
+
+def number_of(value: Any) -> Fraction | None:
+    """The exact number that a value is; None for what is no finite number, or too long written out."""
+    kind = type(value)
+    if kind is int:
+        return Fraction(value)
+    if kind is float:
+        return Fraction(repr(value)) if isfinite(value) else None
+    if kind is not Decimal:
+        return None
+    written = abs(value.adjusted()) + len(value.as_tuple().digits)
+    return Fraction(value or 0) if not value or written < DIGITS_LIMIT else None
+
+
+def _each(change: Change) -> Change:
+    """The change of a value, or of each value of an array."""
+
+    def changed(value: Any) -> Any:
+        return [changed(item) for item in value] if type(value) is list else change(value)
+
+    return changed
+
+
+def _tolerated(value: Any) -> Any:
+    return value if number_of(value) is None else 0
+
+
+def _rounder(quantum: Decimal) -> Change:
+    """What rounds a number to the nearest multiple of a quantum, half to even."""
+    _, digits, exponent = quantum.as_tuple()
+    assert isinstance(exponent, int), "a quantum is finite"
+    multiplier, exact, quick = int("".join(map(str, digits))), Fraction(quantum), _inverse(quantum)
+    all_whole = multiplier == 1 and exponent <= 0
+
+    def rounded(value: Any) -> Any:
+        if type(value) is float:
+            quanta = value * quick
+            if -_SURE_QUANTA < quanta < _SURE_QUANTA and abs(quanta - (whole := round(quanta))) < 0.499:
+                return decimal_number(whole * multiplier, exponent)
+        elif all_whole and type(value) is int:
+            return value
+        number = number_of(value)
+        return value if number is None else decimal_number(round(number / exact) * multiplier, exponent)
+
+    return rounded
+
+
+def _inverse(quantum: Decimal) -> float:
+    """About ``1 / quantum``; not a number where no float is near it, so that nothing is told from it."""
+    try:
+        return float(1 / Fraction(quantum)) or nan
+    except OverflowError:
+        return nan
+
+
+# -- arrays ------------------------------------------------------------------------------------------------
+
+
+def _inner_first(spec: Spec, arrays: Iterable[tuple[str, Change]]) -> list[tuple[Path, Change]]:
+    """An array is sorted by what its elements are in the end, so those inside it come before."""
+    at = [(spec.path_of(field), change) for field, change in arrays]
+    return sorted(at, key=lambda rule: -len(rule[0]))
+
+
+def _sorted(value: Any) -> Any:
+    return sorted(value, key=canonical_value) if type(value) is list else value
+
+
+def _as_set(value: Any) -> Any:
+    """A set as an array, without repeats and in the order of the canonical forms."""
+    if type(value) is not list:
+        return value
+    items = {canonical_value(item): item for item in value}
+    return [items[form] for form in sorted(items)]
+
+
+# -- pairs -------------------------------------------------------------------------------------------------
+
+
+def _pairs(one: Any, other: Any, path: Path) -> Iterator[tuple[Any, Any]]:
+    """The members at a path of two values of one shape."""
+    if type(one) is list and type(other) is list and len(one) == len(other):
+        for item, twin in zip(one, other, strict=True):
+            yield from _pairs(item, twin, path)
+    elif not path:
+        yield one, other
+    elif type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
+        yield from _pairs(one[path[0]], other[path[0]], path[1:])
+
+
+def _closer(one: Any, other: Any, path: Path, by: Margin) -> Any:
+    if type(one) is list and type(other) is list and len(one) == len(other):
+        return [_closer(item, twin, path, by) for item, twin in zip(one, other, strict=True)]
+    if not path:
+        return one if near(one, other, by) else other
+    if type(one) is dict and type(other) is dict and path[0] in one and path[0] in other:
+        return {**other, path[0]: _closer(one[path[0]], other[path[0]], path[1:], by)}
+    return other

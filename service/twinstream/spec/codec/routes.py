@@ -1,0 +1,423 @@
+"""The declared order, compiled: the core's order, and for each event its route through it.
+
+What is declared is brought into the form that has the quickest index:
+
+- sequences, bags, keys and branches of these become lanes;
+- a rule ``[kind, "*"]`` makes that kind a barrier;
+- of the other rules, kinds that no rule connects are branches; a class of kinds in which each pair is
+  dependent is a sequence, or a sequence per key where all of it asks for the same fields to be equal; where
+  all rules of a class ask for that, it is keyed, and only what is left of the rules is looked up by rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+from twinstream.core.orders import (
+    BARRIER,
+    Branches,
+    Epochs,
+    Keyed,
+    Lanes,
+    Moment,
+    Order,
+    Pairwise,
+    Part,
+    Plan,
+    Roles,
+    Ruled,
+    Time,
+)
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.callables import Decode, find, related_by
+from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.decode.formats.jsontext import decode
+from twinstream.spec.file.model import (
+    Barrier,
+    ByKey,
+    CallableOrder,
+    Dependent,
+    PairRule,
+    Parallel,
+    PerKey,
+    Spec,
+)
+from twinstream.spec.file.paths import ABSENT, Path, path_text, read
+from twinstream.spec.traits import trait
+
+TIME_DIGITS = 400
+"""Places before or behind the point that a time may have: written out, 1e999999999 fills the memory."""
+
+Route = Callable[[str, Any, bytes], Any]
+"""The route of an event, from its kind, its value and its canonical form. Raises DecodeError."""
+Project = Callable[[Any], Hashable]
+
+
+class Routing(NamedTuple):
+    """An order, and how an event finds its way through it.
+
+    `flat`: the route is a lane and nothing else. `letters`: some lanes are canonical forms.
+    """
+
+    order: Order
+    route: Route
+    flat: bool
+    letters: bool
+
+
+def routing_of(spec: Spec, decode: Decode = decode) -> Routing:
+    """Compile the order of a spec. Raises SpecError where its function cannot be found.
+
+    A function is called with what `decode` makes of records as forms hold them.
+    """
+    return _Compiler(spec, decode).compile(spec.order, spec.kind_names)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One rule: the kinds of its two roles, the fields that must be equal, and its times."""
+
+    first: frozenset[str]
+    second: frozenset[str]
+    same: tuple[tuple[Path, Path], ...] = ()
+    time: Path | None = None
+    within: Time | None = None
+
+    @property
+    def one_role(self) -> bool:
+        """Whether both roles are the same, so that one bucket serves for both."""
+        return (
+            self.first == self.second and self.keyed_alike and (self.time is None or self.within is not None)
+        )
+
+    @property
+    def keyed_alike(self) -> bool:
+        return all(first == second for first, second in self.same)
+
+    def covers(self, one: str, another: str) -> bool:
+        """Whether it speaks of these two kinds."""
+        return (one in self.first and another in self.second) or (
+            another in self.first and one in self.second
+        )
+
+
+class _Compiler:
+    def __init__(self, spec: Spec, decode: Decode) -> None:
+        self._spec, self._path, self._decode = spec, spec.path_of, decode
+
+    def compile(self, order: Any, kinds: Sequence[str]) -> Routing:
+        match order:
+            case "unordered":
+                return Routing(Lanes(), lambda _kind, _value, content: content, True, True)
+            case "total":
+                return Routing(Lanes(), lambda _kind, _value, _content: (), True, False)
+            case PerKey(per_key=fields):
+                return self._keyed([self._path(field) for field in fields], self.compile("total", kinds))
+            case ByKey(by_key=fields, inner=inner):
+                return self._keyed([self._path(field) for field in fields], self.compile(inner, kinds))
+            case Barrier(barrier=barriers, inner=inner):
+                rest = [kind for kind in kinds if kind not in barriers]
+                each = order.copies == "per_partition"
+                below = self.compile(inner, rest)
+                if each and isinstance(below.order, Epochs):
+                    below = _side_by_side([(rest, below)])  # so that a barrier further in is no copy
+                return _with_barriers(frozenset(barriers), below, copies=each)
+            case Parallel(parallel=branches):
+                parts = [
+                    (branch.kinds, self.compile(branch.order, branch.kinds)) for branch in branches.values()
+                ]
+                return _side_by_side(parts)
+            case Dependent(dependent=rules):
+                return self._ruled([self._rule(rule, kinds) for rule in rules], kinds)
+            case CallableOrder(callable=name):
+                related = related_by(name, find(name, self._spec.name), self._decode)
+                return Routing(Pairwise(related), lambda *_: (), False, False)
+            case _:
+                raise AssertionError(f"{order!r} is no order")
+
+    def _keyed(self, paths: Sequence[Path], inner: Routing) -> Routing:
+        key = projection(paths, "that the order needs")
+        below = inner.route
+        if not inner.flat:
+            return Routing(
+                Keyed(inner.order),
+                lambda kind, value, content: (key(value), below(kind, value, content)),
+                False,
+                inner.letters,
+            )
+
+        def lane(kind: str, value: Any, content: bytes) -> Hashable:
+            own = key(value)
+            under: Hashable = below(kind, value, content)
+            if under == ():
+                return own
+            return under if type(under) is bytes else (own, under)
+
+        return Routing(Lanes(), lane, True, inner.letters)
+
+    # -- rules ---------------------------------------------------------------------------------------------
+
+    def _rule(self, rule: Any, kinds: Sequence[str]) -> _Rule:
+        if not isinstance(rule, PairRule):
+            return _Rule(_kinds(rule[0], kinds), _kinds(rule[1], kinds))
+        same = tuple(
+            (self._path(entry), self._path(entry))
+            if isinstance(entry, str)
+            else (self._path(entry.first), self._path(entry.second))
+            for entry in rule.same
+        )
+        first, second = (_kinds(kind, kinds) for kind in rule.pair)
+        if rule.within is not None:
+            return _Rule(
+                first, second, same, self._path(rule.within.field), exact_time(rule.within.less_than)
+            )
+        return _Rule(first, second, same, None if rule.before is None else self._path(rule.before.field))
+
+    def _ruled(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing:
+        everything = frozenset(kinds)
+        plain = [rule for rule in rules if not rule.same and rule.time is None]
+        barriers = frozenset(
+            kind
+            for kind in kinds
+            if all(any(rule.covers(kind, other) for rule in plain) for other in everything)
+        )
+        if barriers == everything:
+            return self.compile("total", kinds)
+        if barriers:
+            rest = [kind for kind in kinds if kind not in barriers]
+            return _with_barriers(barriers, self._ruled(_restricted(rules, frozenset(rest)), rest))
+        parts: list[tuple[Sequence[str], Routing]] = []
+        looked_up: list[_Class] = []
+        for names in _classes(rules, kinds):
+            own = _restricted(rules, frozenset(names))
+            lanes = self._lanes_of(own, names)
+            if lanes is None:
+                looked_up.append(_Class(names, own))
+            else:
+                parts.append((names, lanes))
+        return _joined(parts, looked_up)
+
+    def _lanes_of(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing | None:
+        """The lanes of a class of kinds that rules connect; None where it has none."""
+        if not rules:
+            return self.compile("unordered", kinds)
+        common = _common(rules)
+        if common is None or not _complete([rule for rule in rules if rule.time is None], kinds):
+            return None
+        sequence = self.compile("total", kinds)
+        return self._keyed([path for path, _ in common], sequence) if common else sequence
+
+
+class _Class(NamedTuple):
+    """Kinds that rules connect, and these rules."""
+
+    kinds: Sequence[str]
+    rules: Sequence[_Rule]
+
+
+def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_Class]) -> Routing:
+    """One routing of classes that are lanes and of classes that must be looked up by rule.
+
+    Kinds that no rule names need no lanes of their own beside rules: there they are in no role.
+    """
+    if not classes:
+        return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
+    bags = [_Class(kinds, ()) for kinds, part in lanes if part.letters]
+    ordered = [(kinds, part) for kinds, part in lanes if not part.letters]
+    routing = _looked_up([*classes, *bags])
+    if not ordered:
+        return routing
+    names = [kind for part in (*classes, *bags) for kind in part.kinds]
+    return _side_by_side([*ordered, (names, routing)])
+
+
+def _common(rules: Sequence[_Rule]) -> tuple[tuple[Path, Path], ...] | None:
+    """The fields that all rules ask to be equal, by one name; None where they differ in that."""
+    common = rules[0].same
+    return common if all(rule.same == common and rule.keyed_alike for rule in rules) else None
+
+
+def _kinds(name: str, kinds: Sequence[str]) -> frozenset[str]:
+    return frozenset(kinds if name == "*" else (name,))
+
+
+def _restricted(rules: Iterable[_Rule], kinds: frozenset[str]) -> list[_Rule]:
+    """The rules as far as they speak of these kinds."""
+    kept = [
+        _Rule(rule.first & kinds, rule.second & kinds, rule.same, rule.time, rule.within) for rule in rules
+    ]
+    return [rule for rule in kept if rule.first and rule.second]
+
+
+def _complete(rules: Sequence[_Rule], kinds: Sequence[str]) -> bool:
+    return all(
+        any(rule.covers(one, another) for rule in rules)
+        for one, another in combinations_with_replacement(kinds, 2)
+    )
+
+
+def _classes(rules: Sequence[_Rule], kinds: Sequence[str]) -> list[list[str]]:
+    """The kinds by the classes that rules connect, in the order of the kinds."""
+    class_of = {kind: {kind} for kind in kinds}
+    for rule in rules:
+        merged = set().union(*(class_of[kind] for kind in rule.first | rule.second))
+        for kind in merged:
+            class_of[kind] = merged
+    found: list[list[str]] = []
+    for kind in kinds:
+        if not any(kind in names for names in found):
+            found.append([name for name in kinds if name in class_of[kind]])
+    return found
+
+
+def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = False) -> Routing:
+    below = inner.route
+
+    def route(kind: str, value: Any, content: bytes) -> Any:
+        return BARRIER if kind in barriers else below(kind, value, content)
+
+    return Routing(Epochs(inner.order, copies), route, False, inner.letters)
+
+
+def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
+    number_of = {kind: number for number, (names, _) in enumerate(parts) for kind in names}
+    routes = [part.route for _, part in parts]
+    letters = any(part.letters for _, part in parts)
+
+    def route(kind: str, value: Any, content: bytes) -> Hashable:
+        number = number_of[kind]
+        return number, routes[number](kind, value, content)
+
+    def lane(kind: str, value: Any, content: bytes) -> Hashable:
+        number = number_of[kind]
+        below: Hashable = routes[number](kind, value, content)
+        return below if type(below) is bytes else (number, below)
+
+    if all(part.flat for _, part in parts):
+        return Routing(Lanes(), lane, True, letters)
+    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, letters)
+
+
+# -- keys --------------------------------------------------------------------------------------------------
+
+
+def typed(value: Any) -> Hashable:
+    """A value that is equal to another only if both are equal as values of a record; never bytes."""
+    if type(value) is str or (type(value) is int and value.bit_length() < 64):
+        return value  # a larger number may come as another type, and then has the text of an exponent
+    text = canonical_value(value)
+    return int(text) if text.lstrip(b"-").isdigit() else (text,)
+
+
+def projection(paths: Sequence[Path], purpose: str) -> Project:
+    """The values at some paths, as a key. Raises DecodeError where one is missing."""
+    if len(paths) == 1:
+        return _one(paths[0], purpose)
+    parts = [_one(path, purpose) for path in paths]
+    return lambda value: tuple(part(value) for part in parts)
+
+
+def _one(path: Path, purpose: str) -> Project:
+    def key(value: Any) -> Hashable:
+        member = read(value, path)
+        if member is ABSENT:
+            raise DecodeError(f"field `{shown(path)}`, {purpose}, is missing")
+        return typed(member)
+
+    return key
+
+
+def shown(path: Path) -> str:
+    """A path as its owner wrote it."""
+    return path_text(path[1:] if path[0] == "$value" else path)
+
+
+def exact_time(number: Any) -> Time:
+    """A number of a record as an exact time. Raises DecodeError for anything else.
+
+    >>> exact_time(3), exact_time(0.1)
+    (3, Fraction(1, 10))
+    """
+    if type(number) is int:
+        return number
+    if isinstance(number, Decimal) and number.is_finite():
+        if number and abs(number.adjusted()) > TIME_DIGITS:
+            raise DecodeError(f"it is no time: it has more than {TIME_DIGITS} digits")
+        return Fraction(number)
+    if isinstance(number, float) and number - number == 0:
+        return Fraction(repr(number))
+    raise DecodeError(f"it is no number ({trait(number)})")
+
+
+# -- roles -------------------------------------------------------------------------------------------------
+
+
+def _looked_up(classes: Sequence[_Class]) -> Routing:
+    """Classes that are looked up by rule: each a group, divided where its rules ask for the same fields."""
+    plans: dict[str, Plan] = {}
+    keys: dict[str, list[Project]] = {}
+    roles = 0
+    for number, (kinds, rules) in enumerate(classes):
+        divided = bool(rules and _common(rules))
+        for kind in kinds:
+            found = [
+                part for place, rule in enumerate(rules) for part in _parts(roles + 2 * place, rule, kind)
+            ]
+            plans[kind] = Plan(number, divided, tuple(part for part, _ in found))
+            keys[kind] = [key for _, key in found]
+        roles += 2 * len(rules)
+
+    def route(kind: str, value: Any, _content: bytes) -> Roles:
+        return Roles(plans[kind], tuple([key(value) for key in keys[kind]]))
+
+    return Routing(Ruled(roles), route, False, False)
+
+
+def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[Part, Project]]:
+    """What an event of a kind is in one rule, whose roles have this number and the next."""
+    timed = rule.time is not None
+    if rule.one_role:
+        return [(Part(number, number, timed), _key(rule, 0))] if kind in rule.first else []
+    return [
+        (Part(number + role, number + 1 - role, timed), _key(rule, role))
+        for role, kinds in enumerate((rule.first, rule.second))
+        if kind in kinds
+    ]
+
+
+def _key(rule: _Rule, role: int) -> Project:
+    """The key of an event that has one of the two roles."""
+    paths = [pair[role] for pair in rule.same]
+    key: Project = projection(paths, "that the order needs") if paths else lambda _value: ()
+    return key if rule.time is None else _timed(rule.time, rule.within, role, key)
+
+
+def _timed(path: Path, within: Time | None, role: int, key: Project) -> Project:
+    """The key of an event in a rule about times. The first role of `before` opposes what is later."""
+    time_at = _time(path)
+
+    def timed(value: Any) -> Moment:
+        time = time_at(value)
+        if within is not None:
+            return Moment(key(value), time, time - within, time + within)
+        return Moment(key(value), time, *((time, None) if role == 0 else (None, time)))
+
+    return timed
+
+
+def _time(path: Path) -> Callable[[Any], Time]:
+    def time(value: Any) -> Time:
+        member = read(value, path)
+        if member is ABSENT:
+            raise DecodeError(f"field `{shown(path)}`, that the order needs, is missing")
+        try:
+            return exact_time(member)
+        except DecodeError as error:
+            raise DecodeError(f"field `{shown(path)}`, a time that the order needs: {error}") from None
+
+    return time

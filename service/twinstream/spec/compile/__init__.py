@@ -1,0 +1,1 @@
+"""From the comparison file to what the core needs."""

@@ -1,0 +1,76 @@
+"""What sorts events into before and behind the start of a comparison, as its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from twinstream.core.cuts import BarrierCut, Cut, EventTimeCut
+from twinstream.core.input_cut import InputCut
+from twinstream.core.orders import Time
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.routes import exact_time
+from twinstream.spec.compile.clocks import UNITS, unit_of
+from twinstream.spec.decode.marks import input_position
+from twinstream.spec.file.model import Barrier, Spec
+from twinstream.spec.file.paths import ABSENT, read
+from twinstream.spec.file.start import instant
+from twinstream.spec.traits import trait
+
+HELD_LIMIT = 200_000
+"""Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""
+
+
+def cut_of(spec: Spec, codec: Codec) -> Cut | None:
+    """What sorts events, None where all that is read is compared."""
+    if spec.start.at == "event_time":
+        first = spec.start.first_compared()
+        text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
+        start = first if isinstance(first, datetime) else Fraction(first)
+        return EventTimeCut(_time_of(spec, codec), start, text, _milliseconds(first))
+    if spec.start.at == "barrier":
+        assert isinstance(spec.order, Barrier), "a law asks for it"
+        limit = min(HELD_LIMIT, spec.limits.unmatched_events // 4)
+        return BarrierCut(codec.canonical, limit, spec.order.barrier, codec.close)
+    if spec.start.at == "input":
+        return InputCut(input_position)
+    return None
+
+
+def _milliseconds(first: datetime | Decimal) -> int | None:
+    """A time as Kafka counts it; of a number only where one unit alone makes it a time of this century."""
+    if isinstance(first, datetime):
+        return floor(first.timestamp() * 1000)
+    unit = unit_of(first)
+    return None if unit is None else floor(first * UNITS[unit])
+
+
+def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
+    """Reads the time of an event: an instant where `from` is one, else a number. It raises DecodeError."""
+    field = spec.start.field
+    assert field is not None, "a start by event time names a field"
+    path = spec.path_of(field)
+    of_value = _instant_of if isinstance(spec.start.from_, str) else exact_time
+
+    def time_of(record: bytes) -> datetime | Time:
+        member = read(codec.decode(record), path)
+        if member is ABSENT:
+            raise DecodeError(f"field `{field}`, that tells what lies before the start, is missing")
+        try:
+            return of_value(member)
+        except DecodeError as error:
+            raise DecodeError(f"field `{field}` tells what lies before the start, and {error}") from None
+
+    return time_of
+
+
+def _instant_of(member: Any) -> datetime:
+    moment = instant(member) if isinstance(member, str) else None
+    if moment is None:
+        raise DecodeError(f"it is no time like 2026-01-01T00:00:00Z ({trait(member)})")
+    return moment

@@ -1,0 +1,100 @@
+"""The known differences of a comparison file, compiled: which findings a rule covers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, time
+from typing import Any
+
+from twinstream.core.findings import Finding
+from twinstream.core.known import KnownDifference
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.routes import typed
+from twinstream.spec.file.model import KnownDifference as Declared
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, Path, read
+
+Holds = Callable[[Any], bool]
+
+
+def known_differences(
+    spec: Spec, codec: Codec, *, running_at: datetime | None = None
+) -> tuple[KnownDifference, ...]:
+    """The rules of a spec for the core.
+
+    A rule covers records with a timestamp before its day of expiry; where `running_at` is given, as for
+    recorded input, all of them if that lies before it, else none.
+    """
+    running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
+    covering = [(rule, _Coverage(rule, spec, codec)) for rule in spec.known_differences]
+    return tuple(
+        KnownDifference(
+            rule.id,
+            coverage.covers,
+            rule.ceiling.count or 0,
+            rule.ceiling.share,
+            _until(rule, running_ms),
+            coverage.may_cover,
+        )
+        for rule, coverage in covering
+    )
+
+
+def _until(rule: Declared, running_ms: int | None) -> float:
+    """When a rule expires, by the timestamps of events; on recorded input it has or has not."""
+    expires_ms = datetime.combine(rule.expires, time(), UTC).timestamp() * 1000
+    if running_ms is None:
+        return expires_ms
+    return math.inf if running_ms < expires_ms else -math.inf
+
+
+class _Coverage:
+    def __init__(self, rule: Declared, spec: Spec, codec: Codec) -> None:
+        self._kinds = frozenset(rule.when.divergences)
+        if codec.close is not None and "extra" in self._kinds:
+            self._kinds |= {"duplicate"}  # which of the two it is, is no more than a name then
+        self._where = _condition(rule, spec)
+        self._fields = [spec.path_of(field) for field in rule.when.fields]
+        self._codec = codec
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether the rule speaks of a finding."""
+        if not self.may_cover(finding):
+            return False
+        return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
+
+    def may_cover(self, finding: Finding) -> bool:
+        """Whether the rule speaks of this kind, and of the events that the finding has so far."""
+        if finding.kind not in self._kinds:
+            return False
+        events = [event for event in (finding.left, finding.right) if event is not None]
+        return self._where is None or all(self._where(self._codec.decode(event[0][3])) for event in events)
+
+    def _only_these_differ(self, finding: Finding) -> bool:
+        left, right = finding.left, finding.right
+        assert left is not None
+        assert right is not None
+        values = self._codec.compared_pair(left[0][3], right[0][3])
+        return all(self._allowed(path) for path, _ in differences(*values))
+
+    def _allowed(self, path: Path) -> bool:
+        return any(path[: len(field)] == field for field in self._fields)
+
+
+def _condition(rule: Declared, spec: Spec) -> Holds | None:
+    """What the fields of an event must hold; None where that is anything."""
+    if not rule.when.where:
+        return None
+    wanted = [
+        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
+        for field, values in rule.when.where.items()
+    ]
+
+    def holds(value: Any) -> bool:
+        return all(
+            (member := read(value, path)) is not ABSENT and typed(member) in values for path, values in wanted
+        )
+
+    return holds

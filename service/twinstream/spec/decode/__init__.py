@@ -1,0 +1,1 @@
+"""From a record to its value: formats, headers, control records."""

@@ -1,0 +1,161 @@
+"""Avro: one datum without a container, read with the schema that it was written with.
+
+What the types are: int, long, float and double are numbers, bytes and fixed are bytes, an enum is the text of
+its symbol, a record and a map are objects, a union is the value alone. Of the logical types, a decimal is its
+exact number and a uuid is a text. Dates, times and timestamps are the numbers that are stored, in the unit of
+their type: nothing is lost, and an order by time can read them. Other logical types are what they stand on.
+
+A float of 32 bits is the float of 64 bits of the same value. Defaults are for readers with another schema, so
+they play no part.
+
+fastavro reads recursive types by recursion in C, which a deep enough record could crash. So for a schema that
+refers to itself, a record of more than a few hundred bytes is read by fastavro's Python twin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fastavro
+from fastavro._read_py import schemaless_reader as read_in_python
+from fastavro.read import LOGICAL_READERS
+from fastavro.schema import SchemaParseException, UnknownType
+
+from twinstream.core.canonical import DEPTH_LIMIT, check, decimal_number
+from twinstream.errors import DecodeError, SpecError
+from twinstream.spec.decode.formats.registry import Body, Registry, framed, text_of
+
+_SAFE_BYTES = 500
+"""Records that are too short to be nested so deep that C could run out of stack."""
+_DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
+_MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+
+
+def from_file(path: Path) -> Body:
+    """The decoder for a schema file. Raises SpecError where it is no Avro schema."""
+    key = "decode.schema_file"
+    try:
+        return body_of(Schema(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SpecError(str(path), None, key, f"cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SpecError(str(path), None, key, f"is no Avro schema: {error}") from None
+
+
+def registered(url: str) -> Body:
+    """The decoder for records whose schemas are in a registry."""
+    registry = Registry(url)
+
+    def load(number: int) -> Body:
+        try:
+            return body_of(_from_registry(registry, registry.schema(number), {}))
+        except ValueError as error:
+            raise DecodeError(f"its schema {number} is no Avro schema: {error}") from None
+
+    return framed(load)
+
+
+def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> Schema:
+    """A schema with all those that it refers to, which come before it."""
+    recursive = False
+    for reference in schema.references or ():
+        found = registry.version(reference.subject, reference.version)
+        recursive |= _from_registry(registry, found.schema, named).recursive
+    parsed = Schema(text_of(schema, "AVRO"), named)
+    parsed.recursive |= recursive
+    return parsed
+
+
+class Schema:
+    """A schema, ready to read with. `named` are the types that it may refer to, and gets its own.
+
+    Raises ValueError where it is none.
+    """
+
+    def __init__(self, text: str, named: dict[str, Any] | None = None) -> None:
+        self.recursive = False
+        try:
+            source = self._prepared(json.loads(text), ())
+            self.parsed = fastavro.parse_schema(source, named_schemas=named, _force=True)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"it is not JSON, {error}") from None
+        except UnknownType as error:
+            raise ValueError(f"it refers to `{error.name}`, which it does not define") from None
+        except (SchemaParseException, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(str(error) or type(error).__name__) from None
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
+
+    def _prepared(self, schema: Any, around: tuple[str, ...]) -> Any:
+        """The schema with our own logical types and no others. `around` are the records that it stands in."""
+        if isinstance(schema, list):
+            return [self._prepared(branch, around) for branch in schema]
+        if isinstance(schema, str):
+            self.recursive |= schema.rpartition(".")[2] in around
+            return schema
+        if not isinstance(schema, dict):
+            raise ValueError(f"{json.dumps(schema)} is no type")
+        inside = (*around, str(schema["name"]).rpartition(".")[2]) if "fields" in schema else around
+        return dict(self._members(schema, inside))
+
+    def _members(self, schema: Mapping[str, Any], around: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        for name, member in schema.items():
+            if name in {"type", "items", "values"}:
+                yield name, self._prepared(member, around)
+            elif name == "fields":
+                yield name, [dict(self._members(field, around)) for field in member]
+            elif name not in {"default", "logicalType"}:
+                yield name, member
+        if (logical := _logical(schema)) is not None:
+            yield "logicalType", logical
+
+
+def _logical(schema: Mapping[str, Any]) -> str | None:
+    kind, logical = schema.get("type"), schema.get("logicalType")
+    if logical == "decimal" and kind in ("bytes", "fixed") and type(schema.get("scale", 0)) is int:
+        return _DECIMAL
+    return _UUID if logical == "uuid" and kind == "fixed" and schema.get("size") == 16 else None
+
+
+def _decimal(data: Any, schema: dict[Any, Any] | None, _reader: Any) -> Any:
+    """The exact number; fastavro's own reader rounds to the precision that the schema promises."""
+    scale = schema.get("scale", 0) if schema else 0
+    return decimal_number(int.from_bytes(data, "big", signed=True), -scale)
+
+
+def _uuid(data: Any, _schema: Any, _reader: Any) -> str:
+    return str(UUID(bytes=data))
+
+
+# The extension point that fastavro documents; the names are ours, so nobody else's schema is read by these.
+LOGICAL_READERS[f"bytes-{_DECIMAL}"] = LOGICAL_READERS[f"fixed-{_DECIMAL}"] = _decimal
+LOGICAL_READERS[f"fixed-{_UUID}"] = _uuid
+
+
+def body_of(schema: Schema) -> Body:
+    """The decoder of one datum of a schema."""
+    parsed, recursive = schema.parsed, schema.recursive
+
+    def decode(record: bytes) -> Any:
+        stream = BytesIO(record)
+        in_python = recursive and len(record) > _SAFE_BYTES
+        try:
+            value = (read_in_python if in_python else fastavro.schemaless_reader)(stream, parsed, None)
+        except RecursionError:
+            raise DecodeError(f"nested deeper than {DEPTH_LIMIT}") from None
+        except UnicodeDecodeError:
+            raise DecodeError("not a datum of its Avro schema: a text of it is not UTF-8") from None
+        except _MALFORMED as error:
+            raise DecodeError(f"not a datum of its Avro schema: {type(error).__name__}") from None
+        if stream.read(1):
+            raise DecodeError("not a datum of its Avro schema: more bytes follow it")
+        if recursive:
+            check(value)
+        return value
+
+    return decode

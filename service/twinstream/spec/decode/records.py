@@ -1,0 +1,93 @@
+"""What is handed around as the record, and the value that it holds.
+
+Almost always that is the value's bytes as Kafka has them. Two comparison files need more:
+
+- one that names the key, a header, the timestamp or the partition: the record is an envelope of all of them,
+  which the adapters make (`Spec.whole` tells them to);
+- one whose sides have formats of their own: the record gets a byte in front that tells its side, so that
+  wherever it turns up later, in a checkpoint or in a report, it can be decoded by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from twinstream.core.events import Side
+from twinstream.errors import DecodeError
+from twinstream.spec.decode.formats import Decoder, decoder_of
+from twinstream.spec.decode.formats.envelope import opened, outside
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path as FieldPath
+
+TOMBSTONE: Final = object()
+"""What a record without a value decodes to where such records are left out."""
+
+_Read = Callable[[bytes | None], Any]
+_NO_VALUE = 2
+"""Added to the byte of the side where the record is a tombstone."""
+
+
+class Records:
+    """The records of one comparison. `alike` tells whether both sides are read in the same way.
+
+    `json` tells whether each is a JSON text and nothing more, `structured` whether values have members.
+    Raises SpecError where a schema file cannot be used.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        ways = [spec.decode_of(side) for side in Side]
+        self.alike = ways[0] == ways[1]
+        self.json = self.alike and ways[0].format == "json" and not spec.whole
+        self.structured = spec.whole or all(way.format not in {"utf8", "bytes"} for way in ways)
+        decoders = [decoder_of(way) for way in ways[: 1 if self.alike else 2]]
+        reads = [
+            _read(decoder, way.tombstones == "ignore", _named(spec) if spec.whole else None)
+            for decoder, way in zip(decoders, ways, strict=False)
+        ]
+        self.decode: _Read = reads[0] if self.alike else _tagged(reads)
+        """The value of a record as it is held, or `TOMBSTONE`. Raises DecodeError and SourceError."""
+
+    def held(self, records: Sequence[bytes | None], side: Side) -> Sequence[bytes | None]:
+        """Records of a side as Kafka has them, or in envelopes, in the form in which they are held."""
+        if self.alike:
+            return records
+        tag, tombstone = bytes((side,)), bytes((side + _NO_VALUE,))
+        return [tombstone if record is None else tag + record for record in records]
+
+
+def _tagged(reads: Sequence[_Read]) -> _Read:
+    def decode(record: bytes | None) -> Any:
+        assert record is not None, "a tombstone has a tag of its own"
+        tag = record[0]
+        return reads[tag % _NO_VALUE](None if tag >= _NO_VALUE else record[1:])
+
+    return decode
+
+
+def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath] | None) -> _Read:
+    """How a record of one side is read; with `named`, the paths outside the value, from an envelope."""
+
+    def tombstone() -> Any:
+        if ignores_tombstones:
+            return TOMBSTONE
+        raise DecodeError("a tombstone (a record without a value) is no event")
+
+    def read(record: bytes | None) -> Any:
+        return tombstone() if record is None else decoder(record)
+
+    beside = outside(named or ())
+
+    def read_whole(record: bytes | None) -> Any:
+        parts = None if record is None else opened(record)
+        if parts is None or parts.value is None:
+            return tombstone()
+        return {"$value": decoder(parts.value), **beside(parts)}
+
+    return read if named is None else read_whole
+
+
+def _named(spec: Spec) -> frozenset[FieldPath]:
+    """Where the fields outside the value are that decide something."""
+    fields = (field for _, _, field in spec.deciding_fields)
+    return frozenset(spec.path_of(field) for field in fields if field.startswith("$"))

@@ -1,0 +1,1 @@
+"""The comparison file as data: its model, and how it is read."""

@@ -1,0 +1,51 @@
+"""The equality of a comparison file: which events may match.
+
+Which fields are compared (all, all but some, or only some), and how: rounded, tolerant, as a bag or as a set.
+"""
+
+# ruff: noqa: RUF012 - pydantic gives each instance a default of its own
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from pydantic import model_validator
+
+from twinstream.spec.file.values import Above0, AtLeast0, FieldPath, Flag, KindName, Strict
+
+
+class Tolerance(Strict):
+    """Two numbers match when they differ by at most `abs` plus `rel` times the larger of the two."""
+
+    abs: AtLeast0 = Decimal(0)
+    rel: AtLeast0 = Decimal(0)
+
+    @model_validator(mode="after")
+    def _some(self) -> Tolerance:
+        if not (self.abs or self.rel):
+            raise ValueError("tolerates nothing; give `abs` or `rel` a value above 0")
+        return self
+
+
+class Equality(Strict):
+    """Which fields are compared (all, all but `ignore`, or `compare_only`), and how."""
+
+    ignore: list[FieldPath] = []
+    compare_only: list[FieldPath] | None = None
+    quantum: dict[FieldPath, Above0] = {}
+    tolerance: dict[FieldPath, Tolerance] = {}
+    unordered: list[FieldPath] = []
+    sets: list[FieldPath] = []
+    absent_is_null: Flag = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Equality:
+        if self.ignore and self.compare_only is not None:
+            raise ValueError("`ignore` and `compare_only` exclude each other; keep one of them")
+        return self
+
+
+class SpecEquality(Equality):
+    """The equality of all kinds; that of a kind in `per_kind` takes the place of the whole of it."""
+
+    per_kind: dict[KindName, Equality] = {}

@@ -1,0 +1,40 @@
+"""The evidence that a comparison file asks for, and what lacks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from twinstream.spec.file.model import Spec
+
+
+class Wanted(NamedTuple):
+    """What must have been compared before the verdict can be EQUIVALENT; a match of each of `kinds`, too."""
+
+    matched: int
+    seconds: float
+    kinds: tuple[str, ...] = ()
+
+
+def wanted(spec: Spec) -> Wanted:
+    """What a comparison file asks for."""
+    asked = spec.evidence
+    kinds = spec.compared_kinds if spec.kinds else ()
+    return Wanted(
+        asked.matched, asked.seconds, tuple(kind for kind in kinds if kind not in asked.may_be_absent)
+    )
+
+
+def lacking(asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int]) -> list[str]:
+    """What lacks of it, in sentences.
+
+    >>> lacking(Wanted(1000, 300, ("ride", "end_of_day")), 1200, 12, {"ride": 1200})
+    ['12 of 300 seconds of Kafka time', 'no `end_of_day` has matched']
+    """
+    missing = []
+    if matched < asked.matched:
+        missing.append(f"{matched:,} of {asked.matched:,} pairs")
+    if seconds < asked.seconds:
+        missing.append(f"{seconds:.0f} of {asked.seconds:g} seconds of Kafka time")
+    missing += [f"no `{kind}` has matched" for kind in asked.kinds if not by_kind.get(kind)]
+    return missing

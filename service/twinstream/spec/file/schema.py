@@ -1,0 +1,119 @@
+"""The JSON Schema of the comparison file, for editors: made from the model, so that both say the same.
+
+``python -m twinstream.spec.file.schema`` prints it; it is kept in ``docs/comparison.schema.json``. The schema
+knows the shape of a file and the short forms that loading takes. The laws that relate one key to another are
+checked when a file is loaded, and by no schema.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import timedelta
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from twinstream.spec.file.descriptions import DESCRIPTIONS
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.values import PATH_PATTERN, duration_text
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Schema = dict[str, Any]
+
+
+class _Generator(GenerateJsonSchema):
+    """Writes defaults as a file would."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return duration_text(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+
+def comparison_schema() -> Schema:
+    """The schema of a comparison file, in the dialect of 2020-12."""
+    made = _tidy(Spec.model_json_schema(schema_generator=_Generator))
+    definitions = made.pop("$defs")
+    for name, model in {"Spec": made, **definitions}.items():
+        for member, schema in model.get("properties", {}).items():
+            schema["description"] = DESCRIPTIONS[name][member]
+    definitions["FieldPath"] = _FIELD_PATH
+    _add_short_forms(made, definitions)
+    head = {"$schema": DIALECT, "title": "Twinstream comparison file", "description": _ABOUT}
+    return {**head, **{key: made[key] for key in made if key != "description"}, "$defs": definitions}
+
+
+_ABOUT = "Two versions of a streaming pipeline, and what counts as equal between their outputs."
+_FIELD_PATH = {
+    "type": "string",
+    "pattern": PATH_PATTERN,
+    "description": "A field: names joined by dots, with `\\.` for a dot inside a name. `$key`, `$timestamp`, "
+    "`$partition` and `$headers.NAME` may stand in kinds, order and identity.",
+}
+
+
+def _tidy(node: Any) -> Any:
+    """Without what helps nobody: titles made of names, defaults that say nothing, patterns said ten times."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("pattern") == PATH_PATTERN:
+        return {"$ref": "#/$defs/FieldPath"}
+    fields = node.get("patternProperties", {}).get(PATH_PATTERN)
+    if fields is not None:
+        return {
+            "type": "object",
+            "propertyNames": {"$ref": "#/$defs/FieldPath"},
+            "additionalProperties": _tidy(fields),
+        }
+    return {key: _tidy_names(key, value) for key, value in node.items() if not _says_nothing(key, value)}
+
+
+def _tidy_names(key: str, value: Any) -> Any:
+    """The names of members and definitions are not keywords."""
+    if key in {"properties", "$defs"}:
+        return {name: _tidy(schema) for name, schema in value.items()}
+    return _tidy(value)
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    return key == "title" or (key == "default" and (value is None or isinstance(value, (list, dict))))
+
+
+def _add_short_forms(spec: Schema, definitions: Schema) -> None:
+    """What loading takes besides: one barrier without a list, a start by name, `{a: b}` for two fields."""
+    barrier = definitions["Barrier"]["properties"]["barrier"]
+    definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
+    start = spec["properties"]["start"]
+    by_name = {"enum": ["earliest", "barrier"], "type": "string"}
+    spec["properties"]["start"] = _either(start, by_name)
+    same = definitions["PairRule"]["properties"]["same"]
+    same["items"]["oneOf"].append(
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "propertyNames": {
+                "allOf": [{"$ref": "#/$defs/FieldPath"}, {"not": {"enum": ["first", "second"]}}]
+            },
+            "additionalProperties": {"$ref": "#/$defs/FieldPath"},
+            "description": "The field of the first kind, and the field of the second that must equal it.",
+        }
+    )
+
+
+def _either(long: Schema, short: Schema) -> Schema:
+    """A schema that takes both forms, described once."""
+    forms = [
+        {key: form[key] for key in form if key not in {"description", "default"}} for form in (short, long)
+    ]
+    return {"anyOf": forms, "description": long["description"]}
+
+
+def text() -> str:
+    """The schema as it is kept."""
+    return json.dumps(comparison_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

@@ -1,0 +1,141 @@
+"""The text of a comparison file: its data, and the line of every place in it.
+
+YAML is read as its version 1.2 has it, where `NO`, `2026-01-01` and `12:30` are texts, as in a record. A key
+that stands twice in one mapping is refused, since YAML would keep the last of them in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from math import inf, isfinite
+from typing import Any, NamedTuple
+
+import yaml
+
+from twinstream.errors import SpecError
+from twinstream.spec.file.values import Location
+
+
+class Source(NamedTuple):
+    """A file that was read: its name in messages, its data, and the line of each place in it."""
+
+    file: str
+    data: Any
+    lines: dict[Location, int]
+
+    def error(self, at: Location, key: str, problem: str) -> SpecError:
+        """The error for a place in the file."""
+        return SpecError(self.file, self._line(at), key, problem)
+
+    def _line(self, at: Location) -> int | None:
+        """The line of a location, or of the nearest place around it that the file has."""
+        while at:
+            for place in (at, (*at[:-1], str(at[-1]))):
+                if place in self.lines:
+                    return self.lines[place]
+            at = at[:-1]
+        return self.lines.get(())
+
+
+def read_source(text: str, file: str) -> Source:
+    """Read the text of a comparison file. Raises SpecError where it is no mapping in YAML."""
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        if not isinstance(node, yaml.MappingNode):
+            raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
+        lines = dict(_lines(node, (), file))
+        return Source(file, yaml.load(text, Loader=_Loader), lines)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise SpecError(file, None, "", f"is not YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise SpecError(file, None, "", "is nested too deep, or refers to itself") from None
+    except ValueError as error:
+        raise SpecError(file, None, "", f"holds a value that cannot be read: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2 for plain words."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] in {"null", "merge"}]
+    for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _form, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.inf|\.nan",
+        "-+.0123456789",
+    ),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})\\Z"), list(_first))
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float | Decimal:
+    """A number as it is written: a decimal where a float would be another number."""
+    number: float = loader.construct_yaml_float(node)
+    if "inf" in node.value or "nan" in node.value:
+        return number
+    try:
+        written = Decimal(node.value)
+    except InvalidOperation:
+        raise ValueError("the exponent of a number is out of range") from None
+    return number if isfinite(number) and Decimal(repr(number)) == written else written
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what the loader reads."""
+
+
+_Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+_Dumper.add_representer(
+    Decimal,
+    lambda dumper, number: dumper.represent_scalar(
+        f"tag:yaml.org,2002:{'float' if '.' in f'{number:f}' else 'int'}", f"{number:f}"
+    ),
+)
+
+
+def dump(data: Any) -> str:
+    """A text of one line that is read as this data; decimals are exact."""
+    text = yaml.dump(
+        data, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=inf
+    )
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
+    """The line of every key; a key that stands twice is refused here."""
+    yield at, node.start_mark.line + 1
+    if isinstance(node, yaml.ScalarNode):
+        _check_text(node, file)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise SpecError(file, key.start_mark.line + 1, "", "a key must be a text")
+            _check_text(key, file)
+            if key.value in seen:
+                raise SpecError(file, key.start_mark.line + 1, key.value, "stands twice in one mapping")
+            seen.add(key.value)
+            yield from _lines(value, (*at, key.value), file)
+            yield (*at, key.value), key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _lines(item, (*at, index), file)
+
+
+def _check_text(node: yaml.ScalarNode, file: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in node.value):
+        problem = "a text holds half of a surrogate pair, which is no character"
+        raise SpecError(file, node.start_mark.line + 1, "", problem)

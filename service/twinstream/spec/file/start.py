@@ -1,0 +1,135 @@
+"""`start`: the cut at which a comparison begins, one mapping of the comparison file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from twinstream.spec.file.values import (
+    NO_FLAG,
+    SPAN,
+    FieldPath,
+    Strict,
+    duration,
+    duration_text,
+    exact,
+    given,
+    problem,
+)
+
+_RFC_3339 = r"^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[-+]\d{2}:\d{2})$"
+
+
+def instant(text: str) -> datetime | None:
+    """The instant that a text of RFC 3339 names; None for any other text."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (
+        None if moment.tzinfo is None or len(text) < len("2026-01-01T00:00:00Z") else moment.astimezone(UTC)
+    )
+
+
+def _moment(value: Any) -> Any:
+    """A time as a text, in UTC, or an exact number."""
+    if isinstance(value, str):
+        moment = instant(value)
+        if moment is None:
+            raise ValueError(f"{given(value)} is no time; write it like 2026-01-01T00:00:00Z, or a number")
+        return moment.isoformat()
+    return value if value is None else exact(value)
+
+
+def _span(value: Any) -> Any:
+    """A duration, or an exact number where a number is given: which of the two fits is told by `from`."""
+    return duration(value) if isinstance(value, str) else value if value is None else exact(value)
+
+
+def _span_text(value: Any) -> str | None:
+    return duration_text(value) if isinstance(value, timedelta) else value if value is None else str(value)
+
+
+Offsets = Annotated[
+    dict[Annotated[int, Field(ge=0), NO_FLAG], Annotated[int, Field(ge=0), NO_FLAG]], Field(min_length=1)
+]
+Moment = Annotated[
+    str | Decimal | None,
+    BeforeValidator(_moment),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": _RFC_3339}]}),
+]
+Span = Annotated[
+    timedelta | Decimal | None,
+    BeforeValidator(_span),
+    PlainSerializer(_span_text, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
+]
+
+_NEEDS = {
+    "earliest": (),
+    "offsets": ("reference", "candidate"),
+    "event_time": ("field", "from"),
+    "barrier": (),
+    "input": (),
+}
+_WHAT = {
+    "reference": "partition → offset of the first record that is compared",
+    "candidate": "partition → offset of the first record that is compared",
+    "field": "the field that holds an event's time",
+    "from": "the time of the first event that is compared",
+}
+
+
+class Start(Strict):
+    """The cut at which the comparison begins; what lies before it is not compared."""
+
+    at: Literal["earliest", "offsets", "event_time", "barrier", "input"] = "earliest"
+    reference: Offsets | None = None
+    candidate: Offsets | None = None
+    field: FieldPath | None = None
+    from_: Moment = Field(default=None, alias="from")
+    warm_up: Span = None
+
+    @model_validator(mode="after")
+    def _members(self) -> Start:
+        named = {name for name, value in self if value is not None} - {"at"}
+        given_ones = {name.rstrip("_") for name in named}
+        needed = _NEEDS[self.at]
+        for name in needed:
+            if name not in given_ones:
+                raise problem(f"`at: {self.at}` needs `{name}`: {_WHAT[name]}")
+        allowed = {*needed, "warm_up"} if self.at == "event_time" else set(needed)
+        for name in sorted(given_ones - allowed):
+            homes = [at for at, members in _NEEDS.items() if name in members] or ["event_time"]
+            raise problem(f"is for `at: {homes[0]}`, and means nothing with `at: {self.at}`", name)
+        if isinstance(self.warm_up, Decimal) and self.warm_up < 0:
+            raise problem("must be 0 or more", "warm_up")
+        if isinstance(self.from_, Decimal) and isinstance(self.warm_up, timedelta):
+            raise problem("must be a number in the unit of the field, since `from` is one", "warm_up")
+        return self
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether what is compared does not depend on where reading begins."""
+        return self.at != "earliest"
+
+    def as_written(self) -> dict[str, Any]:
+        """The mapping as a comparison file has it, of JSON values: a start again, and the same."""
+        found: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
+        for name, value in (("from", self.from_), ("warm_up", self.warm_up)):
+            if isinstance(value, Decimal):
+                found[name] = int(value) if value == int(value) else float(value)
+        return found
+
+    def first_compared(self) -> datetime | Decimal:
+        """The time from which on events are compared: the warm-up is over."""
+        if isinstance(self.from_, str):
+            more = self.warm_up or timedelta()
+            return datetime.fromisoformat(self.from_) + (
+                more if isinstance(more, timedelta) else timedelta(seconds=float(more))
+            )
+        assert self.from_ is not None, "a start by event time has one"
+        return self.from_ + (self.warm_up if isinstance(self.warm_up, Decimal) else Decimal(0))

@@ -1,0 +1,1 @@
+"""What is refused in a comparison file, and why."""

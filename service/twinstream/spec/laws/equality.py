@@ -1,0 +1,196 @@
+"""The laws of equality: what decides is compared as it is, and no form of equality takes another's field.
+
+`equality_paths` lists every field that an equality names, with what it does to the field. The equality of a
+kind in `per_kind` takes the place of the whole of that of all kinds, so each is checked by itself, against
+the fields that decide something of its own kinds.
+
+Tolerance is not transitive (1 ~ 2 and 2 ~ 3, but not 1 ~ 3), so it cannot be part of a canonical form: it is
+allowed where the partner of an event is known without it. In a sequence the partner stands in the same place;
+`identity` names it. In a bag it is found by equality alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from operator import eq
+from typing import NamedTuple
+
+from twinstream.spec.file.equality import Equality
+from twinstream.spec.file.model import Decision, Spec
+from twinstream.spec.file.orders import Barrier, ByKey, Order, Parallel, PerKey
+from twinstream.spec.file.paths import Path, overlap, parse_path
+from twinstream.spec.file.values import Breach, Location, dotted
+
+_CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
+
+
+def _holds(inner: Path, array: Path) -> bool:
+    """Whether a field is in the elements of an array, or is the array."""
+    return inner[: len(array)] == array
+
+
+_EXCLUDE = {
+    ("quantum", "tolerance"): overlap,
+    ("tolerance", "unordered"): _holds,
+    ("tolerance", "sets"): _holds,
+    ("unordered", "sets"): eq,
+}
+"""The ways that exclude each other, and when: an array in the elements of another is another array.
+
+Two elements of an array without an order have no places that tell which of them belong together, as a
+tolerance has to know.
+"""
+
+
+class EqualityPath(NamedTuple):
+    """A field that an equality names: its place, and the key that says what is done to it."""
+
+    field: str
+    at: Location
+    does: str
+
+    def breach(self, problem: str) -> Breach:
+        """A breach at this field; its key is that of the list."""
+        return Breach(self.at, dotted(self.at[:-1]), problem)
+
+
+class _Part(NamedTuple):
+    """One equality of the file, its place, and the kinds that it is for."""
+
+    equality: Equality
+    at: Location
+    kinds: tuple[str, ...]
+
+    def breach(self, name: str, problem: str) -> Breach:
+        """A breach in the member `name` of this equality."""
+        return Breach((*self.at, name), self.key(name), problem)
+
+    def key(self, name: str) -> str:
+        """The key of the member `name`, as messages name it."""
+        return dotted((*self.at, name))
+
+    def paths(self) -> Iterator[EqualityPath]:
+        """The fields that it names, list by list."""
+        for does in ("compare_only", *_CHANGES):
+            fields = getattr(self.equality, does)
+            for n, field in enumerate(fields or ()):
+                yield EqualityPath(field, (*self.at, does, field if isinstance(fields, dict) else n), does)
+
+
+def equality_paths(spec: Spec) -> Iterator[EqualityPath]:
+    """Every field that the equality of any kind names."""
+    for part in _parts(spec):
+        yield from part.paths()
+
+
+def equality_laws(spec: Spec) -> Iterator[Breach]:
+    """The breaches in the equality of a file, that of all kinds before those of single ones."""
+    for part in _parts(spec):
+        yield from _decided(spec, part)
+        yield from _told_from_null(spec, part)
+        yield from _apart(part)
+        yield from _partner_known(spec, part)
+
+
+def _parts(spec: Spec) -> Iterator[_Part]:
+    """The equality of all kinds that have none of their own, then those of single kinds."""
+    own = spec.equality.per_kind
+    yield _Part(spec.equality, ("equality",), tuple(kind for kind in spec.kind_names if kind not in own))
+    for kind, equality in own.items():
+        yield _Part(equality, ("equality", "per_kind", kind), (kind,))
+
+
+def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
+    """A field that decides something must be compared, and as it is."""
+    decisions = [d for d in spec.decisions if not d.field.startswith("$") and set(d.kinds) & set(part.kinds)]
+    for decision in decisions:
+        path = parse_path(decision.field)
+        for found in part.paths():
+            if found.does in _CHANGES and overlap(path, parse_path(found.field)):
+                yield found.breach(f"may not name `{found.field}`: {_because(decision)}")
+        if part.equality.compare_only is not None and not _covered(decision.field, part.equality):
+            yield part.breach("compare_only", f"must name `{decision.field}`: {_because(decision)}")
+
+
+def _because(decision: Decision) -> str:
+    decides = f"`{decision.field}` decides the {decision.what} (`{decision.place}`)"
+    return f"{decides}, so it must be compared as it is"
+
+
+def _covered(field: str, equality: Equality) -> bool:
+    """Whether `compare_only` names a field or what holds it."""
+    path = parse_path(field)
+    kept = [parse_path(kept) for kept in equality.compare_only or ()]
+    return any(path[: len(names)] == names for names in kept)
+
+
+def _told_from_null(spec: Spec, part: _Part) -> Iterator[Breach]:
+    """A kind may not ask for null where null and absent are equal."""
+    if not part.equality.absent_is_null:
+        return
+    for decision in spec.decisions:
+        if decision.what == "kind" and set(decision.kinds) & set(part.kinds):
+            wanted = spec.kinds[str(decision.at[1])].where[decision.field]
+            if wanted is None or (isinstance(wanted, list) and None in wanted):
+                told = f"`{decision.place}` tells a `{decision.field}` that is null from one that is absent"
+                yield part.breach("absent_is_null", f"may not be true: {told}; keep one of them")
+
+
+def _apart(part: _Part) -> Iterator[Breach]:
+    """No field is treated in two ways that exclude each other, or treated and left out."""
+    paths = list(part.paths())
+    for one, other in combinations(paths, 2):
+        clash = _EXCLUDE.get((one.does, other.does))
+        if clash and clash(parse_path(one.field), parse_path(other.field)):
+            problem = f"`{other.field}` stands under `{one.does}` too (`{one.field}`); keep one of them"
+            yield other.breach(problem)
+    for found in paths:
+        if found.does not in {"ignore", "compare_only"}:
+            yield from _left_out(part, found)
+
+
+def _left_out(part: _Part, found: EqualityPath) -> Iterator[Breach]:
+    """A field that is not compared cannot be compared in some way."""
+    path = parse_path(found.field)
+    dropped = [parse_path(field) for field in part.equality.ignore]
+    if any(path[: len(names)] == names for names in dropped):
+        yield found.breach(f"`{found.field}` is left out by `{part.key('ignore')}`; keep one of them")
+    kept = part.equality.compare_only
+    if kept is not None and not any(_reaches(parse_path(field), path, found.does) for field in kept):
+        only = part.key("compare_only")
+        yield found.breach(f"`{found.field}` is left out, since `{only}` does not name it; name it there")
+
+
+def _reaches(kept: Path, path: Path, does: str) -> bool:
+    """Whether something of a field is kept; of an array, parts of its elements will do."""
+    return overlap(kept, path) if does in {"unordered", "sets"} else path[: len(kept)] == kept
+
+
+def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
+    """Tolerance needs a partner that is known without it."""
+    if spec.identity is not None:
+        return
+    bags = [kind for kind in spec.compared_kinds if kind in part.kinds and not in_sequence(spec.order, kind)]
+    for found in part.paths() if bags else ():
+        if found.does == "tolerance":
+            problem = f"which `{bags[0]}` events match must be known before a number may differ"
+            offer = f"write `quantum: {{{found.field}: …}}`, or `identity`, or an order that is a sequence"
+            yield found.breach(f"{problem}: {offer} (`total`, `per_key`)")
+            return
+
+
+def in_sequence(order: Order, kind: str) -> bool:
+    """Whether the events of a kind (under a key) stand in one sequence, so that places tell partners."""
+    match order:
+        case PerKey() | "total":
+            return True
+        case ByKey(inner=inner):
+            return in_sequence(inner, kind)
+        case Barrier(barrier=kinds, inner=inner):
+            return kind in kinds or in_sequence(inner, kind)
+        case Parallel(parallel=branches):
+            return any(
+                kind in branch.kinds and in_sequence(branch.order, kind) for branch in branches.values()
+            )
+    return False

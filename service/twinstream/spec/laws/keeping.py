@@ -1,0 +1,66 @@
+"""What cannot be asked for where nothing is held of an event but digests (see `keeping`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import CallableOrder, Dependent, PairRule, nodes
+from twinstream.spec.file.paths import overlap
+from twinstream.spec.file.values import Breach, Location, breach, dotted
+
+WHY = "with `keep: hashes` only digests of values are held, which tell whether two are equal and no more"
+CURE = "take it out, or leave `keep` out"
+
+
+def keeping_laws(spec: Spec) -> Iterator[Breach]:
+    """The first of what a file asks for and `keep: hashes` cannot do."""
+    if spec.keep == "records":
+        return
+    for at, what in _asked(spec):
+        yield breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
+
+
+def _asked(spec: Spec) -> Iterator[tuple[Location, str]]:
+    """Everything that needs more than digests: where it stands, and what it needs."""
+    return chain(_of_order(spec), _of_values(spec), _of_times(spec), _of_fields(spec))
+
+
+def _of_order(spec: Spec) -> Iterator[tuple[Location, str]]:
+    for node in nodes(spec.order, spec.compared_kinds):
+        if isinstance(node.order, CallableOrder):
+            yield (*node.at, "callable"), "needs the values"
+        rules = node.order.dependent if isinstance(node.order, Dependent) else ()
+        for n, rule in enumerate(rules):
+            if isinstance(rule, PairRule) and (rule.within or rule.before):
+                yield (*node.at, "dependent", n), "needs the times"
+
+
+def _of_values(spec: Spec) -> Iterator[tuple[Location, str]]:
+    if spec.equality.tolerance:
+        yield ("equality", "tolerance"), "needs the numbers"
+    for kind, equality in spec.equality.per_kind.items():
+        if equality.tolerance:
+            yield ("equality", "per_kind", kind, "tolerance"), "needs the numbers"
+    for n, rule in enumerate(spec.known_differences):
+        if rule.when.where or rule.when.fields:
+            name = "where" if rule.when.where else "fields"
+            yield ("known_differences", n, "when", name), "needs the values"
+
+
+def _of_times(spec: Spec) -> Iterator[tuple[Location, str]]:
+    if spec.start.field is not None:
+        yield ("start", "field"), "needs the time"
+    for name in ("field", "window_end"):
+        if getattr(spec.overdue, name) is not None:
+            yield ("overdue", name), "needs the time"
+
+
+def _of_fields(spec: Spec) -> Iterator[tuple[Location, str]]:
+    """A field is asked for as a whole: one that another holds would be known twice."""
+    deciding = [decision for decision in spec.decisions if decision.what in ("order", "identity")]
+    for one, other in combinations(deciding, 2):
+        paths = spec.path_of(one.field), spec.path_of(other.field)
+        if paths[0] != paths[1] and overlap(*paths):
+            yield other.at, f"names `{other.field}`, beside `{one.field}` that it lies in or holds"

@@ -1,0 +1,199 @@
+"""The laws that relate one key of a comparison file to another.
+
+Equal events must have equal dependences: it holds by construction where kind, order and identity are read
+from what the canonical form preserves. So a field that decides one of them, what holds it and what lies in
+it must be compared as it is. The laws of the order alone are in `twinstream.spec.laws.order`, those of the
+equality in `twinstream.spec.laws.equality`.
+
+Rules of this file: a law is a generator of breaches, pure and independent of the others; `breaches` gives
+them in the order in which they are worth telling. A law may rely on the model, never on another law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from twinstream.core.events import Side
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import EVERY, Barrier, nodes, reads
+from twinstream.spec.file.paths import nested, parse_path, repeated
+from twinstream.spec.file.values import Breach, Location, breach, dotted, nearest
+from twinstream.spec.laws.equality import equality_laws, equality_paths
+from twinstream.spec.laws.keeping import keeping_laws
+from twinstream.spec.laws.order import order_laws
+
+_PARTS = "$key, $timestamp, $partition and $headers.NAME"
+
+
+def breaches(spec: Spec) -> Iterator[Breach]:
+    """Every breach of a law, the most telling first."""
+    laws = (
+        _topics,
+        _control,
+        _kinds,
+        order_laws,
+        _start,
+        _parts,
+        _fields_of_values,
+        _times,
+        _lists,
+        equality_laws,
+        _known_differences,
+        keeping_laws,
+    )
+    return chain.from_iterable(law(spec) for law in laws)
+
+
+def _topics(spec: Spec) -> Iterator[Breach]:
+    if spec.reference.topic == spec.candidate.topic:
+        problem = f"both sides read `{spec.candidate.topic}`: each version needs a topic of its own"
+        yield breach(("candidate", "topic"), problem)
+
+
+def _control(spec: Spec) -> Iterator[Breach]:
+    """Control records are told apart by version, and clock and start of the input are made of them."""
+    if spec.control is None:
+        problem = "`input` needs `control`, the topic on which both versions say how far they have come"
+        for at, named in ((("overdue", "clock"), spec.overdue.clock), (("start", "at"), spec.start.at)):
+            if named == "input":
+                yield breach(at, problem)
+        return
+    if spec.control in {spec.reference.topic, spec.candidate.topic}:
+        yield breach(("control",), f"`{spec.control}` is read for events; control records need a topic")
+    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+        if version.version is None:
+            problem = f"`{name}.version` is missing: control records of `{spec.control}` are told by it"
+            yield breach(("control",), problem)
+    if spec.reference.version is not None and spec.reference.version == spec.candidate.version:
+        problem = f"is that of the reference, too: control records of `{spec.control}` are told by it"
+        yield breach(("candidate", "version"), problem)
+
+
+def _times(spec: Spec) -> Iterator[Breach]:
+    """The field of a clock is in the value, of both sides."""
+    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
+    for name in ("field", "window_end"):
+        field = getattr(spec.overdue, name)
+        if field is not None and field.startswith("$"):
+            problem = f"`{field}` is not in the value, and only a field of the value can be named here"
+            yield breach(("overdue", name), f"{problem}; {_escape(field)}")
+        elif field is not None and plain:
+            problem = f"`{field}` cannot be there: a value in the format {min(plain)} has no fields"
+            yield breach(("overdue", name), problem)
+
+
+def _kinds(spec: Spec) -> Iterator[Breach]:
+    """The kinds that are named outside the order are declared, and are compared where that matters."""
+    if EVERY in spec.kinds:
+        yield breach(
+            ("kinds", EVERY), f"`{EVERY}` stands for every kind in rules, so no kind may have this name"
+        )
+    named: list[tuple[str, Location]] = [
+        *((name, ("evidence", "may_be_absent", n)) for n, name in enumerate(spec.evidence.may_be_absent)),
+        *((name, ("equality", "per_kind", name)) for name in spec.equality.per_kind),
+    ]
+    for name, at in named:
+        if name not in spec.kind_names:
+            near = nearest(name, spec.kinds)
+            yield breach(at, f"`{name}` is not a declared kind{f'; did you mean `{near}`?' if near else ''}")
+    for name in spec.equality.per_kind:
+        if name in spec.kinds and spec.kinds[name].ignore:
+            problem = f"`{name}` is left out of the comparison by `kinds.{name}.ignore`; keep one of them"
+            yield breach(("equality", "per_kind", name), problem)
+
+
+def _start(spec: Spec) -> Iterator[Breach]:
+    """A barrier is a cut only where everything depends on it."""
+    if spec.start.at == "barrier" and not isinstance(spec.order, Barrier):
+        problem = (
+            "`barrier` is a start only where the outermost form of `order` is a barrier: elsewhere events "
+            "may move over one, and would be before it on one side only"
+        )
+        yield breach(("start", "at"), problem)
+
+
+def _parts(spec: Spec) -> Iterator[Breach]:
+    """A path that begins with `$` names a part of a record, and only what decides may name one."""
+    for decision in spec.decisions:
+        if decision.field.startswith("$") and not _is_part(decision.field):
+            problem = (
+                f"`{decision.field}` is no part of a record; beside fields of the value there are {_PARTS}"
+            )
+            yield Breach(decision.at, decision.place, f"{problem}; {_escape(decision.field)}")
+    for at, fields in _value_fields(spec).items():
+        for n, field in enumerate(fields):
+            if field.startswith("$"):
+                problem = f"`{field}` is not in the value, and only a field of the value can be named here"
+                yield Breach((*at, n), dotted(at), f"{problem}; {_escape(field)}")
+
+
+def _is_part(field: str) -> bool:
+    if field in {"$key", "$timestamp", "$partition"}:
+        return True
+    path = parse_path(field)
+    return path[0] == "$headers" and len(path) == 2
+
+
+def _escape(field: str) -> str:
+    if field.startswith("$headers."):
+        return "a dot in the name of a header is written `\\.`"
+    return f"a field of the value with this name is written `\\{field}`"
+
+
+def _value_fields(spec: Spec) -> dict[Location, list[str]]:
+    """The fields that must be of the value (all that decide nothing), by the list that names them."""
+    fields: dict[Location, list[str]] = {}
+    for path in equality_paths(spec):
+        fields.setdefault(path.at[:-1], []).append(path.field)
+    fields["show",] = spec.show
+    fields["maps",] = spec.maps
+    for n, known in enumerate(spec.known_differences):
+        at = ("known_differences", n, "when")
+        fields |= {(*at, "where"): list(known.when.where), (*at, "fields"): known.when.fields}
+    return fields
+
+
+def _fields_of_values(spec: Spec) -> Iterator[Breach]:
+    """Only values of some formats have fields."""
+    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
+    for decision in spec.decisions if plain else ():
+        if not decision.field.startswith("$"):
+            problem = f"`{decision.field}` cannot be there: a value in the format {min(plain)} has no fields"
+            yield Breach(decision.at, decision.place, f"{problem}; name one of {_PARTS}")
+
+
+def _lists(spec: Spec) -> Iterator[Breach]:
+    """No list names a field twice; nor one inside another, but for arrays in the elements of arrays."""
+    lists = _value_fields(spec)
+    lists["identity",] = spec.identity or []
+    for node in nodes(spec.order, spec.compared_kinds):
+        for read in reads(node):
+            if isinstance(read.at[-1], int):
+                lists.setdefault(read.at[:-1], []).append(read.field)
+    for at, fields in lists.items():
+        found = repeated(fields) if at[-1] in {"where", "unordered", "sets", "maps"} else nested(fields)
+        if found:
+            n, earlier = found
+            same = parse_path(fields[n]) == parse_path(earlier)
+            problem = f"names `{fields[n]}` twice" if same else f"names `{fields[n]}` beside `{earlier}`"
+            more = "" if same else ", and one of them holds the other; keep one"
+            yield Breach((*at, n), dotted(at), problem + more)
+
+
+def _known_differences(spec: Spec) -> Iterator[Breach]:
+    seen: set[str] = set()
+    for n, known in enumerate(spec.known_differences):
+        if known.id in seen:
+            yield breach(("known_differences", n, "id"), f"`{known.id}` names two known differences")
+        seen.add(known.id)
+        if "duplicate" in known.when.divergences and _tolerant(spec):
+            problem = (
+                "may not name `duplicate` beside a `tolerance`: a copy is told by equality, and numbers "
+                "within a tolerance need not be equal; use `quantum`"
+            )
+            yield breach(("known_differences", n, "when", "divergences"), problem)
+
+
+def _tolerant(spec: Spec) -> bool:
+    return any(equality.tolerance for equality in (spec.equality, *spec.equality.per_kind.values()))

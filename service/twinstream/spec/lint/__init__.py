@@ -1,0 +1,1 @@
+"""What a comparison file amounts to."""

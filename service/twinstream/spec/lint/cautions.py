@@ -1,0 +1,273 @@
+"""What is allowed in a comparison file and often not what was meant, each with what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from itertools import chain
+from typing import NamedTuple
+
+from twinstream.spec.decode.marks import ATTEMPT, BATCH, INPUT, QUERY
+from twinstream.spec.file.model import (
+    EVERY,
+    Barrier,
+    CallableOrder,
+    Dependent,
+    Equality,
+    EventKind,
+    PairRule,
+    Parallel,
+    Spec,
+)
+from twinstream.spec.file.orders import Node, nodes
+from twinstream.spec.file.values import dotted
+from twinstream.spec.lint.relations import scope_fields, when
+
+
+class Note(NamedTuple):
+    """A key of the file, and what to know about what stands there."""
+
+    key: str
+    text: str
+
+
+def cautions(spec: Spec, today: date) -> Iterator[Note]:
+    """Every caution about a file, those about what is compared first."""
+    yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
+    yield from chain(_clock(spec), _telling(spec))
+    yield from chain(_expired(spec, today), _never(spec))
+
+
+# -- kinds -------------------------------------------------------------------------------------------------
+
+
+def _kinds(spec: Spec) -> Iterator[Note]:
+    kinds = list(spec.kinds.items())
+    for place, (name, kind) in enumerate(kinds):
+        first = next((other for other, fit in kinds[:place] if _implies(kind, fit)), None)
+        if first is not None:
+            waits = not kind.ignore and name not in spec.evidence.may_be_absent
+            more = ", and `evidence` waits for one in vain" if waits else ""
+            yield Note(f"kinds.{name}", f"no event is ever of this kind: `{first}` fits first{more}")
+    if not spec.compared_kinds:
+        yield Note("kinds", "all of them are left out of the comparison, so nothing is compared")
+    if kinds and all(kind.where for _, kind in kinds):
+        yield Note("kinds", "an event that fits none of them is undecodable; a last kind `{}` fits the rest")
+
+
+def _implies(one: EventKind, other: EventKind) -> bool:
+    """Whether every event that fits the one fits the other."""
+    return all(
+        field in one.where and _values(one.where[field]) <= _values(wanted)
+        for field, wanted in other.where.items()
+    )
+
+
+def _values(wanted: object) -> set[tuple[bool, object]]:
+    """The values that a condition allows; true is not 1."""
+    listed = wanted if isinstance(wanted, list) else [wanted]
+    return {(isinstance(value, bool), value) for value in listed}
+
+
+# -- order -------------------------------------------------------------------------------------------------
+
+
+def _order(spec: Spec) -> Iterator[Note]:
+    for node in nodes(spec.order, spec.compared_kinds):
+        match node.order:
+            case CallableOrder(callable=name):
+                problem = f"{name} is asked of every unmatched event, so an event costs more the more wait"
+                yield Note(dotted((*node.at, "callable")), f"{problem}; declare the order where you can")
+            case Dependent():
+                yield from _unnamed(node, node.order)
+    yield from (Note(place, why) for place, why in one_partition(spec))
+
+
+def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
+    """A kind that no rule names is probably one that was forgotten."""
+    pairs = [rule.pair if isinstance(rule, PairRule) else rule for rule in order.dependent]
+    named = {kind for pair in pairs for kind in pair}
+    for kind in node.kinds:
+        if EVERY not in named and kind not in named:
+            text = f"no rule names `{kind}`: its events may change places with all others"
+            yield Note(dotted((*node.at, "dependent")), text)
+
+
+def one_partition(spec: Spec) -> Iterator[tuple[str, str]]:
+    """The places of an order that need topics of one partition, with the reason.
+
+    Events of one key are in one partition, so nothing inside a key needs more than that.
+    """
+    needs = "Kafka keeps no order between partitions, so each topic needs to have one only"
+    inside: list[tuple[str | int, ...]] = []
+    for node in nodes(spec.order, spec.compared_kinds):
+        if any(node.at[: len(at)] == at for at in inside):
+            continue
+        place = dotted(node.at)
+        match node.order:
+            case "total":
+                yield place, f"`total` relates all events, and {needs}"
+            case Barrier(copies="one", barrier=kinds):
+                names = " and ".join(kinds)
+                more = "; or each partition brings its copy, and `copies: per_partition` says so"
+                yield f"{place}.barrier", f"{names} relates events of all keys, and {needs}{more}"
+                inside.append(node.at)
+            case CallableOrder():
+                yield f"{place}.callable", f"a function may relate any two events, and {needs}"
+            case Dependent() if not all(scope_fields(node.order, kind) for kind in node.kinds):
+                if any(_related(node)):
+                    text = f"rules relate events of different keys, and {needs}"
+                    yield f"{place}.dependent", text
+            case "unordered" | Barrier() | Parallel():
+                pass
+            case _:
+                inside.append(node.at)
+
+
+def _related(node: Node) -> Iterator[bool]:
+    """Whether a kind that has no key depends on anything."""
+    for kind in node.kinds:
+        if not scope_fields(node.order, kind):
+            yield any(when(node.order, kind, other) != "never" for other in node.kinds)
+
+
+# -- equality ----------------------------------------------------------------------------------------------
+
+
+def _equality(spec: Spec) -> Iterator[Note]:
+    yield from _one_equality("equality", spec.equality, spec)
+    for kind, equality in spec.equality.per_kind.items():
+        yield from _one_equality(f"equality.per_kind.{kind}", equality, spec)
+
+
+def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
+    if equality.compare_only == []:
+        text = "nothing of an event is compared, so any two are equal and only their number and order count"
+        yield Note(f"{place}.compare_only", f"{text}; name what must not differ")
+    for field, step in equality.quantum.items():
+        below, above = (f"{step / 2 + offset:f}" for offset in (-step / 100, step / 100))
+        yield Note(
+            f"{place}.quantum",
+            f"`{field}` is rounded to multiples of {_plain(step)}, so two values near the middle between two "
+            f"of them can fall apart: {below} becomes 0 and {above} becomes {_plain(step)}",
+        )
+    if equality.absent_is_null:
+        text = "a version that leaves a member out is not told from one that writes null"
+        if fields := sorted(set(spec.order_fields) | set(spec.identity or ())):
+            names = " or ".join(f"`{field}`" for field in fields)
+            text += f"; an event without {names} counts as one where it is null"
+        yield Note(f"{place}.absent_is_null", text)
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+# -- duplicates --------------------------------------------------------------------------------------------
+
+
+def _duplicates(spec: Spec) -> Iterator[Note]:
+    if spec.duplicates.policy == "replays":
+        text = (
+            f"a retry is told by the headers {QUERY}, {BATCH} and {ATTEMPT}, which both pipelines have to "
+            "write; a record without them is an event like any other, so what a retry writes again without "
+            "them shows as duplicates"
+        )
+        if spec.control is None:
+            text += "; without `control` a difference in the last batch counts only when the next one comes"
+        yield Note("duplicates.policy", text)
+    elif "horizon" in spec.duplicates.model_fields_set:
+        yield Note("duplicates.horizon", "is for `policy: replays`; under `strict` no batch is remembered")
+
+
+# -- what can be proven, and told --------------------------------------------------------------------------
+
+
+def _proofs(spec: Spec) -> Iterator[Note]:
+    """Where only time can tell that an event is lost."""
+    alone = [kind for kind in spec.compared_kinds if when(spec.order, kind, kind) == "never"]
+    alone = [
+        kind
+        for kind in alone
+        if all(when(spec.order, kind, other) == "never" for other in spec.compared_kinds)
+    ]
+    seconds = f"{spec.overdue.after.total_seconds():g} s"
+    if spec.overdue.clock == "input":
+        yield from _unmarked(spec)
+    elif spec.overdue.proves:
+        text = f"an event that is {seconds} overdue counts as lost: true only where both pipelines keep up"
+        yield Note("overdue.proves", text)
+    elif alone:
+        names = ", ".join(f"`{kind}`" for kind in alone)
+        text = (
+            f"events of {names} depend on nothing, so only time can tell that one is lost: "
+            f"after {seconds} it makes the verdict INCONCLUSIVE, not DIVERGED"
+        )
+        yield Note("overdue.proves", text)
+
+
+def _unmarked(spec: Spec) -> Iterator[Note]:
+    """What the clock of the input cannot judge."""
+    window_end = spec.overdue.window_end
+    if window_end is None:
+        text = (
+            f"an event without the header {INPUT} is never overdue; where events are aggregates, name the "
+            "field with the end of their window"
+        )
+        yield Note("overdue.window_end", text)
+    else:
+        text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
+        yield Note("overdue.window_end", text)
+
+
+def _clock(spec: Spec) -> Iterator[Note]:
+    """Keys of another clock."""
+    if spec.control is not None and spec.followed is None:
+        uses = "`overdue: {clock: input}`, `start: {at: input}` and `duplicates: {policy: replays}`"
+        yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
+    if spec.start.at == "input":
+        text = (
+            f"an event without the header {INPUT} has no place before or behind it, and ends the comparison"
+        )
+        yield Note("start.at", f"{text}; leave the kinds of aggregates out")
+    for key in ("max_jump", "idle_after"):
+        if key in spec.overdue.model_fields_set and spec.overdue.clock != "event_time":
+            text = f"is for `clock: event_time`; `clock: {spec.overdue.clock}` does not use it"
+            yield Note(f"overdue.{key}", text)
+
+
+def _telling(spec: Spec) -> Iterator[Note]:
+    if spec.identity is None:
+        yield Note(
+            "identity", "without it a changed event is told as one that is missing and one that is extra"
+        )
+    if not spec.show:
+        yield Note("show", "is empty, so the service masks every value; `check` shows all")
+    ignoring = [key for key, decode in _decodes(spec) if decode == "ignore"]
+    for key in ignoring:
+        yield Note(key, "records without a value are left out, so a deletion that is lost is not seen")
+
+
+def _decodes(spec: Spec) -> Iterator[tuple[str, str]]:
+    yield "decode.tombstones", spec.decode.tombstones
+    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+        if version.decode is not None:
+            yield f"{name}.decode.tombstones", version.decode.tombstones
+
+
+def _never(spec: Spec) -> Iterator[Note]:
+    """What can never come about."""
+    if not spec.gate.max_staleness:
+        yield Note("gate.max_staleness", "is 0: what is verified is always a little older, so no gate passes")
+    for known in spec.known_differences:
+        if known.when.divergences == ["changed"] and spec.identity is None:
+            text = "explains changed events, and without `identity` no difference is called that"
+            yield Note(f"known_differences.{known.id}", text)
+
+
+def _expired(spec: Spec, today: date) -> Iterator[Note]:
+    for known in spec.known_differences:
+        if known.expires <= today:
+            text = f"expired on {known.expires}, so it explains nothing any more"
+            yield Note(f"known_differences.{known.id}", text)

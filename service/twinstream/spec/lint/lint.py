@@ -1,0 +1,199 @@
+"""What a comparison file amounts to: which kinds depend on which, the index, what an event costs.
+
+A file that loads is right in form. Whether it says what its author means shows in what follows from it: the
+matrix of kinds, the index, whether the work can be divided, and the cautions (`cautions`).
+
+Rules of this file: everything is derived from the model, or from the index that the service itself would
+build. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Roles, Ruled
+from twinstream.core.orders import Order as Index
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.routes import routing_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path
+from twinstream.spec.lint.cautions import Note, cautions
+from twinstream.spec.lint.relations import when
+from twinstream.spec.lint.sharding import Division, division
+from twinstream.spec.load import digest
+
+OPERATION_NS: Mapping[str, int] = {
+    "bag": 350,
+    "queue": 350,
+    "epoch": 200,
+    "barrier": 1000,
+    "key": 250,
+    "branch": 150,
+    "rules": 1000,
+    "rule": 500,
+    "rule with times": 4500,
+    "function": 1000,
+}
+"""What one operation takes on a core of a usual server, in nanoseconds, with up to 10,000 unmatched events.
+
+Measured by ``loadtest.matching``, rounded up: for orientation, no promise. Reading the record comes on top.
+"""
+
+_MEANING = {
+    "bag": "looks for its partner in the queue of equal events",
+    "queue": "looks for its partner in the queue of its key",
+    "epoch": "looks up the open epoch",
+    "barrier": "closes an epoch and opens the next",
+    "key": "looks up the index of its key",
+    "branch": "looks up the index of its branch",
+    "rules": "looks for its partner by value",
+    "rule": "asks a rule for the oldest event that it depends on",
+    "rule with times": "asks a rule for the oldest event within a range of times",
+    "function": "asks the function of each unmatched event",
+}
+
+
+class Pair(NamedTuple):
+    """When events of two kinds are dependent: `never`, `always`, or a condition."""
+
+    first: str
+    second: str
+    when: str
+
+
+class Step(NamedTuple):
+    """One operation of an index for an event, and how often it is carried out."""
+
+    operation: str
+    times: int = 1
+
+    @property
+    def meaning(self) -> str:
+        """What is done, behind "the event"."""
+        more = f" ({self.times} of them)" if self.times > 1 else ""
+        return f"{_MEANING[self.operation]}{more}"
+
+
+class Cost(NamedTuple):
+    """What the index does for an event of a kind. `nanoseconds` is None where it grows with what waits."""
+
+    kind: str
+    steps: tuple[Step, ...]
+    nanoseconds: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a comparison file amounts to. `refused` is filled where topics were looked at."""
+
+    name: str
+    spec_digest: str
+    order: str
+    kinds: tuple[str, ...]
+    matrix: tuple[Pair, ...]
+    costs: tuple[Cost, ...]
+    division: Division
+    warnings: tuple[Note, ...]
+    refused: tuple[Note, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data: what ``twinstream lint --json`` prints."""
+        return {
+            "name": self.name,
+            "spec_digest": self.spec_digest,
+            "order": self.order,
+            "kinds": list(self.kinds),
+            "matrix": [pair._asdict() for pair in self.matrix],
+            "costs": [
+                {
+                    "kind": cost.kind,
+                    "steps": [step._asdict() for step in cost.steps],
+                    "nanoseconds": cost.nanoseconds,
+                }
+                for cost in self.costs
+            ],
+            "sharding": self.division._asdict(),
+            "warnings": [note._asdict() for note in self.warnings],
+            "refused": [note._asdict() for note in self.refused],
+        }
+
+
+def lint(spec: Spec, today: date) -> Report:
+    """The report on a comparison file that was loaded. Raises SpecError where its function is not found."""
+    kinds = spec.compared_kinds
+    return Report(
+        name=spec.name,
+        spec_digest=digest(spec),
+        order=spec.order_text,
+        kinds=kinds,
+        matrix=tuple(
+            Pair(first, second, when(spec.order, first, second))
+            for first, second in combinations_with_replacement(kinds, 2)
+        ),
+        costs=tuple(costs(spec)),
+        division=division(spec),
+        warnings=tuple(cautions(spec, today)),
+    )
+
+
+# -- the index ---------------------------------------------------------------------------------------------
+
+
+def costs(spec: Spec) -> Iterator[Cost]:
+    """What the index does for an event of each kind that is compared."""
+    routing = routing_of(spec)
+    value = _value_with_fields([spec.path_of(field) for field in spec.order_fields])
+    for kind in spec.compared_kinds:
+        try:
+            steps = tuple(_steps(routing.order, routing.route(kind, value, b"")))
+        except DecodeError:
+            continue  # one field is read both as a time and as an object: no event is like that
+        grows = any(step.operation == "function" for step in steps)
+        spent = sum(OPERATION_NS[step.operation] * step.times for step in steps)
+        yield Cost(kind, steps, None if grows else spent)
+
+
+def _value_with_fields(paths: Sequence[Path]) -> dict[str, Any]:
+    """A value that has every field: its route is that of any event, but for the keys."""
+    value: dict[str, Any] = {}
+    for path in sorted(paths, key=len, reverse=True):
+        at = value
+        for name in path[:-1]:
+            at = at.setdefault(name, {})
+        at.setdefault(path[-1], 0)
+    return value
+
+
+def _steps(index: Index, route: Any) -> Iterator[Step]:
+    match index:
+        case Lanes():
+            yield Step("bag" if type(route) is bytes else "queue")
+        case Epochs() if route is BARRIER:
+            yield Step("barrier")
+        case Epochs(inner=inner):
+            yield Step("epoch")
+            yield from _steps(inner, route)
+        case Keyed(inner=inner):
+            yield Step("key")
+            yield from _steps(inner, route[1])
+        case Branches(orders=orders):
+            yield Step("branch")
+            yield from _steps(orders[route[0]], route[1])
+        case Ruled():
+            yield from _rule_steps(route)
+        case Pairwise():
+            yield Step("function")
+
+
+def _rule_steps(roles: Roles) -> Iterator[Step]:
+    yield Step("rules")
+    parts = roles.plan.parts
+    timed = sum(part.timed for part in parts)
+    if plain := len(parts) - timed:
+        yield Step("rule", plain)
+    if timed:
+        yield Step("rule with times", timed)

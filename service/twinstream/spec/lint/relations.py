@@ -1,0 +1,294 @@
+"""Why two events may not change places, told from the order as it is declared.
+
+The matching asks only whether two events are dependent. People ask why, and of kinds rather than of events:
+`links` gives every way in which the declared order makes events of two kinds dependent, `condition` says when
+it does, and `why` says it of two events.
+
+Rules of this file:
+
+- A link speaks of a first and a second kind as they were asked for, whichever way the file names them.
+- Links explain and decide nothing: that they agree with the matching is tested, not relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from twinstream.errors import DecodeError
+from twinstream.spec.codec.codec import canonical_value
+from twinstream.spec.codec.routes import exact_time
+from twinstream.spec.file.model import (
+    DEFAULT_KIND,
+    EVERY,
+    Barrier,
+    ByKey,
+    CallableOrder,
+    Dependent,
+    Order,
+    PairRule,
+    Parallel,
+    PerKey,
+    Within,
+)
+
+Fields = Mapping[str, Any]
+"""The fields that the order reads of one event, with their values."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One way in which an event of the `first` kind and one of the `second` are dependent.
+
+    All of `same` (a field of the first, a field of the second) must be equal, and the times must fulfil
+    `within`, or `before`: the field, and whether the smaller time must be that of the first. `barrier` is the
+    kind that is one, `function` the name of the user's, and `every` tells that a rule is about all kinds.
+    """
+
+    first: str
+    second: str
+    form: Literal["sequence", "barrier", "rule", "function"]
+    same: tuple[tuple[str, str], ...] = ()
+    within: Within | None = None
+    before: tuple[str, bool] | None = None
+    barrier: str = ""
+    function: str = ""
+
+    @property
+    def always(self) -> bool:
+        """Whether all events of the two kinds are dependent."""
+        return not (self.same or self.within or self.before or self.function)
+
+
+def links(order: Order, first: str, second: str) -> Iterator[Link]:
+    """Every way in which events of two kinds are dependent; none where they may always change places.
+
+    >>> order = Barrier.model_validate({"barrier": "night", "inner": {"per_key": ["taxi"]}})
+    >>> [condition(link) for link in links(order, "ride", "ride")], list(links("unordered", "a", "b"))
+    (['taxi equal'], [])
+    """
+    match order:
+        case "total":
+            yield Link(first, second, "sequence")
+        case PerKey(per_key=fields):
+            yield Link(first, second, "sequence", same=_alike(fields))
+        case ByKey():
+            yield from _keyed_links(order, first, second)
+        case Barrier():
+            yield from _barrier_links(order, first, second)
+        case Parallel(parallel=branches):
+            for branch in (b for b in branches.values() if {first, second} <= set(b.kinds)):
+                yield from links(branch.order, first, second)
+        case Dependent(dependent=rules):
+            for rule in rules:
+                yield from _rule_links(rule, first, second)
+        case CallableOrder(callable=name):
+            yield Link(first, second, "function", function=name)
+
+
+def _keyed_links(order: ByKey, first: str, second: str) -> Iterator[Link]:
+    for link in links(order.inner, first, second):
+        yield replace(link, same=(*_alike(order.by_key), *link.same))
+
+
+def _barrier_links(order: Barrier, first: str, second: str) -> Iterator[Link]:
+    barrier = next((kind for kind in (first, second) if kind in order.barrier), None)
+    if barrier is None:
+        yield from links(order.inner, first, second)
+    else:
+        yield Link(first, second, "barrier", barrier=barrier)
+
+
+def _alike(fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((field, field) for field in fields)
+
+
+def _rule_links(rule: PairRule | tuple[str, str], first: str, second: str) -> Iterator[Link]:
+    """The link of a rule, if it speaks of these kinds, in the way in which they are asked for."""
+    pair = rule.pair if isinstance(rule, PairRule) else rule
+    if _names(pair, first, second):
+        turned = False
+    elif _names(pair, second, first):
+        turned = True
+    else:
+        return
+    link = Link(first, second, "rule")
+    if EVERY in pair:
+        named = [kind for kind in pair if kind != EVERY]
+        link = Link(first, second, "barrier", barrier=named[0]) if named else Link(first, second, "sequence")
+    if isinstance(rule, PairRule):
+        same = [(s, s) if isinstance(s, str) else (s.first, s.second) for s in rule.same]
+        link = replace(
+            link,
+            same=tuple((there, here) for here, there in same) if turned else tuple(same),
+            within=rule.within,
+            before=None if rule.before is None else (rule.before.field, not turned),
+        )
+    yield link
+
+
+def _names(pair: tuple[str, str], first: str, second: str) -> bool:
+    return pair[0] in {first, EVERY} and pair[1] in {second, EVERY}
+
+
+# -- of kinds ----------------------------------------------------------------------------------------------
+
+
+def condition(link: Link) -> str:
+    """When events of the two kinds are dependent by a link, in a few words.
+
+    >>> condition(Link("order", "payment", "rule", same=(("user", "user_id"),), before=("ts", True)))
+    'order.user = payment.user_id and order.ts < payment.ts'
+    """
+    parts = [_equal(link, here, there) for here, there in link.same]
+    if link.within is not None:
+        field = link.within.field
+        parts.append(f"|{field} - {field}| < {link.within.less_than}")
+    if link.before is not None:
+        field, is_first = link.before
+        earlier, later = (link.first, link.second) if is_first else (link.second, link.first)
+        parts.append(f"{earlier}.{field} < {later}.{field}")
+    if link.function:
+        parts.append(f"{link.function} says so")
+    return " and ".join(parts) or "always"
+
+
+def _equal(link: Link, here: str, there: str) -> str:
+    return f"{here} equal" if here == there else f"{link.first}.{here} = {link.second}.{there}"
+
+
+def when(order: Order, first: str, second: str) -> str:
+    """When events of two kinds are dependent: `never`, `always`, or a condition.
+
+    >>> when("unordered", "ride", "ride"), when("total", "ride", "ride")
+    ('never', 'always')
+    """
+    found = list(links(order, first, second))
+    if any(link.always for link in found):
+        return "always"
+    return " or ".join(dict.fromkeys(map(condition, found))) or "never"
+
+
+def scope_fields(order: Order, kind: str) -> tuple[str, ...]:
+    """The fields that tell apart events of a kind that never depend on each other: its key.
+
+    >>> scope_fields(PerKey.model_validate({"per_key": ["taxi"]}), "ride")
+    ('taxi',)
+    """
+    match order:
+        case PerKey(per_key=fields):
+            return tuple(fields)
+        case ByKey(by_key=fields, inner=inner):
+            return tuple(dict.fromkeys((*fields, *scope_fields(inner, kind))))
+        case Barrier(barrier=barriers, inner=inner) if kind not in barriers:
+            return scope_fields(inner, kind)
+        case Parallel(parallel=branches):
+            return next(
+                (scope_fields(branch.order, kind) for branch in branches.values() if kind in branch.kinds), ()
+            )
+        case Dependent(dependent=rules):
+            return _common_fields([rule for rule in rules if _speaks_of(rule, kind)])
+    return ()
+
+
+def _speaks_of(rule: PairRule | tuple[str, str], kind: str) -> bool:
+    return bool({kind, EVERY} & set(rule.pair if isinstance(rule, PairRule) else rule))
+
+
+def _common_fields(rules: Sequence[PairRule | tuple[str, str]]) -> tuple[str, ...]:
+    """The fields that every rule asks to be equal."""
+    asked = [
+        [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
+        for rule in rules
+    ]
+    return tuple(field for field in asked[0] if all(field in other for other in asked)) if asked else ()
+
+
+# -- of two events -----------------------------------------------------------------------------------------
+
+
+def holds(link: Link, first: Fields, second: Fields) -> bool:
+    """Whether two events with these fields are dependent by a link, as far as that is told by fields."""
+    try:
+        return all(
+            canonical_value(first[here]) == canonical_value(second[there]) for here, there in link.same
+        ) and _times_hold(link, first, second)
+    except (KeyError, DecodeError):
+        return False
+
+
+def _times_hold(link: Link, first: Fields, second: Fields) -> bool:
+    if link.within is not None:
+        field = link.within.field
+        apart, limit = exact_time(first[field]) - exact_time(second[field]), exact_time(link.within.less_than)
+        return -limit < apart < limit
+    if link.before is not None:
+        field, is_first = link.before
+        times = exact_time(first[field]), exact_time(second[field])
+        return times[0] < times[1] if is_first else times[1] < times[0]
+    return True
+
+
+def why(
+    order: Order, first: str, second: str, first_fields: Fields, second_fields: Fields, shown: Fields
+) -> str:
+    """Why two events may not change places, as the part of a sentence that stands behind a colon.
+
+    The kinds and fields of both tell which link holds. `shown` has those fields of the first whose values may
+    be seen, as texts.
+
+    >>> order = PerKey.model_validate({"per_key": ["taxi"]})
+    >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"})
+    'both are of taxi 7, whose events must keep their order'
+    """
+    found = list(links(order, first, second))
+    holding = [link for link in found if holds(link, first_fields, second_fields)] or found
+    if not holding:
+        return "the declared order relates them"
+    link = holding[0]
+    conditions = [*_same_texts(link, shown), *_time_texts(link)]
+    if link.function:
+        conditions.append(f"{link.function} says that their order counts")
+        return " and ".join(conditions)
+    if not conditions:
+        return _law(link)
+    if link.within is None and link.before is None and all(here == there for here, there in link.same):
+        return f"{conditions[0]}, {_law(link, 'whose ')}"
+    return f"{' and '.join(conditions)}, so they must not change places"
+
+
+def _same_texts(link: Link, shown: Fields) -> Iterator[str]:
+    alike = [here for here, there in link.same if here == there]
+    if alike and all(field in shown for field in alike):
+        yield f"both are of {' and '.join(f'{field} {shown[field]}' for field in alike)}"
+    elif alike:
+        yield f"both are of one {' and '.join(alike)}"
+    for here, there in link.same:
+        if here != there:
+            value = f" ({shown[here]})" if here in shown else ""
+            yield f"the {here} of the {link.first} is the {there} of the {link.second}{value}"
+
+
+def _time_texts(link: Link) -> Iterator[str]:
+    if link.within is not None:
+        yield f"their {link.within.field} differ by less than {link.within.less_than}"
+    if link.before is not None:
+        field, is_first = link.before
+        earlier, later = (link.first, link.second) if is_first else (link.second, link.first)
+        yield f"the {field} of the {earlier} is smaller than that of the {later}"
+
+
+def _law(link: Link, whose: str = "") -> str:
+    """What the order asks for, said of the kinds."""
+    if link.form == "sequence":
+        return f"{whose or 'all '}events must keep their order"
+    if link.form == "barrier":
+        return f"{whose}{_plural(link.barrier)} must not change places with any other"
+    if link.first == link.second:
+        return f"{whose}{_plural(link.first)} must keep their order"
+    return f"{whose}{link.first} and {_plural(link.second)} must not change places"
+
+
+def _plural(kind: str) -> str:
+    return "events" if kind == DEFAULT_KIND else f"{kind} events"

@@ -1,0 +1,119 @@
+"""Whether the work of a comparison can be divided among several matchers (see `core.sharding`).
+
+Rules of this file: it decides from the comparison file and the numbers of partitions alone, so that all
+matchers of a comparison come to the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from twinstream.spec.file.model import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey, Spec
+
+Keys = tuple[str, ...] | Literal["event"] | None
+"""Fields that keep events apart; ``event`` where all events are; None where nothing does."""
+
+
+class Division(NamedTuple):
+    """Whether several matcher processes can share the work, and how."""
+
+    possible: bool
+    text: str
+
+
+def division(spec: Spec) -> Division:
+    """Whether several matcher processes can share the work of a comparison, and how."""
+    if (reason := _indivisible(spec)) is not None:
+        return Division(False, f"not at all: {reason}")
+    if not spec.co_partitioned:
+        return Division(
+            False,
+            "not as declared; by partition, where both topics have as many partitions, events that are equal "
+            "or dependent stand in partitions of one number, and the file says so: `co_partitioned: true`",
+        )
+    return Division(True, "by partition (`serve --shards N`), as `co_partitioned` says")
+
+
+def refusal(spec: Spec, shards: int) -> str | None:
+    """Why a comparison cannot be divided, whatever its topics are; None where it may be."""
+    if shards == 1:
+        return None
+    reason = _indivisible(spec)
+    if reason is None and not spec.co_partitioned:
+        reason = (
+            "its file does not say `co_partitioned: true`, that events which are equal or dependent stand in "
+            "partitions of one number"
+        )
+    return (
+        None
+        if reason is None
+        else f"comparison {spec.name!r} cannot be divided over {shards} shards: {reason}"
+    )
+
+
+def unfit(spec: Spec, shards: int, partitions: tuple[int, int]) -> str | None:
+    """Why topics with so many partitions cannot be compared in so many shards, as a sentence."""
+    one, other = partitions
+    if spec.co_partitioned and one != other:
+        return (
+            f"the topics have {one} and {other} partitions, and the file says `co_partitioned: true`: equal "
+            "events cannot stand in partitions of one number there; remove it"
+        )
+    if one < shards:
+        return f"the topics have {one} partitions, too few for {shards} shards: start at most {one}"
+    return None
+
+
+def _indivisible(spec: Spec) -> str | None:
+    """Why the work cannot be divided at all."""
+    order = spec.order
+    copied = isinstance(order, Barrier) and order.copies == "per_partition"
+    if keys(order.inner if isinstance(order, Barrier) and copied else order) is None:
+        return "events of all keys and partitions can depend on each other"
+    if spec.known_differences:
+        return "`known_differences` have ceilings, and no shard knows what the others have explained by then"
+    if spec.duplicates.policy == "replays":
+        return "a batch that is written again (`duplicates`) is told by all that it holds"
+    if spec.start.at in ("barrier", "input"):
+        return f"`start: {spec.start.at}` is found by what all partitions hold"
+    if spec.overdue.clock == "input":
+        return "the clock of `overdue`, input, tells of all partitions of a side together"
+    if spec.on_divergence == "halt":
+        return "`on_divergence: halt` ends with the first difference of all"
+    return None
+
+
+def keys(order: Order) -> Keys:
+    """The fields such that events that differ in one of them never depend on each other.
+
+    >>> keys("unordered"), keys("total"), keys(PerKey.model_validate({"per_key": ["taxi"]}))
+    ('event', None, ('taxi',))
+    """
+    match order:
+        case "unordered":
+            return "event"
+        case PerKey(per_key=fields):
+            return tuple(fields)
+        case ByKey(by_key=fields):
+            return tuple(fields)
+        case Parallel(parallel=branches):
+            return _common([keys(branch.order) for branch in branches.values()])
+        case Dependent(dependent=rules):
+            return _common([_rule_keys(rule) for rule in rules])
+    return None
+
+
+def _rule_keys(rule: PairRule | tuple[str, str]) -> Keys:
+    fields = [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
+    return tuple(fields) or None
+
+
+def _common(found: Sequence[Keys]) -> Keys:
+    """The fields of all; in a bag nothing depends on anything."""
+    if None in found:
+        return None
+    lists = [set(one) for one in found if one is not None and one != "event"]
+    if not lists:
+        return "event"
+    return tuple(sorted(set.intersection(*lists))) or None
