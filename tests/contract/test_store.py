@@ -13,8 +13,9 @@ from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.adapters.redis.store import RedisStore
+from twinstream.core.sharding import WHOLE
 from twinstream.errors import Fenced, Outdated, StoreError
-from twinstream.ports import Checkpoint, Layout, Store, Stored
+from twinstream.ports import Checkpoint, Store, Stored
 
 Open = Callable[[str], Store]
 """Opens the store of one comparison for the owner with this token."""
@@ -45,7 +46,7 @@ def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
         return opened[-1]
 
     def from_simulation(token: str) -> Store:
-        return SimulatedShelf(server.execute, name, token).store(Layout(), 0)
+        return SimulatedShelf(server.execute, name, token).store(WHOLE)
 
     yield {"memory": from_memory, "simulated": from_simulation, "redis": from_redis, "cluster": from_redis}[
         request.param

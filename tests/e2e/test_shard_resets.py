@@ -146,7 +146,7 @@ def test_a_matcher_of_which_everything_is_lost_begins_anew_with_the_other(place:
         is_anew(service, 200)
         service.stop()
         with redis.Redis.from_url(place.redis) as client:
-            keys = list(client.scan_iter("twinstream:{shared.1-of-2}:*"))
+            keys = list(client.scan_iter("twinstream:{shared.of-2.1}:*"))
             assert keys
             client.delete(*keys)
         admin = AdminClient({"bootstrap.servers": place.brokers, "log_level": 0})

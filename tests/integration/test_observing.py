@@ -113,8 +113,8 @@ def test_while_one_is_under_way_another_is_refused(ask: Ask, requests: RedisRequ
 
 
 def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, redis_url: str) -> None:
-    owner = RedisStore(redis_url, f"{NAME}.0-of-2", "owner")
-    requests = RedisRequests(redis_url, f"{NAME}.0-of-2")
+    owner = RedisStore(redis_url, f"{NAME}.of-2.0", "owner")
+    requests = RedisRequests(redis_url, f"{NAME}.of-2.0")
     assert owner.acquire()
     made = reset()
 
@@ -130,11 +130,5 @@ def test_several_shards_are_asked_where_the_first_of_them_is_owned(ask: Ask, red
 def test_where_matchers_share_it_by_another_number_it_is_refused(ask: Ask, requests: RedisRequests) -> None:
     refused = ask(shards=2)
     assert isinstance(refused, ResetRefused)
-    assert (
-        refused.open,
-        "its matchers run with --shards 1, and this process with --shards 2" in refused.reason,
-    ) == (
-        False,
-        True,
-    )
+    assert not refused.open, "nobody has taken it"
     assert requests.put(b"another"), "nothing was left"

@@ -28,7 +28,7 @@ def name_on(cluster: RedisCluster, node: int, *, shards: int = 0) -> str:
     """The name of a comparison whose keys a node holds; with shards, each of them on another one."""
     while True:
         name = f"cluster-{uuid.uuid4().hex[:8]}"
-        tags = {cluster.holder(f"{name}.{shard}-of-{shards}") for shard in range(shards)}
+        tags = {cluster.holder(f"{name}.of-{shards}.{shard}") for shard in range(shards)}
         if cluster.holder(name) == node and len(tags) == shards:
             return name
 

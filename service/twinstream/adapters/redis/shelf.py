@@ -4,7 +4,7 @@
     twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
 
 The keys of a matcher that has no others beside it are those of `store` as they stand,
-with the hash tag NAME; those of shard I of N have the hash tag NAME.I-of-N, so that each may live on a node
+with the hash tag NAME; those of shard I of N have the hash tag NAME.of-N.I, so that each may live on a node
 of its own. A name has no dots, so tags never meet.
 """
 
@@ -87,5 +87,5 @@ class RedisShelf:
 
 
 def tag_of(name: str, shard: Shard) -> str:
-    """The hash tag of the keys of a shard."""
-    return name if shard.whole else f"{name}.{shard.number}-of-{shard.of}"
+    """The hash tag of the keys of a shard; the number stands last, where it spreads tags over the nodes."""
+    return name if shard.whole else f"{name}.of-{shard.of}.{shard.number}"
