@@ -32,7 +32,7 @@ _HOMES = {
     "Example": "answers",
     "InputError": "errors",
     "Matcher": "testing",
-    "Spec": "spec.model",
+    "Spec": "spec.file.model",
     "SpecError": "errors",
     "TwinstreamError": "errors",
     "check": "testing",
