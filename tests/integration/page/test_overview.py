@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.support.browser import watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, status
+from tests.support.waiting import eventually
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.state.board import Board
 
@@ -24,6 +25,7 @@ def overview(service: Served, page: Page) -> Page:
     service.publish(status("b-pending", at=now(), **lacking), diverged("c-diverged", at=now()))
     page.goto(at(service, ""))
     expect(cards(page)).to_have_count(3)
+    eventually(lambda: service.board.listeners, what="the page listens for what comes from now on")
     return page
 
 
