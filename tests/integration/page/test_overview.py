@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import APIResponse, Browser, Locator, Page, Route, expect
 
 from tests.support.browser import watched
 from tests.support.server import Served, served
@@ -25,7 +25,6 @@ def overview(service: Served, page: Page) -> Page:
     service.publish(status("b-pending", at=now(), **lacking), diverged("c-diverged", at=now()))
     page.goto(at(service, ""))
     expect(cards(page)).to_have_count(3)
-    eventually(lambda: service.board.listeners, what="the page listens for what comes from now on")
     return page
 
 
@@ -66,6 +65,24 @@ def test_the_newest_divergences_are_one_click_away(service: Served, overview: Pa
     service.publish(divergence("5d1f0c", name="c-diverged"))
     cards(overview).first.get_by_role("link", name="changed").click()
     expect(verdict(overview)).to_have_text("changed same thing, other content")
+
+
+def test_a_divergence_stays_where_the_list_was_asked_for_twice_before_it_came(
+    service: Served, overview: Page
+) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+    overview.route("**/c-diverged/divergences?*", lambda route: held.append((route, route.fetch())))
+    for rest in (NAME, "", NAME, ""):
+        overview.goto(at(service, rest))
+    eventually(lambda: overview.wait_for_timeout(20) or len(held) == 2, what="the list is asked for twice")
+    newest = part(cards(overview).first, "newest").get_by_role("link", name="changed")
+    service.publish(divergence("came", name="c-diverged"))
+    expect(newest).to_have_count(1)
+    for route, answer in held:
+        with overview.expect_response("**/c-diverged/divergences?*"):
+            route.fulfill(response=answer)
+    service.publish(divergence("next", name="c-diverged"))
+    expect(newest).to_have_count(2)
 
 
 def test_divergences_from_before_the_page_was_opened_are_there(service: Served, overview: Page) -> None:

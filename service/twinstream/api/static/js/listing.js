@@ -19,6 +19,7 @@ export class Listing {
     this.older = false; // whether the service has more than is shown
     this.loaded = false;
     this.meanwhile = null; // what comes while the list is fetched, which may not have it
+    this.questions = 0;
   }
 
   /** The list, newest first. */
@@ -26,12 +27,21 @@ export class Listing {
     return [...this.reports.values()];
   }
 
-  /** To be called before the list is fetched, so that no change between is lost. */
-  expect() {
+  /**
+   * The list as `ask()` tells it, and each change since it was asked. Where it is asked again before an answer
+   * came, only the last answer counts: an earlier one would take away what came between.
+   */
+  async fetch(ask) {
+    const question = ++this.questions;
     this.meanwhile = [];
+    try {
+      const page = await ask();
+      if (question === this.questions) this.fill(page);
+    } finally {
+      if (question === this.questions) this.catchUp();
+    }
   }
 
-  /** The page that was asked for, as the service lists it. */
   fill({ items, next }) {
     this.reports = new Map(items.map((report) => [report.id, report]));
     this.newer.clear();
@@ -39,9 +49,8 @@ export class Listing {
     this.loaded = true;
   }
 
-  /** After the list was fetched, or could not be. */
   catchUp() {
-    const missed = this.meanwhile ?? [];
+    const missed = this.meanwhile;
     this.meanwhile = null;
     missed.forEach((change) => change());
   }

@@ -111,16 +111,10 @@ export class Store {
   }
 
   async fetchListing(comparison, listing) {
-    listing.expect();
     const { filters, provisional, size } = listing;
     const more = { limit: size, ...(provisional !== null && { provisional }) };
     const query = asQuery({ ...filters, ...more });
-    try {
-      const page = await get(comparisonPath(comparison.name, `/divergences?${query}`), parseExactly);
-      if (listing.size === size) listing.fill(page); // else more was asked for meanwhile
-    } finally {
-      listing.catchUp();
-    }
+    await listing.fetch(() => get(comparisonPath(comparison.name, `/divergences?${query}`), parseExactly));
     this.changed();
   }
 
