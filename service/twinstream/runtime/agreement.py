@@ -31,6 +31,7 @@ from twinstream.runtime.keeper import Keeper
 from twinstream.runtime.resets import Resets, at_offsets, unrest
 from twinstream.runtime.witness import gone
 from twinstream.spec.file.model import Spec
+from twinstream.spec.file.start import Start
 from twinstream.spec.load import digest
 
 LOOK_SECONDS = 1.0
@@ -115,41 +116,32 @@ class Agreement:
         is_lost = course.situation.started_at > resets.records[-1].at if resets.records else True
         if resets.rested and not is_lost:
             return self._here(course, head, resets)
-        found = {"spec_digest": self._digest, "anew": True, "started_at": head["started_at"]}
-        if resets.applied_to(self._spec).start.at in ("earliest", "offsets"):
-            found |= self._placed(course, resets)
-        return {**found, **resets.state()}
+        start = resets.applied_to(self._spec).start
+        placed = self._placed(course, start, resets) if start.at in ("earliest", "offsets") else {}
+        return {**resets.beginning(self._digest, head["started_at"]), **placed}
 
     def _here(self, course: Course, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
-        """The head with which this shard begins where it rests."""
+        """The head with which this shard begins where it rests; None where it does not."""
         ground = course.ground()
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
         course.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
         if ground is None or waiting is not None:
             return None
         start = resets.applied_to(self._spec).start
-        named = {side: (start.reference, start.candidate)[side] or {} for side in Side}
-        here = at_offsets({side: {**named[side], **ground.positions[side]} for side in Side})
-        return {
-            "spec_digest": self._digest,
-            "anew": True,
-            "started_at": head["started_at"],
-            **resets.moved_to(here).state(),
-        }
+        here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
+        return resets.moved_to(here).beginning(self._digest, head["started_at"])
 
-    def _placed(self, course: Course, resets: Resets) -> dict[str, Any]:
+    def _placed(self, course: Course, start: Start, resets: Resets) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""
         topics = self._source.topics()
-        start = resets.applied_to(self._spec).start
-        named = {side: (start.reference, start.candidate)[side] or {} for side in Side}
+        named = {side: start.offsets_of(side) for side in Side}
         if start.at == "earliest":
             named = {side: dict.fromkeys(topics[side].first, 0) for side in Side}
         wanted: Positions = {
             side: {**course.intake.positions[side], **course.own(named[side])} for side in Side
         }
-        holes = list(
-            gone(wanted, {side: topics[side]._replace(first=course.own(topics[side].first)) for side in Side})
-        )
+        own = {side: topics[side]._replace(first=course.own(topics[side].first)) for side in Side}
+        holes = list(gone(wanted, own))
         if resets.rested:
             holes.insert(0, Hole(PLACE_LOST.format(shard=self._shard)))
         if not holes:

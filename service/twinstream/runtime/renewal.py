@@ -52,7 +52,8 @@ class Renewal:
             return None
         made = self._with_one_more(wish.request, begun, course, resets)
         try:
-            keeper.begin_anew(checkpoint.encode(made.beginning(self._digest)))
+            started_at = made.records[-1].at.isoformat()
+            keeper.begin_anew(checkpoint.encode(made.beginning(self._digest, started_at)))
         except StoreError as error:
             self._desk.refuse(str(error), unsure=True)
             raise

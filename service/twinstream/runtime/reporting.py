@@ -351,7 +351,7 @@ class Reporter:
         )
 
     def _position(self, side: Side, partition: int, offset: int) -> status.Position:
-        topic = (self._spec.reference, self._spec.candidate)[side].topic
+        topic = self._spec.version_of(side).topic
         return status.Position(topic=topic, partition=partition, offset=offset)
 
 

@@ -84,10 +84,9 @@ class Resets(NamedTuple):
             "rested": self.rested,
         }
 
-    def beginning(self, digest: str) -> dict[str, Any]:
+    def beginning(self, digest: str, started_at: str) -> dict[str, Any]:
         """The head of a checkpoint with which the last of them begins, before anything is read."""
-        begun_at = self.records[-1].at.isoformat()
-        return {"spec_digest": digest, "started_at": begun_at, "anew": True, **self.state()}
+        return {"spec_digest": digest, "started_at": started_at, "anew": True, **self.state()}
 
     @property
     def noted(self) -> dict[str, Any] | None:

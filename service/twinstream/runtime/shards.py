@@ -35,6 +35,7 @@ class ShardStore:
         self._shelf, self._shard = shelf, shard
         self._own = shelf.store(shard)
         self._in_effect: int | None = None
+        self._others: dict[Shard, ShelfStore] = {}
 
     def acquire(self) -> bool:
         """Take ownership if no other lease is running.
@@ -45,16 +46,14 @@ class ShardStore:
         if owned:
             self._in_effect = self._shelf.begin(self._shard.of)
             if self._in_effect != self._shard.of:
-                raise Divided(self._in_effect, self._shard.of, self._head_of_old(self._in_effect))
+                raise Divided(self._in_effect, self._shard.of, self._head(Shard(0, self._in_effect)))
         return owned
 
-    def _head_of_old(self, shards: int) -> bytes:
-        """The head of the state that is in effect."""
-        store = self._shelf.store(Shard(0, shards))
-        try:
-            return store.head()
-        finally:
-            store.close()
+    def _head(self, shard: Shard) -> bytes:
+        """The head of what a shard has saved last. Its store stays open: it is asked again and again."""
+        if shard not in self._others:
+            self._others[shard] = self._shelf.store(shard)
+        return self._others[shard].head()
 
     def load(self) -> Stored:
         """What was saved last."""
@@ -124,11 +123,7 @@ class ShardStore:
 
     def head_of(self, number: int) -> bytes:
         """The head of what another shard has saved last; empty where there is none."""
-        store = self._shelf.store(Shard(number, self._shard.of))
-        try:
-            return store.head()
-        finally:
-            store.close()
+        return self._head(Shard(number, self._shard.of))
 
     def release(self) -> None:
         """Give the lease back, if there is one."""
@@ -164,7 +159,8 @@ class ShardStore:
 
     def close(self) -> None:
         """Close connections."""
-        self._own.close()
+        for store in (self._own, *self._others.values()):
+            store.close()
         self._shelf.close()
 
 

@@ -78,7 +78,7 @@ def _given(spec: Spec, topics: Topics, bound: Positions | None) -> Positions:
     """The offsets of the file, if Kafka has them all."""
     positions: dict[Side, dict[int, int]] = {}
     for side, topic in topics.items():
-        given = (spec.start.reference, spec.start.candidate)[side] or {}
+        given = spec.start.offsets_of(side)
         name = f"start.{NAMES[side]}"
         for partition in topic.first.keys() ^ given.keys():
             missing = "is not named there" if partition in topic.first else "does not exist"

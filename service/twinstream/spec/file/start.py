@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
+from twinstream.core.events import Side
 from twinstream.spec.file.values import (
     NO_FLAG,
     SPAN,
@@ -110,6 +112,10 @@ class Start(Strict):
         if isinstance(self.from_, Decimal) and isinstance(self.warm_up, timedelta):
             raise problem("must be a number in the unit of the field, since `from` is one", "warm_up")
         return self
+
+    def offsets_of(self, side: Side) -> Mapping[int, int]:
+        """The offsets that are named for a side, by partition; none where another start is."""
+        return (self.reference, self.candidate)[side] or {}
 
     @property
     def is_cut(self) -> bool:
