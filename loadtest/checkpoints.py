@@ -28,9 +28,9 @@ from loadtest.measuring import apart, environment, peak_mib, report_text, yardst
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
-from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.state import snapshot
 from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch, Checkpoint
 from twinstream.runtime.checkpoint import decode, encode

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from loadtest.generated import PARTITIONS, START_MS, Stream
+from twinstream.core.diagnosis.findings import Kind
 from twinstream.core.events import Side
-from twinstream.core.findings import Kind
 from twinstream.ports import Batch
 from twinstream.spec.decode.marks import Attempt
 

@@ -39,9 +39,9 @@ from loadtest.matching_scenarios import MORE_US, PHASE, SCENARIOS, Partners, Sce
 from loadtest.measuring import apart, environment, peak_mib, report_text, yardstick_ns
 from loadtest.plain_pairwise import Pairwise
 from twinstream.bootstrap import GC_THRESHOLD
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
-from twinstream.core.run import Run
 from twinstream.runtime.memory import resident_bytes
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of

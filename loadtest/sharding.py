@@ -35,8 +35,8 @@ from loadtest.measuring import environment, spent_by, write_report
 from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.ports import Positions
 from twinstream.runtime.falls import TRAIL_LENGTH
 from twinstream.runtime.supervisor import Brief

@@ -31,8 +31,8 @@ from twinstream.api.app import create_app, create_matcher_app
 from twinstream.api.routes.operations import obstacles_to_answering, obstacles_to_serving
 from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
 from twinstream.explain.exclusions import exclusions
 from twinstream.listening import Access, bound

@@ -18,7 +18,7 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.api.state.board import Board
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.runtime.requests import ANSWER, UNDER_WAY
 from twinstream.runtime.supervisor import ANSWER_SECONDS

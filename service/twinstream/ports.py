@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.spec.decode.marks import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 from twinstream.status import Publication

@@ -15,7 +15,7 @@ from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryShelf
 from twinstream.adapters.redis.shelf import RedisShelf
-from twinstream.core.sharding import WHOLE, Shard
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.errors import Fenced
 from twinstream.ports import Checkpoint, Shelf
 

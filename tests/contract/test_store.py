@@ -13,7 +13,7 @@ from tests.simulation.redis_server import SimulatedRedis
 from tests.support.redis_cluster import ADDRESS, REAL
 from twinstream.adapters.memory import MemoryStorage, MemoryStore
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.core.sharding import WHOLE
+from twinstream.core.arrivals.sharding import WHOLE
 from twinstream.errors import Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Store, Stored
 

@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from twinstream.adapters.redis.presence import GONE_SECONDS
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Fenced, StoreError
 from twinstream.ports import Checkpoint
 

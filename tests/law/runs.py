@@ -21,7 +21,7 @@ from tests.law.traces import Row, Trace
 from tests.support.streams import Driver, record
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.verdicts import verdict_of
+from twinstream.core.verdict import verdict_of
 from twinstream.runtime.accounts import account_of
 
 INTERLEAVINGS = ("alternate", "reference_first", "candidate_first", "random", "bursts")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinstream.core.clocks.arrival import TICKS_PER_LIMIT, ArrivalClock
 from twinstream.core.events import Side
-from twinstream.core.overdue import TICKS_PER_LIMIT, ArrivalClock
 
 LEFT, RIGHT = Side
 TICK = 3

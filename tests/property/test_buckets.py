@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.buckets import Bucket
+from twinstream.core.matching.buckets import Bucket
 
 WHAT = st.sampled_from(["add", "front", "middle", "back", "absent"])
 OPERATIONS = st.lists(st.tuples(WHAT, st.integers(0, 99)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.streams import Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
+from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
 from twinstream.runtime.checkpoint import decode, encode
 from twinstream.runtime.journal import Journal
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.looks import MEETING_RUN
+from twinstream.core.diagnosis.looks import MEETING_RUN
 
 APART = MEETING_RUN + 4
 """Events of a lane between two faults: more than it takes to meet again."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.searching import examples
 from tests.support.streams import Driver, record, spec
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Side
-from twinstream.core.run import Run
 
 AFTER, IDLE, JUMP = 10, 30, 3600
 SPEC = (

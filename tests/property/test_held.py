@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinstream.core.accounting.unmatched import SETTLE_SOON, Held
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.held import SETTLE_SOON, Held
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["came", "left", "thin", "settle"]), st.integers(0, 1_000_000)),

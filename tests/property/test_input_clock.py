@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.support.searching import examples
 from tests.support.streams import Driver, record
+from twinstream.core.arrivals.run import Run
+from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Side
-from twinstream.core.progress import Finished
-from twinstream.core.run import Run
 from twinstream.spec.load import loads
 
 SPEC = """\

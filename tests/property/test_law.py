@@ -16,9 +16,9 @@ from tests.law.cases import Level, held_against, smallest, told
 from tests.law.declarations import FEATURES
 from tests.support.searching import EXAMPLES, PROFILE
 from tests.support.streams import Driver
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
-from twinstream.core.run import Run
 
 TRACES = 3 * EXAMPLES[PROFILE]
 """So many cases in all: they follow the profile of Hypothesis, although it does not draw them."""

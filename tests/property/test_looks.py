@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinstream.core.diagnosis.looks import Look, Looks
 from twinstream.core.events import Exact
-from twinstream.core.looks import Look, Looks
-from twinstream.core.orders import BARRIER, Epochs, Lanes
-from twinstream.core.pieces import Item
+from twinstream.core.order import BARRIER, Epochs, Lanes
+from twinstream.core.pairing.pieces import Item
 
 LIMIT = 400
 

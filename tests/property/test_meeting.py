@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.meeting import Lengths, Meeting
+from twinstream.core.diagnosis.resync import Lengths, Meeting
 
 LETTERS = st.text("abcd", max_size=24)
 STEPS = st.lists(st.booleans(), max_size=80)

@@ -21,7 +21,7 @@ from tests.support.orders import KINDS, Event, Order, dependent, orders, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
 from tests.support.worlds import World, world, worlds
 from twinstream.core.events import Side
-from twinstream.core.orders import Epochs, nodes
+from twinstream.core.order import Epochs, nodes
 
 cuts = st.lists(st.booleans(), min_size=6, max_size=6)
 identities = st.sampled_from([None, ["v"], ["type", "v"]])

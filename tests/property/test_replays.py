@@ -24,9 +24,9 @@ from tests.support.retries import (
     replays,
 )
 from tests.support.streams import LEFT, RIGHT
+from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.replays import Alike, Replays
 from twinstream.spec.decode.marks import Attempt
 
 seeds = st.integers(0, 2**32)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinstream.adapters.memory import ManualClock
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Shard
 from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime.accounts import account_of

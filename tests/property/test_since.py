@@ -15,9 +15,9 @@ from twinstream.adapters.memory import ManualClock
 from twinstream.api.gate.freshness import heard
 from twinstream.api.gate.gate import gate
 from twinstream.api.routes.scope import GateScope, scoped
-from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
+from twinstream.core.state import snapshot
 from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime.intake import Intake

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core import times as module
-from twinstream.core.times import Times
+from twinstream.core.matching import times as module
+from twinstream.core.matching.times import Times
 
 TIMES = st.one_of(
     st.integers(-3, 12),

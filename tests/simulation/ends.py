@@ -12,8 +12,8 @@ from tests.simulation.line import SimulatedShelf
 from tests.simulation.processes import mask_secret
 from tests.simulation.scheduler import Scheduler
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn

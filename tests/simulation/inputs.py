@@ -250,7 +250,7 @@ def _divided(
 def _crossing(scheduler: Scheduler, order: Order, more: dict[str, Any]) -> frozenset[int]:
     """Keys that the candidate has in other partitions than the reference, now and then.
 
-    Never a key in two partitions of one side: that is watched by sample (`core/homes.py`), so whether it is
+    Never a key in two partitions of one side: that is watched by sample (`key_partitions`), so whether it is
     told before an order that is not there looks like a difference depends on how the records are read.
     """
     if order not in SPREAD or order in COPIED or more in BY_EVENT_TIME:

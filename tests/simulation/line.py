@@ -17,7 +17,7 @@ from redis.connection import Connection
 from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.adapters.redis.shelf import RedisShelf
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 
 URL = "redis://simulated"
 _DRIVER = DriverInfo()

@@ -14,8 +14,8 @@ from tests.simulation.ends import Outcome, look, outcome
 from tests.simulation.eras import Eras
 from tests.simulation.inputs import Input
 from tests.simulation.streams import POISON
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.explain.divergence import NAMES
 from twinstream.parts import Sides
 from twinstream.ports import Positions

@@ -13,14 +13,14 @@ from unittest.mock import patch
 from tests.simulation import differences, inputs, streams
 from tests.simulation.run import Failure, simulate
 from tests.simulation.saying import RETRIES
-from twinstream.core import replays
-from twinstream.core.bags import Bags
-from twinstream.core.cuts import BarrierCut
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.arrivals import replays
+from twinstream.core.arrivals.repeats import Repeats
+from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Exact
-from twinstream.core.ledger import Ledger
-from twinstream.core.repeats import Repeats
+from twinstream.core.matching.bags import Bags
 from twinstream.core.rules import Rules
-from twinstream.core.scopes import Scope
+from twinstream.core.start.cut import BarrierCut
 
 CRASHES = {"crash": 0.5}
 

@@ -17,8 +17,8 @@ from greenlet import greenlet
 
 from tests.simulation import fates
 from tests.simulation.streams import POISON
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.ports import Clock, Publisher, Source, Store
 from twinstream.runtime.agreement import UNSURE

@@ -14,7 +14,7 @@ from tests.simulation.processes import Process
 from tests.simulation.scheduler import SimulatedClock
 from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.runtime.falls import Caution, Falls, Trail
 from twinstream.runtime.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS

@@ -20,8 +20,8 @@ from tests.simulation.processes import Make, Process
 from tests.simulation.scheduler import CALM, Scheduler, SimulatedClock
 from tests.simulation.server import Alter, Server
 from tests.simulation.services import Service
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker
 

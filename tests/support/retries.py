@@ -13,7 +13,7 @@ from tests.support.streams import spec
 from twinstream.adapters.memory import ManualClock
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.snapshot import delta, merged, restore, snapshot
+from twinstream.core.state.snapshot import delta, merged, restore, snapshot
 from twinstream.explain.coverage import Seen
 from twinstream.ports import Batch
 from twinstream.runtime import checkpoint

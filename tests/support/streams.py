@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
-from twinstream.core.halves import Divergence
-from twinstream.core.run import Run
-from twinstream.core.snapshot import delta, merged, restore, snapshot
-from twinstream.core.surveys import Survey
+from twinstream.core.overdue.survey import Survey
+from twinstream.core.state.snapshot import delta, merged, restore, snapshot
 from twinstream.runtime import checkpoint
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.keeping import codec_of

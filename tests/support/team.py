@@ -12,8 +12,8 @@ from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.api.state.expectation import Expectation
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.errors import Replaced
 from twinstream.runtime.falls import Caution, Stretch, Trail
 from twinstream.runtime.saves import RETRY_STORE_SECONDS

@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Form
-from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
+from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
 
 MOST_PASSED = 32
 """Of so many events that an event has overtaken it is asked whether they depend on it."""

@@ -12,29 +12,29 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounts import Account, Hole
-from twinstream.core.arrivals import Arrivals
-from twinstream.core.aside import Aside
-from twinstream.core.bags import UNKNOWN_PAIRS, Bags
-from twinstream.core.copies import Copies
+from twinstream.core.admission import Arrivals
+from twinstream.core.arrivals.barrier_copies import Copies
+from twinstream.core.arrivals.key_partitions import Watch
+from twinstream.core.arrivals.retries import Retries
+from twinstream.core.arrivals.run import Run
+from twinstream.core.clocks.arrival import ArrivalClock
+from twinstream.core.clocks.input import Finished, Progress
+from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Event, Side
-from twinstream.core.halves import Divergence
-from twinstream.core.homes import Watch
-from twinstream.core.index import Index, Pairs
-from twinstream.core.indexes import index_of
-from twinstream.core.judging import Judge
-from twinstream.core.lanes import waiting
-from twinstream.core.ledger import Ledger
-from twinstream.core.orders import Pairwise, nodes
-from twinstream.core.overdue import ArrivalClock
-from twinstream.core.partnerless import Partnerless
-from twinstream.core.passing import Passing
-from twinstream.core.progress import Finished, Progress
-from twinstream.core.retries import Retries
+from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
+from twinstream.core.matching.choice import index_of
+from twinstream.core.matching.index import Index, Pairs
+from twinstream.core.matching.lanes import waiting
+from twinstream.core.open_scopes import Aside
+from twinstream.core.order import Pairwise, nodes
+from twinstream.core.overdue.judging import Judge
+from twinstream.core.overdue.partnerless import Partnerless
+from twinstream.core.overdue.points import Passing
+from twinstream.core.overdue.survey import Survey, Surveyor
 from twinstream.core.rules import Rules
-from twinstream.core.run import Run
-from twinstream.core.scopes import Scope
-from twinstream.core.surveys import Survey, Surveyor
 from twinstream.errors import RelationError
 
 
@@ -45,7 +45,7 @@ class Comparison:
     difference. `cut_short` tells that something has come since it halted: partners may be among it.
 
     >>> from twinstream.core.events import Form
-    >>> from twinstream.core.orders import Lanes
+    >>> from twinstream.core.order import Lanes
     >>> forms = [Form("lane", content, "event", content) for content in (b"1", b"2")]
     >>> comparison = Comparison(Rules(canonical=bytes, order=Lanes()))
     >>> _ = comparison.feed(Side.LEFT, Run(forms, 0, [0, 1], [0, 0], 0.0))
@@ -333,7 +333,7 @@ class Comparison:
         """Explain open scopes that have grown, and close those whose sides have met again.
 
         Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that what came has
-        credit for (see `aside`).
+        credit for (see `open_scopes`).
         """
         closed = self.aside.review(self.index, self._over)
         if self.halted and self.ledger.disputed:

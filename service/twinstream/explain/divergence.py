@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from twinstream.core.accounting.halves import Divergence
 from twinstream.core.events import Event, Side
-from twinstream.core.halves import Divergence
 from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec.codec import Codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinstream.core.verdicts import Verdict
+from twinstream.core.verdict import Verdict
 
 REASONS_SHOWN = 3
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import orjson
 
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
-from twinstream.core.findings import Finding
-from twinstream.core.halves import Divergence
 from twinstream.explain.text_diff import from_difference, told_apart
 from twinstream.spec.codec.keeping import Unread
 from twinstream.spec.file.model import Order

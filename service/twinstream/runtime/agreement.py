@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import structlog
 
 from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.errors import Fenced, Replaced, SourceError, StoreError
 from twinstream.ports import Clock, Positions, Source
 from twinstream.runtime import checkpoint

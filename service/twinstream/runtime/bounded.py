@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
+from twinstream.core.accounting.ledger import NEVER
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
-from twinstream.core.ledger import NEVER
 from twinstream.explain.holes import of_gap
 from twinstream.ports import Archive, Clock, Gap, Line
 from twinstream.runtime.edges import Edges

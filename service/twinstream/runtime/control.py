@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from twinstream.core.clocks.input import Finished, InputPartition
 from twinstream.core.events import Side
-from twinstream.core.progress import Finished, InputPartition
 from twinstream.errors import DecodeError
 from twinstream.ports import Control, Said
 from twinstream.spec.decode.control import ControlRecord, Offsets, control_record

@@ -15,14 +15,14 @@ from typing import Any
 
 import structlog
 
-from twinstream.core import snapshot
 from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.input_cut import InputCut
-from twinstream.core.progress import Finished
-from twinstream.core.sharding import Shard
-from twinstream.core.verdicts import Verdict
+from twinstream.core.start.input_cut import InputCut
+from twinstream.core.state import snapshot
+from twinstream.core.verdict import Verdict
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import Seen
 from twinstream.explain.masking import Mask

@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.known_differences import Known
 from twinstream.core.events import Event, Side
-from twinstream.core.halves import Divergence
-from twinstream.core.known import Known
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Line

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from twinstream import status
+from twinstream.core.clocks.event_time import EventTimes
+from twinstream.core.clocks.input import Progress
 from twinstream.core.comparison import Comparison
-from twinstream.core.event_time import EventTimes
 from twinstream.core.events import Side
-from twinstream.core.progress import Progress
 from twinstream.spec.compile.clocks import other_unit
 from twinstream.spec.file.model import Spec
 

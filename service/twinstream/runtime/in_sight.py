@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import overload
 
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
-from twinstream.core.run import Run
 from twinstream.ports import Batch
 from twinstream.spec.codec.keeping import KeptCodec, Unread
 

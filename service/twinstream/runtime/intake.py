@@ -11,11 +11,11 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
-from twinstream.core.cuts import Cut, EventTimeCut
 from twinstream.core.events import Form, Side
-from twinstream.core.input_cut import InputCut
-from twinstream.core.run import Run
+from twinstream.core.start.cut import Cut, EventTimeCut
+from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import Seen
 from twinstream.explain.holes import of_falls, of_gap

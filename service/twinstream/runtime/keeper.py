@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from twinstream.core import snapshot
 from twinstream.core.comparison import Comparison
+from twinstream.core.state import snapshot
 from twinstream.errors import Fenced, Outdated, StoreError
 from twinstream.ports import Checkpoint, Clock, Store
 from twinstream.runtime import checkpoint

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from twinstream.core.accounting.ledger import NEVER
 from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.findings import KINDS
+from twinstream.core.diagnosis.known_differences import Known
 from twinstream.core.events import Side
-from twinstream.core.findings import KINDS
-from twinstream.core.known import Known
-from twinstream.core.ledger import NEVER
-from twinstream.core.run import Run
-from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.explain import holes
 from twinstream.explain.coverage import Seen, notes

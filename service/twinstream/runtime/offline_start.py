@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from twinstream.core.comparison import Comparison
-from twinstream.core.cuts import Cut, Run
 from twinstream.core.events import Side
+from twinstream.core.start.cut import Cut, Run
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.file.model import Spec

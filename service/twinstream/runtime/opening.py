@@ -1,6 +1,6 @@
 """Finds the start of a comparison that begins at the input, before anything of the outputs is read.
 
-The control topic is small, and it alone tells where both versions began (`twinstream.core.beginnings`). So it
+The control topic is small, and it alone tells where both versions began (see `core.start.input_start`). So it
 is read to its end first, and then followed until both have said enough; meanwhile the outputs stay where they
 are, however long that takes.
 """
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinstream.core.beginnings import Opened, Sayings
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.input_cut import InputCut
+from twinstream.core.start.input_cut import InputCut
+from twinstream.core.start.input_start import Opened, Sayings
 from twinstream.ports import Positions, Source, Topic
 from twinstream.runtime.control import ControlDesk, missing
 from twinstream.runtime.start import Unsafe, bounded

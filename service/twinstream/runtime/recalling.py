@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.findings import Finding
-from twinstream.core.halves import Divergence
 from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import structlog
 
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
 from twinstream.ports import Clock, Publisher, Source
 from twinstream.runtime import checkpoint

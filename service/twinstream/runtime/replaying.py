@@ -29,14 +29,14 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import orjson
 
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.diagnosis.known_differences import Known, KnownDifference
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.findings import Finding
-from twinstream.core.known import Known, KnownDifference
-from twinstream.core.orders import Epochs, ordered_class
+from twinstream.core.order import Epochs, ordered_class
+from twinstream.core.pairing.tolerant import matching
 from twinstream.core.rules import Rules
-from twinstream.core.run import Run
-from twinstream.core.tolerant import matching
 from twinstream.errors import InputError
 from twinstream.explain.divergence import NAMES
 from twinstream.spec.codec.codec import IGNORED, Codec

@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 from twinstream import parts, status
 from twinstream.core.accounts import Hole
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.findings import KINDS, Kind
 from twinstream.core.events import Side
-from twinstream.core.findings import KINDS, Kind
-from twinstream.core.orders import BARRIER
-from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.core.order import BARRIER
+from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.explain import holes
 from twinstream.explain.coverage import notes
 from twinstream.explain.divergence import NAMES

@@ -11,8 +11,8 @@ A report that was final stays so: what is known of it later is shown when that i
 Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
 which tell best how the differences came to be; beyond the bound they are only counted.
 
-What known differences explain is told by examples (`core/known.py`). They stand apart, take no room of those
-that count, and are final with the checkpoint that has them.
+What known differences explain is told by examples (see `known_differences`). They stand apart, take no room
+of those that count, and are final with the checkpoint that has them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any
 import structlog
 
 from twinstream import status
-from twinstream.core.halves import Divergence
-from twinstream.core.known import Covered
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.known_differences import Covered
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.sentences import TAINTED
 from twinstream.ports import Clock, Publisher

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Shard
 from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.ports import Clock, Positions, Publisher, Source

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twinstream.core.verdicts import Verdict
+from twinstream.core.verdict import Verdict
 from twinstream.ports import Clock, Source
 from twinstream.runtime.course import Course
 from twinstream.runtime.keeper import Keeper

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Divided, Fenced, Replaced, StoreError, Unready
 from twinstream.explain.masking import fresh_secret
 from twinstream.ports import Checkpoint, Shelf, ShelfStore, Stored

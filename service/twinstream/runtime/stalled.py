@@ -5,7 +5,7 @@ It is stopped or behind, which is no difference: it degrades health, and the ver
 - Last records that lie far apart say nothing by themselves: two idle sides that have matched everything are
   healthy, and so is a side that is behind only by events that take no part in the comparison.
 - An unmatched event that is older than the newest record of the other side does not make that side silent.
-  Whether it is overdue is decided elsewhere (`core/overdue.py`).
+  Whether it is overdue is decided elsewhere (`core/clocks/arrival.py`).
 - A side that has more to be read is not silent. While its end is not known, neither silence nor health is.
 """
 

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import structlog
 
-from twinstream.core.sharding import WHOLE, Shard
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.runtime.falls import TRAIL_LENGTH, Falls, Stretch, Trail
 from twinstream.runtime.pipe import STOP_WORD, Failure, Inbox, Message
 from twinstream.status import Publication, Reset, ResetRefused, ResetRequest

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError, Unready
 from twinstream.ports import Clock, Shelf, Stored
 from twinstream.runtime.relay import Asking, Hearing

@@ -16,7 +16,7 @@ import orjson
 
 from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
-from twinstream.core.verdicts import Verdict
+from twinstream.core.verdict import Verdict
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.holes import offsets
 from twinstream.ports import Mark, Marks, Positions, Topic

@@ -15,10 +15,10 @@ from typing import Any
 
 import structlog
 
-from twinstream.core import snapshot
+from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.sharding import WHOLE, Shard
+from twinstream.core.state import snapshot
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret

@@ -25,7 +25,7 @@ from tests.support.statuses import (
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.api.state.board import Board
 from twinstream.api.state.merging import merged
-from twinstream.core.stretches import united
+from twinstream.core.accounting.match_timeline import united
 from twinstream.parts import Accounts, Sides
 from twinstream.status import (
     CheckpointInfo,

@@ -6,7 +6,7 @@ from random import Random
 
 from twinstream.calibration.breaks import Broken, broken
 from twinstream.core.events import Form
-from twinstream.core.orders import BARRIER, Epochs, Keyed, Lanes, Order, Pairwise
+from twinstream.core.order import BARRIER, Epochs, Keyed, Lanes, Order, Pairwise
 
 
 def moved(order: Order, routes: list[object], places: list[int]) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.oracle import lcs_length
-from twinstream.core.alignment import Alignment, align
+from twinstream.core.pairing.alignment import Alignment, align
 
 words = st.text("abc", max_size=9)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core import bags as module
-from twinstream.core.bags import Bags, merged
 from twinstream.core.events import Event, Form, Side
+from twinstream.core.matching import bags as module
+from twinstream.core.matching.bags import Bags, merged
 
 NEAR = "identity: [k]\nequality: {per_kind: {row: {tolerance: {v: {abs: 0.5}}}}}"
 KINDS = f"kinds: {{mark: {{where: {{t: mark}}}}, row: {{}}}}\n{NEAR}"

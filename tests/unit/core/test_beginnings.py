@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinstream.core.beginnings import SAID_LIMIT, Opened, Sayings, first_of
+from twinstream.core.arrivals.run import Run
+from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Form, Side
-from twinstream.core.input_cut import InputCut
-from twinstream.core.progress import Finished
-from twinstream.core.run import Run
+from twinstream.core.start.input_cut import InputCut
+from twinstream.core.start.input_start import SAID_LIMIT, Opened, Sayings, first_of
 from twinstream.spec.decode.marks import input_position
 
 LEFT, RIGHT = Side

@@ -1,6 +1,6 @@
 import tracemalloc
 
-from twinstream.core.buckets import Bucket
+from twinstream.core.matching.buckets import Bucket
 
 
 def filled(*numbers: int) -> Bucket[str]:

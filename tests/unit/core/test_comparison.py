@@ -3,16 +3,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
+from twinstream.core.accounting.ledger import HOLES_LIMIT
+from twinstream.core.accounting.unmatched import FULL_RUN, SETTLE_AT, SETTLE_SOON
 from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.held import FULL_RUN, SETTLE_AT, SETTLE_SOON
-from twinstream.core.ledger import HOLES_LIMIT
-from twinstream.core.looks import MEETING_RUN
-from twinstream.core.orders import Pairwise
+from twinstream.core.order import Pairwise
 from twinstream.core.rules import Rules
-from twinstream.core.run import Run
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.state.snapshot import restore, snapshot
 from twinstream.errors import RelationError
 
 

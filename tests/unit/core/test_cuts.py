@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from twinstream.core.cuts import BarrierCut, EventTimeCut, Passed
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
-from twinstream.core.run import Run
+from twinstream.core.start.cut import BarrierCut, EventTimeCut, Passed
 from twinstream.errors import DecodeError
 
 WHOLE = {side: {0: 0} for side in Side}

@@ -8,11 +8,11 @@ from itertools import product
 
 import pytest
 
-from twinstream.core import epoch_pairing
-from twinstream.core.epoch_pairing import BARRIER_COST, EVENT_COST, _cut, _Search, pair_epochs
-from twinstream.core.orders import BARRIER
-from twinstream.core.pairing import pair_bag
-from twinstream.core.pieces import Item, Items, Pairing
+from twinstream.core.order import BARRIER
+from twinstream.core.pairing import epoch_pairing
+from twinstream.core.pairing.epoch_pairing import BARRIER_COST, EVENT_COST, _cut, _Search, pair_epochs
+from twinstream.core.pairing.pairing import pair_bag
+from twinstream.core.pairing.pieces import Item, Items, Pairing
 
 Way = list[tuple[int, int]]
 

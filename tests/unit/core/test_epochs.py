@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.looks import MEETING_RUN
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.state.snapshot import restore, snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 BAGS = "{barrier: day, inner: unordered}"

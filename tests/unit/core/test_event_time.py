@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinstream.core.event_time import SAMPLE, EventTime, EventTimes, Front
+from twinstream.core.clocks.event_time import SAMPLE, EventTime, EventTimes, Front
 from twinstream.core.events import Form, Side
 
 LEFT, RIGHT = Side

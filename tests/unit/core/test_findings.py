@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from twinstream.core.diagnosis.findings import Finding, name_findings
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.findings import Finding, name_findings
-from twinstream.core.pieces import Pairing
+from twinstream.core.pairing.pieces import Pairing
 
 LEFT, RIGHT = Side
 

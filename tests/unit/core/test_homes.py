@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.core import homes
+from twinstream.core.arrivals import key_partitions as homes
+from twinstream.core.arrivals.key_partitions import SAMPLE, Homes, Stray
 from twinstream.core.events import Form
-from twinstream.core.homes import SAMPLE, Homes, Stray
-from twinstream.core.orders import BARRIER, Epochs, Lanes
+from twinstream.core.order import BARRIER, Epochs, Lanes
 
 
 def forms(*lanes: object) -> list[Form]:

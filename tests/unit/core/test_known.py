@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.diagnosis.known_differences import Known, KnownDifference
 from twinstream.core.events import Event, Form
-from twinstream.core.findings import Finding
-from twinstream.core.known import Known, KnownDifference
 
 FINDING = Finding("missing", Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0), None, ())
 

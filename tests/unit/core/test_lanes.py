@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from twinstream.core.bags import Bags
+from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Canonical, Event, Form, Side
-from twinstream.core.index import UNANSWERED, Hooks, Index
-from twinstream.core.lanes import LanesIndex, Queue
-from twinstream.core.orders import Lanes, Order
+from twinstream.core.matching.bags import Bags
+from twinstream.core.matching.index import UNANSWERED, Hooks, Index
+from twinstream.core.matching.lanes import LanesIndex, Queue
+from twinstream.core.order import Lanes, Order
 from twinstream.core.rules import Rules
-from twinstream.core.scopes import Scope
 
 LEFT, RIGHT = Side
 BAG = b"bag"

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.retries import Reader, Row, attempt, replays
 from tests.support.streams import LEFT, RIGHT
-from twinstream.core import leaders as module
-from twinstream.core.leaders import Leaders, Near
-from twinstream.core.run import Run
+from twinstream.core.arrivals import leaders as module
+from twinstream.core.arrivals.leaders import Leaders, Near
+from twinstream.core.arrivals.run import Run
 
 BAG = ("unordered", "identity: [k]\n")
 SEQUENCE = ("{per_key: [k]}", "")

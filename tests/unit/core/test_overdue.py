@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from twinstream.core.clocks.arrival import KEPT_TICKS, TICKS_PER_LIMIT, ArrivalClock
 from twinstream.core.events import Side
-from twinstream.core.overdue import KEPT_TICKS, TICKS_PER_LIMIT, ArrivalClock
 
 LEFT, RIGHT = Side
 SECOND = 1000

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from twinstream.core.orders import Keyed, Lanes, Order
-from twinstream.core.pairing import pair, pair_bag
-from twinstream.core.pieces import Item, Pairing
+from twinstream.core.order import Keyed, Lanes, Order
+from twinstream.core.pairing.pairing import pair, pair_bag
+from twinstream.core.pairing.pieces import Item, Pairing
 
 
 def items(word: str, lane: Any = None) -> list[Item]:

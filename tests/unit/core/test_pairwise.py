@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.orders import as_callable
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
+from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.looks import MEETING_RUN
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.state.snapshot import restore, snapshot
 
 FUNCTION = json.dumps(as_callable({"per_key": ["k"]}))
 BY_KEY = f"{{by_key: [k], inner: {FUNCTION}}}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
+from twinstream.core.accounting.unmatched import Held
+from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.held import Held
-from twinstream.core.passing import SLACK, Waiting
-from twinstream.core.progress import Finished
-from twinstream.core.snapshot import restore, snapshot
+from twinstream.core.overdue.points import SLACK, Waiting
+from twinstream.core.state.snapshot import restore, snapshot
 from twinstream.spec.load import loads
 
 VERSIONS = """\

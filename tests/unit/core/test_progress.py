@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from twinstream.core.clocks.input import PENDING_LIMIT, Awaited, Finished, Progress
 from twinstream.core.events import Side
-from twinstream.core.progress import PENDING_LIMIT, Awaited, Finished, Progress
 
 LEFT, RIGHT = Side
 IN = ("clicks", 0)

@@ -4,8 +4,8 @@ from zlib import crc32
 
 import pytest
 
+from twinstream.core.accounting.recent_matches import BYTES, SNAPSHOT_LIMIT, RecentMatches
 from twinstream.core.events import Event, Form
-from twinstream.core.recent import BYTES, SNAPSHOT_LIMIT, RecentMatches
 
 
 class Recent(RecentMatches):

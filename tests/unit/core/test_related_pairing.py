@@ -7,8 +7,8 @@ import pytest
 from tests.support.orders import Event, spec_of
 from tests.support.streams import LEFT, RIGHT, Driver, record
 from twinstream.core.events import Side
-from twinstream.core.pieces import Item, Pairing
-from twinstream.core.related_pairing import pair_related
+from twinstream.core.pairing.pieces import Item, Pairing
+from twinstream.core.pairing.rule_pairing import pair_related
 
 
 def pairing(left: str, right: str, dependent: str, *, whole: bool = True) -> Pairing:

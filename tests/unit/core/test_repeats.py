@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
+from twinstream.core.arrivals.repeats import KEPT, Repeats
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Event, Form
-from twinstream.core.orders import Lanes
-from twinstream.core.repeats import KEPT, Repeats
-from twinstream.core.run import Run
-from twinstream.core.snapshot import delta, merged, restore, snapshot
+from twinstream.core.order import Lanes
+from twinstream.core.state.snapshot import delta, merged, restore, snapshot
 
 DAYS = "kinds: {day: {where: {t: day}}, rest: {}}\n"
 RULE = "known_differences:\n- {id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, "

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.retries import Reader, Row, attempt, replays, rows
 from tests.support.streams import LEFT, RIGHT
-from twinstream.core import replays as module
+from twinstream.core.arrivals import replays as module
+from twinstream.core.arrivals.replays import Replays
+from twinstream.core.arrivals.replays_state import merged
+from twinstream.core.arrivals.retries import Retries
 from twinstream.core.events import Side
-from twinstream.core.replays import Replays
-from twinstream.core.replays_state import merged
-from twinstream.core.retries import Retries
 
 
 class Told(Replays):

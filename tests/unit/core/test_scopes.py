@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
-from twinstream.core.aside import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
+from twinstream.core.diagnosis.looks import MEETING_RUN
+from twinstream.core.diagnosis.resync import Lengths
+from twinstream.core.diagnosis.scope import NOTHING, Explanation, Scope
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.looks import MEETING_RUN
-from twinstream.core.meeting import Lengths
-from twinstream.core.orders import Lanes
+from twinstream.core.open_scopes import CREDIT_OF_A_REVIEW, CREDIT_OF_AN_EVENT
+from twinstream.core.order import Lanes
 from twinstream.core.rules import Rules
-from twinstream.core.scopes import NOTHING, Explanation, Scope
 
 EVENT = Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from twinstream.core.accounting.unpaired import Keys, Strays
 from twinstream.core.events import Side
-from twinstream.core.strays import Keys, Strays
 
 LEFT, RIGHT = Side
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinstream.core.stretches import LIMIT, Stretches, united
+from twinstream.core.accounting.match_timeline import LIMIT, Stretches, united
 
 DAY = 86_400
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.snapshot import restore, snapshot
-from twinstream.core.surveys import Survey
+from twinstream.core.overdue.survey import Survey
+from twinstream.core.state.snapshot import restore, snapshot
 
 SECOND = 1000
 PROVES = "overdue: {after: 60s, proves: true}"

@@ -1,6 +1,6 @@
 from fractions import Fraction
 
-from twinstream.core.times import MOST, Times
+from twinstream.core.matching.times import MOST, Times
 
 
 def filled(*times: int | Fraction) -> Times[str]:

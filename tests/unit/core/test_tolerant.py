@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.matchings import largest
-from twinstream.core.tolerant import matching
+from twinstream.core.pairing.tolerant import matching
 
 numbers = st.lists(st.integers(0, 8), max_size=6)
 

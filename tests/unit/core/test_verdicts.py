@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.core.verdicts import Verdict, verdict_of
+from twinstream.core.verdict import Verdict, verdict_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
+from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounts import Hole
-from twinstream.core.findings import Finding
-from twinstream.core.halves import Divergence
+from twinstream.core.diagnosis.findings import Finding
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Everything, Mask, Show, plain
 from twinstream.spec.load import digest

@@ -9,8 +9,8 @@ import msgpack
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, spec
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Side
-from twinstream.core.run import Run
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.cut import cut_of

@@ -9,8 +9,8 @@ from tests.support.team import DIVIDED
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryShelf, MemorySource
 from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.api.state.board import Board
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.runtime.relay import RELAYED
 from twinstream.runtime.shards import ShardStore
 from twinstream.runtime.worker import Worker

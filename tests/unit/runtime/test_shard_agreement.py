@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.players import Players, at_the_ends, playing, request
 from tests.support.team import Team, write_all
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.ports import EMPTY
 from twinstream.runtime.agreement import PLACE_LOST
 from twinstream.status import Reset

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.team import DIVIDED, Team, write_all
 from tests.support.workers import SPEC
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.errors import Replaced
 from twinstream.ports import EMPTY, Checkpoint
 from twinstream.runtime.shards import ShardStore

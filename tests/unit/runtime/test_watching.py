@@ -14,8 +14,8 @@ from twinstream.api.routes.operations import (
 )
 from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.core.sharding import Shard
 from twinstream.runtime.relay import WAITING_BYTES, Bulletin
 from twinstream.runtime.watching import FOREIGN, UNHEARD, ShardView, Watcher
 from twinstream.spec.load import digest, loads

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from twinstream.core.event_time import EventTime
-from twinstream.core.passing import Input
+from twinstream.core.clocks.event_time import EventTime
+from twinstream.core.overdue.points import Input
 from twinstream.errors import SpecError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.clocks import clock_of, milliseconds

@@ -14,7 +14,7 @@ import pytest
 from tests.support.registry import Registry, running
 from tests.support.streams import LEFT, RIGHT, spec
 from twinstream.core.events import Form, Side
-from twinstream.core.orders import dependent
+from twinstream.core.order import dependent
 from twinstream.errors import DecodeError, SourceError, SpecError
 from twinstream.spec.codec.codec import IGNORED, Codec, Refused
 from twinstream.spec.decode.formats.envelope import envelope

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.streams import spec
-from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Order, Ruled
+from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, Ruled
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import exact_time, routing_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import Fenced, Outdated, StoreError
 from twinstream.ports import EMPTY, Checkpoint, Stored
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from twinstream.adapters.redis.connection import RedisConnection
 from twinstream.adapters.redis.store import RedisStore
-from twinstream.core.sharding import Shard
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import CheckpointError, Fenced
 
 _SHARDS = """

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from twinstream.api.gate.deciding import more_evidence
 from twinstream.api.gate.freshness import said
 from twinstream.api.gate.gate import GateAnswer
-from twinstream.core.stretches import united
+from twinstream.core.accounting.match_timeline import united
 from twinstream.parts import Frozen
 from twinstream.settings import time_of
 from twinstream.spec.file.evidence import Wanted, lacking

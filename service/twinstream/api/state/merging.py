@@ -1,6 +1,6 @@
 """Several matchers of one comparison, shown as one: what their statuses amount to together.
 
-- The verdict is the worst, by the precedence of `core.verdicts`. What proves a difference, or raises a doubt,
+- The verdict is the worst, by the precedence of `core.verdict`. What proves a difference, or raises a doubt,
   in one shard does so for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
 - Counts are summed. Of times that say "up to here" the shard that is furthest behind counts.
@@ -22,8 +22,8 @@ from operator import add, attrgetter
 
 from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.expectation import Expectation, placeholder
-from twinstream.core import verdicts
-from twinstream.core.stretches import united
+from twinstream.core import verdict as verdicts
+from twinstream.core.accounting.match_timeline import united
 from twinstream.explain.coverage import notes
 from twinstream.explain.reason import undiverged
 from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from twinstream.core.events import Form, Side
-from twinstream.core.orders import Epochs, nodes
+from twinstream.core.order import Epochs, nodes
 from twinstream.errors import InputError, RelationError, SettingsError
 from twinstream.ports import Line
 from twinstream.runtime.offline import check

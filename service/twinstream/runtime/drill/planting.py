@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from twinstream.core.events import Form, Side, alike
-from twinstream.core.orders import dependent, ordered_class
+from twinstream.core.order import dependent, ordered_class
 from twinstream.errors import DecodeError, InputError, RelationError, SettingsError
 from twinstream.runtime.drill.copies import Pair, Reading, lines_of, placed
 from twinstream.runtime.drill.editing import changed, check_writable, fields_of

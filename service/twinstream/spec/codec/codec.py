@@ -20,7 +20,7 @@ from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
-from twinstream.core.orders import Branches, Epochs, Keyed, Lanes, Order
+from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.codec.columns import Columns, columns_of

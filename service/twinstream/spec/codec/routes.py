@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
-from twinstream.core.orders import (
+from twinstream.core.order import (
     BARRIER,
     Branches,
     Epochs,

@@ -8,8 +8,8 @@ from decimal import Decimal
 from math import ceil, isfinite
 from typing import Any
 
-from twinstream.core.event_time import EventTime
-from twinstream.core.passing import Input
+from twinstream.core.clocks.event_time import EventTime
+from twinstream.core.clocks.input import Input
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.decode.marks import InputPosition, input_position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from twinstream.core.passing import Input
+from twinstream.core.clocks.input import Input
 from twinstream.core.rules import Rules
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.clocks import clock_of

@@ -9,9 +9,9 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from twinstream.core.cuts import BarrierCut, Cut, EventTimeCut
-from twinstream.core.input_cut import InputCut
-from twinstream.core.orders import Time
+from twinstream.core.order import Time
+from twinstream.core.start.cut import BarrierCut, Cut, EventTimeCut
+from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.routes import exact_time

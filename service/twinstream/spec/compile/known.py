@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, time
 from typing import Any
 
-from twinstream.core.findings import Finding
-from twinstream.core.known import KnownDifference
+from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.differences import differences
 from twinstream.spec.codec.routes import typed

@@ -15,8 +15,8 @@ from datetime import date
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
-from twinstream.core.orders import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Roles, Ruled
-from twinstream.core.orders import Order as Index
+from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Pairwise, Roles, Ruled
+from twinstream.core.order import Order as Index
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.routes import routing_of
 from twinstream.spec.file.model import Spec

@@ -1,0 +1,1 @@
+"""Accounting: what became of each event, and what is still unmatched."""

@@ -1,0 +1,123 @@
+"""Before matching: what is no event of its own is taken out, and what has to wait for others waits.
+
+What a retry has written again is settled as replayed (see `replays`). Where barriers have a copy in each
+partition, what is behind them waits until all have come (see `barrier_copies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.barrier_copies import Copies
+from twinstream.core.arrivals.run import Run
+from twinstream.core.events import Event, Side
+from twinstream.core.open_scopes import Aside
+from twinstream.core.rules import Rules
+
+
+class Arrivals:
+    """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
+
+    def __init__(self, rules: Rules, ledger: Ledger, aside: Aside) -> None:
+        self._canonical, self._close, self._ledger, self._aside = rules.canonical, rules.close, ledger, aside
+        self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
+        self.retries = ledger.retries
+
+    def expect(self, side: Side, partitions: Iterable[int]) -> None:
+        """Name the partitions of a side, before its first event."""
+        if self.copies:
+            self.copies[side].expect(partitions)
+        if self.retries is not None:
+            self.retries.sides[side].expect(frozenset(partitions))
+
+    def end(self, side: Side) -> None:
+        """Nothing more will come of a side, and so no retry either."""
+        if self.retries is not None:
+            self.retries.sides[side].end()
+            self._settle_batches(side)
+
+    def note_written(self, side: Side, partition: int, events: Sequence[Event]) -> None:
+        """Note what the right side writes, where it has to be told what it writes twice."""
+        if side is Side.RIGHT and self._ledger.repeats is not None:
+            self._ledger.repeats.note(partition, events)
+
+    # -- what a retry has written again --------------------------------------------------------------------
+
+    def without_replays(self, side: Side, run: Run) -> Run:
+        """The run without what a retry has written again, which is settled."""
+        if run.attempts is None or self.retries is None:
+            return run
+        new = self.retries.new_of(side, run, self._canonical, self._close)
+        self._settle_batches(side)
+        account, replayed = self._ledger.accounts[side], len(run.forms) - len(new.forms)
+        account.consumed += replayed
+        account.replayed += replayed
+        return new
+
+    def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
+        """Settle what lies before the start; it only tells what attempts have written there."""
+        account = self._ledger.accounts[side]
+        account.consumed += len(run.forms)
+        account.before_start += len(run.forms)
+        if side is Side.RIGHT and by_place and self._ledger.repeats is not None:
+            self._ledger.repeats.skip(run.partition)
+        if run.attempts is not None and self.retries is not None:
+            self.retries.note_before(side, run, self._canonical, self._close, by_place=by_place)
+            self._settle_batches(side)
+
+    def finish_batch(self, side: Side, query: str, batch: int) -> None:
+        """A query of a side has finished a batch, and all that it wrote up to it was fed."""
+        if self.retries is not None:
+            self.retries.sides[side].finish(query, batch)
+            self._settle_batches(side)
+
+    def note_ends(self, at_end: tuple[bool, bool]) -> None:
+        """Note a look at the ends of the topics: by side whether all that stood there before was fed."""
+        if self.retries is not None:
+            for replays, ended in zip(self.retries.sides, at_end, strict=True):
+                replays.looked(at_end=ended)
+            for side in Side:
+                self._settle_batches(side)
+
+    def _settle_batches(self, side: Side) -> None:
+        """Take in what closed batches decide: a difference counts, or something was not checked."""
+        for hole in self._ledger.settle_batches(side):
+            self._aside.doubt_batch(hole)
+
+    # -- barriers with copies ------------------------------------------------------------------------------
+
+    def arranged(self, side: Side, partition: int, events: Sequence[Event]) -> Sequence[Event]:
+        """The events of a side that may be compared now."""
+        if not self.copies:
+            return events
+        return self._enter(side, self.copies[side].arrange(partition, events))
+
+    def waiting(self, side: Side) -> int:
+        """How many events of a side wait for other partitions of it."""
+        return len(self.copies[side]) if self.copies else 0
+
+    def finish_copies(self, side: Side) -> Sequence[Event]:
+        """The events of a side that has ended, with barriers that have the copies that they have."""
+        return self._enter(side, self.copies[side].finish())
+
+    def compare_copies(self) -> None:
+        """Both sides have ended: what the one lacks the other has to lack, too."""
+        if self.copies[Side.LEFT].lacking != self.copies[Side.RIGHT].lacking:
+            self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
+
+    def _enter(self, side: Side, ready: Sequence[Event]) -> Sequence[Event]:
+        """Let events go to matching, and settle the copies that one of them stands for."""
+        copies = self.copies[side]
+        self._ledger.accounts[side].ignored += len(copies.surplus)
+        self._ledger.held.left(copies.surplus)
+        copies.surplus.clear()
+        for event in copies.unequal:
+            reason = "the copies of one barrier in several partitions are not equal"
+            hole = Hole(reason, side, event[1], event[2])
+            if hole not in self._ledger.holes:  # as after a restart
+                self._aside.hole(hole)
+        copies.unequal.clear()
+        self._ledger.held.entered(side, ready)
+        return ready

@@ -1,0 +1,226 @@
+"""What attempts have written of each batch of a query, what the batch put out, and whether they agree.
+
+The theory, and the letters n, N and M, stand in `replays`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Protocol
+
+from twinstream.core.arrivals.leaders import COVERED, FULL, ROOM, Leaders, Near
+
+Place = tuple[int, int]
+"""Partition and offset of a record."""
+
+
+class Attempt(Protocol):
+    """What wrote a record; `twinstream.spec.decode.marks.Attempt` is one."""
+
+    @property
+    def query(self) -> str: ...  # noqa: D102
+    @property
+    def batch(self) -> int: ...  # noqa: D102
+    @property
+    def execution(self) -> str: ...  # noqa: D102
+    @property
+    def task(self) -> int: ...  # noqa: D102
+    @property
+    def attempt(self) -> int: ...  # noqa: D102
+
+
+class Cell:
+    """A form of which an execution has several copies: how many each attempt wrote, and N."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self, counts: dict[int, int], total: int) -> None:
+        self.counts, self.total = counts, total
+
+
+class Execution:
+    """One execution of a batch. Attempts are known by their place in `attempts`.
+
+    `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell.
+    """
+
+    __slots__ = ("attempts", "places", "rows", "siblings")
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[int, int]] = []
+        self.places: dict[tuple[int, int], int] = {}
+        self.siblings: dict[int, list[int]] = {}
+        self.rows: dict[bytes, int | Cell] = {}
+
+    def place(self, task: int, attempt: int) -> int:
+        """The place of an attempt, a new one if need be."""
+        place = self.places.setdefault((task, attempt), len(self.attempts))
+        if place == len(self.attempts):
+            self.attempts.append((task, attempt))
+            self.siblings.setdefault(task, []).append(place)
+        return place
+
+    def count(self, form: bytes) -> int:
+        """N of a form."""
+        held = self.rows.get(form)
+        if held is None:
+            return 0
+        return held.total if isinstance(held, Cell) else 1
+
+    def add(self, place: int, form: bytes, copies: int = 1) -> None:
+        """Note rows of an attempt. Complexity: O(1) for each attempt of its task."""
+        held = self.rows.get(form)
+        if held is None and copies == 1:
+            self.rows[form] = place
+            return
+        if not isinstance(held, Cell):
+            held = Cell({} if held is None else {held: 1}, 0 if held is None else 1)
+            self.rows[form] = held
+        counts = held.counts
+        largest = max(counts.get(other, 0) for other in self.siblings[self.attempts[place][0]])
+        counts[place] = counts.get(place, 0) + copies
+        held.total += max(0, counts[place] - largest)
+
+    def count_with(self, place: int, form: bytes) -> int:
+        """N of a form with one more row of an attempt."""
+        held = self.rows.get(form)
+        if held is None:
+            return 1
+        counts = held.counts if isinstance(held, Cell) else {held: 1}
+        largest = max(counts.get(other, 0) for other in self.siblings[self.attempts[place][0]])
+        return self.count(form) + (counts.get(place, 0) == largest)
+
+    def contains(self, other: Execution) -> bool:
+        """Whether no form has more copies in the other."""
+        return all(other.count(form) <= self.count(form) for form in other.rows)
+
+    def whole(self) -> bool:
+        """Whether of each task one attempt wrote all that any attempt of it wrote."""
+        retried = {task: set(places) for task, places in self.siblings.items() if len(places) > 1}
+        for held in self.rows.values() if retried else ():
+            counts = held.counts if isinstance(held, Cell) else {held: 1}
+            for task in {self.attempts[place][0] for place in counts} & retried.keys():
+                mine = {place: counts.get(place, 0) for place in self.siblings[task]}
+                largest = max(mine.values())
+                retried[task] -= {place for place, count in mine.items() if count < largest}
+        return all(retried.values())
+
+
+class Batch:
+    """One batch of one query: its executions, and while it is open the partitions that it waits for.
+
+    `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
+    `saved` is how many of its `rows` the last snapshot of any kind had. It `counts` where one of them lies
+    behind the start of the comparison. `leaders` are of rows that are `Near` others. `starts` is by partition
+    the offset of its first row since it is open.
+    """
+
+    __slots__ = (
+        "_agreed",
+        "counts",
+        "executions",
+        "leaders",
+        "place",
+        "refuted",
+        "retried",
+        "rows",
+        "saved",
+        "starts",
+        "waits",
+    )
+
+    def __init__(self, place: Place, waits: Iterable[int]) -> None:
+        self.executions: dict[str, Execution] = {}
+        self.place = place
+        self.waits = set(waits)
+        self.retried = self.refuted = self.counts = False
+        self.rows = self.saved = 0
+        self.leaders = Leaders()
+        self.starts = dict([place])
+        self._agreed = (0, True)
+
+    @property
+    def weight(self) -> int:
+        """What is remembered of it, in rows."""
+        return self.rows + self.leaders.weight
+
+    def add(self, attempt: Attempt, form: bytes, place: Place, near: Near | None = None) -> bool:
+        """Note a row; whether it raises M."""
+        execution, at = self._writer(attempt, place)
+        if near is not None:
+            form = self.leaders.take(form, near, partial(self._room, execution, at))
+        before = self._most(form)
+        execution.add(at, form)
+        self.rows += 1
+        raised = execution.count(form) > before
+        if raised and self.retried:
+            self.place = place
+        return raised
+
+    def _most(self, form: bytes) -> int:
+        """M of a form."""
+        return max(execution.count(form) for execution in self.executions.values())
+
+    def _room(self, execution: Execution, at: int, form: bytes) -> int:
+        """What one more row of an attempt raises; before any retry that is M."""
+        if not self.retried or (count := execution.count_with(at, form)) > self._most(form):
+            return FULL
+        return ROOM if count > execution.count(form) else COVERED
+
+    def _writer(self, attempt: Attempt, place: Place) -> tuple[Execution, int]:
+        """The execution of an attempt, and the place of the attempt in it."""
+        execution = self.executions.get(attempt.execution)
+        if execution is None:
+            execution = self.executions[attempt.execution] = Execution()
+            self._note_retry(place, first=len(self.executions) == 1)
+        known = len(execution.attempts)
+        at = execution.place(attempt.task, attempt.attempt)
+        if at == known:
+            self._note_retry(place, first=len(execution.siblings[attempt.task]) == 1)
+        return execution, at
+
+    def _note_retry(self, place: Place, *, first: bool) -> None:
+        if not first:
+            self.retried, self.place = True, place
+
+    def agrees(self) -> bool:
+        """Whether one execution, with one attempt of each of its tasks, has written all of M, if that counts.
+
+        Complexity: O(n) in the rows of a batch that was retried, where it has grown.
+        """
+        if not self.retried or not self.counts:
+            return True
+        if self._agreed[0] != self.rows:
+            self._agreed = (self.rows, self._has_complete())
+        return self._agreed[1]
+
+    def _has_complete(self) -> bool:
+        executions = list(self.executions.values())
+        return any(
+            all(one is other or one.contains(other) for other in executions) and one.whole()
+            for one in executions
+        )
+
+
+class Query:
+    """One query: the batches that are remembered, and how far it was read in each partition.
+
+    `front` is the newest batch read in a partition, `last` that of the last row. All rows of batches below
+    `complete` are read. Batches up to `forgotten` are forgotten.
+    """
+
+    __slots__ = ("batches", "complete", "forgotten", "front", "last", "newest_seen", "open", "told")
+
+    def __init__(self) -> None:
+        self.batches: dict[int, Batch] = {}
+        self.open: dict[int, Batch] = {}
+        self.front: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.complete = self.forgotten = self.newest_seen = -1
+        self.told = False
+
+    @property
+    def newest(self) -> int:
+        """The newest batch of which a row was read."""
+        return max(self.front.values(), default=-1)

@@ -1,0 +1,111 @@
+"""Barriers with a copy in each partition: one stream out of the partitions of a side.
+
+Kafka orders only inside a partition. A barrier that is to hold for a whole topic is therefore written to each
+of its partitions. The copies are one logical event: the epoch of an event is the number of copies that its
+own partition has delivered before it, and an epoch of a side is complete when all its partitions have
+delivered their copy. What a partition delivers of later epochs waits until then.
+
+The copy of the first partition stands for all of them; the others are settled as ignored. Each has to equal
+each other one: else they are no copies of one barrier, which was not checked, and is reported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+
+from twinstream.core.events import Event
+from twinstream.core.order import BARRIER
+
+
+class Copies:
+    """The partitions of one side, each with what waits of it. `equal` compares two barriers.
+
+    `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
+    are the caller's to take. `lacking` are the partitions that lack a copy at the end.
+    """
+
+    def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
+        self._equal = equal
+        self.surplus: list[Event] = []
+        self.unequal: list[Event] = []
+        self.partitions: frozenset[int] = frozenset()
+        self.lacking: frozenset[int] = frozenset()
+        self._waiting: dict[int, deque[Event]] = {}
+        self._delivered: dict[int, Event] = {}
+        self._contents: dict[bytes, Event] = {}
+
+    def expect(self, partitions: Iterable[int]) -> None:
+        """Name the partitions, before the first event."""
+        self.partitions = frozenset(partitions)
+
+    def arrange(self, partition: int, events: Iterable[Event]) -> list[Event]:
+        """Take events of one partition; return what may be compared now, in order.
+
+        Complexity: O(1) an event, and O(p) in the partitions for each barrier.
+        """
+        self.partitions |= {partition}
+        self._waiting.setdefault(partition, deque()).extend(events)
+        ready: list[Event] = []
+        self._advance(partition, ready)
+        self._unite_all(ready)
+        return ready
+
+    def restore(self, partition: int, event: Event) -> None:
+        """Let an event wait that did, behind those of its partition (see `in_order`)."""
+        self.partitions |= {partition}
+        self._waiting.setdefault(partition, deque()).append(event)
+        self._advance(partition, [])
+
+    def _unite_all(self, ready: list[Event]) -> None:
+        while self._delivered and self._delivered.keys() >= self.partitions:
+            self._unite(ready)
+            for other in tuple(self._waiting):
+                self._advance(other, ready)
+
+    def _advance(self, partition: int, ready: list[Event]) -> None:
+        """Take what waits of a partition up to its next copy of a barrier."""
+        waiting = self._waiting[partition]
+        while waiting and partition not in self._delivered:
+            event = waiting.popleft()
+            if event[0][0] is not BARRIER:
+                ready.append(event)
+                continue
+            if not all(self._equal(other, event) for other in self._contents.values()):
+                self.unequal.append(event)
+            self._contents.setdefault(event[0][1], event)
+            self._delivered[partition] = event
+
+    def _unite(self, ready: list[Event]) -> None:
+        """Of the copies that were delivered, one stands for all of them."""
+        first, *others = sorted(self._delivered.values(), key=itemgetter(1))
+        ready.append(first)
+        self.surplus += others
+        self._delivered.clear()
+        self._contents.clear()
+
+    def finish(self) -> list[Event]:
+        """Nothing more will come: what waited goes on with the copies that there are."""
+        ready: list[Event] = []
+        while self._delivered:
+            self.lacking |= self.partitions - self._delivered.keys()
+            self._unite(ready)
+            for partition in tuple(self._waiting):
+                self._advance(partition, ready)
+        return ready
+
+    def in_order(self) -> Iterator[tuple[int, Event]]:
+        """What waits, with its partition, in the order of that."""
+        for partition, waiting in self._waiting.items():
+            if (delivered := self._delivered.get(partition)) is not None:
+                yield partition, delivered
+            for event in waiting:
+                yield partition, event
+
+    def __len__(self) -> int:
+        return len(self._delivered) + sum(map(len, self._waiting.values()))
+
+    def __iter__(self) -> Iterator[Event]:
+        """What waits; of each partition in its order."""
+        return (event for _, event in self.in_order())

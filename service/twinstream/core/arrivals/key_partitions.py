@@ -1,0 +1,120 @@
+"""Homes: the partition in which each class of ordered events stands.
+
+Between the partitions of a topic Kafka keeps no order. So events that may be dependent must stand in one of
+them; where they do not, nothing can be said of their order. Watching costs a look at one event in `SAMPLE`: a
+key that is spread shows soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.run import Run
+from twinstream.core.events import Form, Side
+from twinstream.core.matching.index import Pairs
+from twinstream.core.order import BARRIER, Order, ordered_class, stable
+
+SAMPLE = 16
+LIMIT = 100_000
+"""Classes remembered; with more, the memory begins anew."""
+SAVED = 10_000
+"""The latest are remembered over a restart, each by 64 bits: two are taken for one once in many lives."""
+
+
+class Stray(NamedTuple):
+    """An event away from home: its place in the run, and the partition in which its class stood before."""
+
+    place: int
+    home: int
+
+
+class Homes:
+    """The partitions of one side."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._home_of: dict[Hashable, int] = {}
+        self._before: dict[bytes, int] = {}
+
+    def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
+        """Those of some events of a partition whose class stood in another one before.
+
+        Complexity: O(n / `SAMPLE`).
+        """
+        home_of = self._home_of
+        if len(home_of) > LIMIT:
+            home_of.clear()
+        for place in range(0, len(forms), SAMPLE):
+            kept_together = ordered_class(self._order, forms[place][0])
+            if kept_together is None:
+                continue
+            if self._before and kept_together not in home_of:
+                home_of[kept_together] = self._before.pop(_hashed(kept_together), partition)
+            home = home_of.setdefault(kept_together, partition)
+            if home != partition:
+                home_of[kept_together] = partition
+                yield Stray(place, home)
+
+    def snapshot(self) -> list[list[Any]]:
+        """The homes of the classes that were met last, to be known over a restart."""
+        latest = islice(reversed(self._home_of.items()), SAVED)
+        saved = [[_hashed(kept_together), home] for kept_together, home in latest]
+        return saved + [[name, home] for name, home in islice(self._before.items(), SAVED - len(saved))]
+
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Take over a `snapshot`."""
+        self._before = dict(map(tuple, state))
+
+
+class Watch:
+    """Watches the partitions of both sides: what stands where nothing can be said of it is a hole.
+
+    `keeps_partitions`: the file asserts that equal events stand in partitions of one number. It is checked on
+    each pair until one does not.
+    """
+
+    def __init__(self, order: Order, *, keeps_partitions: bool = False) -> None:
+        self.keeps_partitions = keeps_partitions
+        self.homes = Homes(order), Homes(order)
+
+    def came(self, side: Side, run: Run) -> Iterator[Hole]:
+        """The holes that the events of a run make."""
+        for stray in self.homes[side].strays(run.forms, run.partition):
+            low, high = sorted((stray.home, run.partition))
+            reason = (
+                f"events whose order counts stand in two partitions ({low} and {high}), "
+                "where Kafka keeps no order between them"
+            )
+            yield Hole(reason, side, run.partition, run.offsets[stray.place])
+
+    def paired(self, pairs: Pairs) -> Hole | None:
+        """The hole that a pair makes which stands in partitions of two numbers. Complexity: 50 ns a pair.
+
+        A barrier with copies stands in every partition; which of its copies came first says nothing.
+        """
+        if not self.keeps_partitions or list(map(_PARTITION, pairs.partners)) == list(
+            map(_PARTITION, pairs.events)
+        ):
+            return None
+        apart = (pair for pair in zip(pairs.partners, pairs.events, strict=True) if pair[0][1] != pair[1][1])
+        found = next((pair for pair in apart if pair[0][0][0] is not BARRIER), None)
+        if found is None:
+            return None
+        self.keeps_partitions = False
+        places = [f"at offset {event[2]} of partition {event[1]}" for event in found]
+        return Hole(
+            f"two equal events stand {places[0]} of one topic and {places[1]} of the other, and the file "
+            "says `co_partitioned: true`: remove that and begin anew without `--shards`"
+        )
+
+
+_PARTITION = itemgetter(1)
+
+
+def _hashed(kept_together: Hashable) -> bytes:
+    return blake2b(stable(kept_together), digest_size=8).digest()

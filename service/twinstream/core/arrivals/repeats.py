@@ -1,0 +1,230 @@
+"""What the candidate has written twice, where a verdict hangs on it: a known difference names `duplicate`.
+
+Then what tells a copy from an event that was never seen is state, and a function of each partition alone: an
+event is a *repeat* if its partition of the right side has an equal one within the `horizon` before it, in
+offsets. That is told when the event is read, whatever the other side has sent by then. So each partition
+keeps 128-bit digests of the canonical forms of its last `horizon` offsets, and which of the events that wait
+are repeats is kept with them.
+
+What lies further back is forgotten. An event that is no repeat may then be a copy of it: that is not known
+(`doubt`). Nor is it where events that depend on nothing stand in several partitions, and the equal one of
+another may have been the first.
+
+A digest stands for a form: of 10^9 forms, two have one by chance with a probability below 10^-20.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from twinstream.core.events import Canonical, Event
+from twinstream.core.order import BARRIER, Order, ordered_class
+
+DIGEST_BYTES = 16
+NEVER = -(1 << 62)
+"""The first offset of a partition of which the beginning is not known: further back than any horizon."""
+KEPT = 10_000
+"""So many marks may stand for events that are settled, beside twice those of events that wait."""
+State = dict[str, Any]
+
+
+def digest(canonical: bytes) -> bytes:
+    """What stands for a canonical form. Complexity: about 0.6 µs."""
+    return blake2b(canonical, digest_size=DIGEST_BYTES).digest()
+
+
+class Window:
+    """The last offsets of one partition: the digest of what stands at each, and where each stands last."""
+
+    def __init__(self) -> None:
+        self.rows: deque[tuple[int, bytes]] = deque()
+        self.last: dict[bytes, int] = {}
+        self.first: int | None = None
+        self.unsaved = 0
+
+    def add(self, rows: Sequence[tuple[int, bytes]], horizon: int) -> Iterator[int]:
+        """Note what stands at the next offsets; tell which of these rows are repeats, by their places."""
+        last, known = self.last, self.last.get
+        for place, (offset, form) in enumerate(rows):
+            before = known(form)
+            if before is not None and 0 < offset - before <= horizon:
+                yield place
+            last[form] = offset
+        if self.first is None and rows:
+            self.first = rows[0][0]
+        self.rows.extend(rows)
+        self.unsaved += len(rows)
+        self._forget(horizon)
+
+    def _forget(self, horizon: int) -> None:
+        """Forget what is no longer within the horizon of anything that is to come."""
+        rows, last = self.rows, self.last
+        while rows and rows[-1][0] - rows[0][0] > horizon:
+            offset, form = rows.popleft()
+            if last[form] == offset:
+                del last[form]
+
+    def reaches(self, offset: int, horizon: int) -> bool:
+        """Whether all that came before an offset lies within the horizon."""
+        return self.first is None or offset - self.first <= horizon
+
+    def has_forgotten(self, horizon: int) -> bool:
+        """Whether something of what came is not within the horizon any more."""
+        newest = self.rows[-1][0] if self.rows else 0
+        return not self.reaches(newest, horizon)
+
+
+class Repeats:
+    """The repeats of the right side. `incomplete`: some of it was read by something else."""
+
+    def __init__(self, horizon: int, canonical: Canonical, order: Order) -> None:
+        self._horizon, self._canonical, self._order = horizon, canonical, order
+        self._windows: dict[int, Window] = {}
+        self._marked: dict[int, Event] = {}
+        self._mark_limit = KEPT
+        self.incomplete = False
+
+    # -- as events come ------------------------------------------------------------------------------------
+
+    def note(self, partition: int, events: Sequence[Event]) -> None:
+        """Note the next events of a partition, in its order, before they are matched.
+
+        Complexity: about 1.5 µs each, beside the canonical form.
+        """
+        window = self._windows.setdefault(partition, Window())
+        canonical = self._canonical
+        rows = [(event[2], digest(canonical(event[0][1]))) for event in events]
+        for place in window.add(rows, self._horizon):
+            self._marked[id(events[place])] = events[place]
+
+    def skip(self, partition: int) -> None:
+        """What was written to a partition first is not noted: what is no repeat may be a copy of that."""
+        self._windows.setdefault(partition, Window()).first = NEVER
+
+    def trim(self, holds: Callable[[Event], bool]) -> None:
+        """Forget the marks of events that do not wait any more. Complexity: O(1) amortised."""
+        if len(self._marked) > self._mark_limit:
+            self._marked = {key: event for key, event in self._marked.items() if holds(event)}
+            self._mark_limit = KEPT + 2 * len(self._marked)
+
+    # -- asking --------------------------------------------------------------------------------------------
+
+    def is_copy(self, event: Event, paired: Iterable[Event] = ()) -> bool:
+        """Whether an event is a repeat, or stands within the horizon of one of these, which equal it.
+
+        Of equal events that are compared together it is open which is the copy.
+        """
+        if id(event) in self._marked:
+            return True
+        near = (other for other in paired if other[1] == event[1])
+        return any(abs(other[2] - event[2]) <= self._horizon for other in near)
+
+    def doubt(self, event: Event) -> str | None:
+        """Why an event that is no repeat may be a copy all the same, as a sentence; None where it is none."""
+        route, partition, offset = event[0][0], event[1], event[2]
+        of = f"the event at offset {offset} of partition {partition} of the candidate"
+        window = self._windows.get(partition)
+        if self.incomplete or window is None or not window.reaches(offset, self._horizon):
+            return (
+                f"{of} has no partner, and whether it is a copy is not known: no equal one stands within "
+                f"{self._horizon:,} offsets before it (limits.duplicate_horizon), and what stands further "
+                "back is forgotten"
+            )
+        depends_on_nothing = route is not BARRIER and ordered_class(self._order, route) is None
+        if depends_on_nothing and self._may_stand_elsewhere(event):
+            return (
+                f"{of} has no partner, and whether it is a copy is not known: an equal one may stand in "
+                "another partition, and copies are told within a partition only"
+            )
+        return None
+
+    def _may_stand_elsewhere(self, event: Event) -> bool:
+        form, horizon = digest(self._canonical(event[0][1])), self._horizon
+        others = (window for partition, window in self._windows.items() if partition != event[1])
+        return any(form in window.last or window.has_forgotten(horizon) for window in others)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def snapshot(self, events: Iterable[Event], *, whole: bool) -> State:
+        """The state as plain data, with the marks of some events; unless `whole`, what has come since.
+
+        Complexity: O(n) in the events and in what has come, at most the horizon of each partition.
+        """
+        marked = [event for event in events if id(event) in self._marked]
+        state = {
+            "incomplete": self.incomplete,
+            "windows": [_saved(partition, one, whole=whole) for partition, one in self._windows.items()],
+            "marked": _columns((event[1], event[2]) for event in marked),
+        }
+        for window in self._windows.values():
+            window.unsaved = 0
+        return state
+
+    def restore(self, state: State, held: Mapping[tuple[int, int], Event]) -> None:
+        """Take over a whole `snapshot`; an empty one is of a time at which nothing was noted."""
+        if not state:
+            self.incomplete = True
+            return
+        self.incomplete = state["incomplete"]
+        for saved in state["windows"]:
+            window = self._windows[saved["partition"]] = Window()
+            window.rows.extend(_rows(saved))
+            window.last.update((form, offset) for offset, form in window.rows)
+            window.first = saved["first"]
+        places = zip(*state["marked"], strict=True)
+        self._marked = {id(event): event for place in places if (event := held.get(place)) is not None}
+
+
+def merged(states: Sequence[State], gone: Sequence[Iterable[Sequence[int]]]) -> State:
+    """Snapshots, of which the first is whole, as one that is; `gone` are the places that left before each."""
+    rows: dict[int, dict[int, bytes]] = {}
+    marked: dict[tuple[int, int], None] = {}
+    for state, left in zip(states, gone, strict=True):
+        for partition, offset in left:
+            marked.pop((partition, offset), None)
+        marked.update(dict.fromkeys(zip(*state["marked"], strict=True)))
+        for saved in state["windows"]:
+            rows.setdefault(saved["partition"], {}).update(_rows(saved))
+    return {
+        **states[-1],
+        "windows": [_joined(saved, rows[saved["partition"]]) for saved in states[-1]["windows"]],
+        "marked": _columns(marked),
+    }
+
+
+def _saved(partition: int, window: Window, *, whole: bool) -> State:
+    """A window as plain data, or what has come to it since the last snapshot."""
+    count = len(window.rows) if whole else min(window.unsaved, len(window.rows))
+    newest = list(islice(reversed(window.rows), count))[::-1]
+    return {
+        "partition": partition,
+        "first": window.first,
+        "oldest": window.rows[0][0] if window.rows else None,
+        **_packed(newest),
+    }
+
+
+def _joined(last: State, rows: Mapping[int, bytes]) -> State:
+    """The window that the last state has, of all rows that were saved of it."""
+    oldest = last["oldest"]
+    kept = [] if oldest is None else [row for row in sorted(rows.items()) if row[0] >= oldest]
+    return {**last, **_packed(kept)}
+
+
+def _packed(rows: Sequence[tuple[int, bytes]]) -> State:
+    return {"offsets": [offset for offset, _ in rows], "digests": b"".join(form for _, form in rows)}
+
+
+def _rows(saved: State) -> Iterable[tuple[int, bytes]]:
+    forms = saved["digests"]
+    cut = (forms[start : start + DIGEST_BYTES] for start in range(0, len(forms), DIGEST_BYTES))
+    return zip(saved["offsets"], cut, strict=True)
+
+
+def _columns(places: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Places as columns: partitions, offsets."""
+    return list(map(list, zip(*places, strict=True))) or [[], []]

@@ -1,0 +1,337 @@
+"""Replays: what a pipeline that retries has written again, told from what it has really put out twice.
+
+Spark's Kafka sink is at-least-once: a retried task, or a micro-batch that is run again, writes events again.
+Where records say which *attempt* wrote them, a copy that another attempt wrote is told from a real one.
+Within one batch of one query let
+
+    n(e, t, a, x)   how often attempt a of task t of execution e has written the canonical form x,
+    N(e, x)         the sum over the tasks t of e of max over a of n(e, t, a, x),
+    M(x)            max over e of N(e, x): what the batch put out.
+
+An event is *new* where it raises M, else it is a *replay*. So copies inside one attempt are always new, and
+so are copies of several tasks, since each task has rows of its own; in which order a retry writes its rows
+does not matter. What was written first stands: matching never takes an event back.
+
+**Do the attempts agree?** An attempt that was killed has written a part of its rows. So they agree where one
+execution, with one attempt of each of its tasks, has written all of M: all else is part of it. Where there is
+none the batch has put out what no run of it would: a non-deterministic replay. Which of its rows count cannot
+be known, so it is a hole.
+
+**Where numbers have a tolerance** rows of one form are equal only if they are close, and closeness is not
+transitive. So there x is no form but a *leader*, a row of the batch (see `leaders`): a retry that differs
+within the tolerance is a replay, and what differs by more is another row.
+
+**When is that decided?** While a batch is being written, two parts that do not contain each other are usual.
+It is decided when the batch is *closed*:
+
+- when it is told that the batch is finished (`finish`), or that the side has ended (`end`);
+- when a later batch of the query was read in each partition, behind the last row of this one. Partitions are
+  those that the topic is known to have, and those in which the query had rows;
+- when everything up to a later batch is known to be read (`looked`), though a partition is idle;
+- when it is forgotten.
+
+A row that raises M of a closed batch opens it again.
+
+**What may be said before?** A difference that shows while a batch is open may be the work of a retry that has
+not come yet. So it is held (`Retries.hold`) until the batches are closed in which, or behind which, what
+proves it stands, and decides nothing if one of them ends as a hole (see `proofs`).
+
+**What lies before the start** is no event, but a part of what an attempt has written: a batch may lie on
+both sides of the start, and its attempts agree on all of it or not. So its rows are noted (`note_before`). A
+batch that lies before the start as a whole is no hole, whatever its attempts have written. Where a row lies
+before the start for what it says, so do all its copies, and an equal row of the batch behind it is another
+one; where it does for its place, an equal one behind it may be a copy.
+
+**Memory.** Of each row the hash of its form, about 100 bytes; of a leader the record, too, which counts as
+more rows. A batch is forgotten when each partition is `horizon` batches further, so a partition that is read
+late loses nothing; above `ROWS_LIMIT` rows when the query as a whole is. A row of a forgotten batch cannot
+be judged: it is taken as an event, and is a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.attempts import Attempt, Batch, Place, Query
+from twinstream.core.arrivals.leaders import HASH_BYTES, Near
+from twinstream.core.arrivals.replays_state import query_state, restored_query
+from twinstream.core.events import Close, Side
+
+ROWS_LIMIT = 4_000_000
+"""Rows remembered of a side beyond the horizon of the query that is written: some 400 MB."""
+_NAMES = ("reference", "candidate")
+_BEFORE = b"before"
+"""Makes the hash of an event before the start another than that of an equal one behind it."""
+
+
+class Closed(NamedTuple):
+    """A batch that was closed; `hole` where its attempts do not agree, from its `starts` on."""
+
+    query: str
+    batch: int
+    hole: Hole | None
+    starts: Mapping[int, int]
+
+
+class Alike(NamedTuple):
+    """What tells whether an event equals others of its canonical form: its content, its record, the rule."""
+
+    content: bytes
+    record: bytes
+    close: Close
+
+
+class Replays:
+    """The batches of one side. `unmarked` counts the records that did not say what wrote them.
+
+    >>> from twinstream.spec.decode.marks import Attempt
+    >>> replays = Replays(Side.RIGHT, horizon=10)
+    >>> first, retry = Attempt("q", 7, "e", 0, 0), Attempt("q", 7, "e", 0, 1)
+    >>> [replays.feed(attempt, b"x", 0, 0) for attempt in (first, first, retry, retry, retry)]
+    [True, True, False, False, True]
+    """
+
+    def __init__(self, side: Side, horizon: int) -> None:
+        self._side, self._horizon = side, horizon
+        self._queries: dict[str, Query] = {}
+        self._expected: frozenset[int] = frozenset()
+        self._rows = 0
+        self._closed: list[Closed] = []
+        self._holes: list[Hole] = []
+        self.unmarked = 0
+
+    def expect(self, partitions: Iterable[int]) -> None:
+        """Name the partitions of the topic."""
+        self._expected = frozenset(partitions)
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def feed(
+        self,
+        attempt: Attempt | None,
+        letter: bytes,
+        partition: int,
+        offset: int,
+        alike: Alike | None = None,
+    ) -> bool:
+        """Take an event of a canonical form; whether it is new. Complexity: O(1), about 3 µs.
+
+        `alike` is given where events of one form need not be equal.
+        """
+        if attempt is None:
+            self.unmarked += 1
+            return True
+        query, place = self._reach(attempt, partition), (partition, offset)
+        if attempt.batch <= query.forgotten:
+            self._miss(attempt, query, place)
+            return True
+        form = blake2b(letter, digest_size=HASH_BYTES).digest()
+        near = None if alike is None else _near(alike)
+        return self._add(query, attempt, form, near, place, behind=True)
+
+    def note_before(
+        self,
+        attempt: Attempt,
+        letter: bytes,
+        partition: int,
+        offset: int,
+        alike: Alike | None = None,
+        *,
+        by_place: bool,
+    ) -> None:
+        """Note an event that lies before the start: for its place, or else all its copies do, too."""
+        query = self._reach(attempt, partition)
+        if attempt.batch > query.forgotten:
+            salt = b"" if by_place else _BEFORE
+            form = blake2b(letter, digest_size=HASH_BYTES, salt=salt).digest()
+            near = None if alike is None else _near(alike, salt)
+            self._add(query, attempt, form, near, (partition, offset), behind=False)
+
+    def _reach(self, attempt: Attempt, partition: int) -> Query:
+        """The query of an attempt, of which a row was read in a partition."""
+        query = self._queries.get(attempt.query)
+        if query is None:
+            query = self._queries[attempt.query] = Query()
+        if query.last.get(partition) != attempt.batch:
+            self._turn(attempt.query, query, partition, attempt.batch)
+        return query
+
+    def _add(
+        self, query: Query, attempt: Attempt, form: bytes, near: Near | None, place: Place, *, behind: bool
+    ) -> bool:
+        """Add a row to its batch; whether it is new."""
+        number, partition = attempt.batch, place[0]
+        batch = query.batches.get(number)
+        if batch is None:
+            partitions = self._expected | query.front.keys()
+            waits = [other for other in partitions if query.front.get(other, -1) <= number]
+            batch = query.batches[number] = query.open[number] = Batch(place, waits)
+        batch.counts = batch.counts or behind
+        leaders = batch.leaders.weight
+        raised = batch.add(attempt, form, place, near)
+        self._rows += 1 + batch.leaders.weight - leaders
+        if number in query.open:
+            batch.waits.add(partition)
+            batch.starts.setdefault(*place)
+        elif raised and not batch.refuted:
+            query.open[number] = batch
+            batch.waits, batch.starts = {partition}, dict([place])
+        return raised
+
+    def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
+        """A partition goes on with another batch."""
+        front = query.front.get(partition)
+        if front is None:
+            for other, batch in query.open.items():
+                if other >= number:
+                    batch.waits.add(partition)
+        query.last[partition] = number
+        query.front[partition] = number if front is None else max(front, number)
+        for other, batch in tuple(query.open.items()):
+            if other < number:
+                batch.waits.discard(partition)
+                if not batch.waits:
+                    self._close(name, query, other)
+        self._forget_old(name, query)
+        if self._rows > ROWS_LIMIT:
+            self._shrink(name, query)
+
+    def _miss(self, attempt: Attempt, query: Query, place: Place) -> None:
+        """A row of a forgotten batch. One is told of each query: the verdict has no use for more."""
+        if query.told:
+            return
+        query.told = True
+        reason = (
+            f"query {attempt.query} of the {_NAMES[self._side]} has written of batch {attempt.batch} again, "
+            f"{_at(place)}, when it was {query.newest - attempt.batch} batches further; no more than "
+            f"{self._horizon} are remembered (duplicates.horizon), so what is a copy there is not known"
+        )
+        self._holes.append(Hole(reason, self._side, *place))
+
+    # -- closing -------------------------------------------------------------------------------------------
+
+    def finish(self, name: str, number: int) -> None:
+        """A query has finished a batch, and all rows up to it were read."""
+        query = self._queries.get(name)
+        if query is not None:
+            self._close_below(name, query, number + 1)
+
+    def looked(self, *, at_end: bool) -> None:
+        """Note a look at the ends of the topic; `at_end`: all that stood there at the look before is read.
+
+        A row that had been read by then belongs to a batch that began after all earlier ones were written.
+        """
+        for name, query in self._queries.items():
+            if at_end and query.newest_seen > query.complete:
+                query.complete = query.newest_seen
+                self._close_below(name, query, query.complete)
+                self._forget_old(name, query)
+            query.newest_seen = query.newest
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        for name, query in self._queries.items():
+            self._close_below(name, query, query.newest + 1)
+
+    def _close_below(self, name: str, query: Query, number: int) -> None:
+        for other in sorted(other for other in query.open if other < number):
+            self._close(name, query, other)
+
+    def _close(self, name: str, query: Query, number: int) -> None:
+        """Decide a batch."""
+        batch, hole = query.open.pop(number), None
+        if not batch.agrees():
+            batch.refuted = True
+            reason = (
+                f"query {name} of the {_NAMES[self._side]} has written batch {number} several times, and not "
+                f"the same each time ({_at(batch.place)}): which of its rows count is not known"
+            )
+            hole = Hole(reason, self._side, *batch.place)
+        self._closed.append(Closed(name, number, hole, batch.starts))
+
+    def _forget_old(self, name: str, query: Query) -> None:
+        partitions = self._expected | query.front.keys()
+        slowest = min(max(query.front.get(partition, -1), query.complete) for partition in partitions)
+        self._forget(name, query, slowest - self._horizon)
+
+    def _forget(self, name: str, query: Query, newest: int) -> None:
+        """Forget the batches up to the newest one named."""
+        if newest <= query.forgotten:
+            return
+        self._close_below(name, query, newest + 1)
+        for number in [number for number in query.batches if number <= newest]:
+            self._rows -= query.batches.pop(number).weight
+        query.forgotten = newest
+
+    def _shrink(self, name: str, query: Query) -> None:
+        """Too many rows: forget what is behind the horizon of the newest batch, then idle queries."""
+        self._forget(name, query, query.newest - self._horizon)
+        del self._queries[name]
+        self._queries[name] = query
+        for other, idle in self._queries.items():
+            if self._rows <= ROWS_LIMIT or idle is query:
+                return
+            self._forget(other, idle, idle.newest)
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def open(self) -> Iterator[tuple[str, int, Mapping[int, int]]]:
+        """Query and number of each open batch, and by partition where it begins."""
+        return (
+            (name, number, batch.starts)
+            for name, query in self._queries.items()
+            for number, batch in query.open.items()
+        )
+
+    def disagreeing(self) -> Iterator[str]:
+        """A sentence for each open batch whose attempts do not agree so far."""
+        for name, query in self._queries.items():
+            for number, batch in query.open.items():
+                if not batch.agrees():
+                    yield (
+                        f"query {name} of the {_NAMES[self._side]} writes batch {number} again, and no "
+                        "attempt has come to all of it yet"
+                    )
+
+    def take_closed(self) -> list[Closed]:
+        """The batches that were closed since the last call."""
+        closed, self._closed = self._closed, []
+        return closed
+
+    def take_holes(self) -> list[Hole]:
+        """What could not be judged since the last call, without the closed batches."""
+        holes, self._holes = self._holes, []
+        return holes
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def snapshot(self, *, whole: bool = True) -> dict[str, Any]:
+        """The state as plain data; unless `whole`, only the batches that have changed since the last one.
+
+        Complexity: O(n) in the rows of the batches.
+        """
+        return {
+            "unmarked": self.unmarked,
+            "expected": sorted(self._expected),
+            "queries": [query_state(name, query, whole=whole) for name, query in self._queries.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `snapshot`."""
+        self.unmarked = state["unmarked"]
+        self._expected |= frozenset(state["expected"])
+        self._queries = {row["name"]: restored_query(row) for row in state["queries"]}
+        batches = (batch for query in self._queries.values() for batch in query.batches.values())
+        self._rows = sum(batch.weight for batch in batches)
+
+
+def _at(place: Place) -> str:
+    return f"partition {place[0]} offset {place[1]}"
+
+
+def _near(alike: Alike, salt: bytes = b"") -> Near:
+    own = blake2b(alike.content, digest_size=HASH_BYTES, salt=salt).digest()
+    return Near(own, alike.record, alike.close)

@@ -1,0 +1,1 @@
+"""Clocks: how far each side has come, by Kafka's timestamps, by the events, or by the versions' own word."""

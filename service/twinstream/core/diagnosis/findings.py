@@ -1,0 +1,193 @@
+"""From events without a partner to differences that have a name and a proof.
+
+- an event left over on both sides has changed places with one that depends on it (`reordered`): pairing
+  leaves the fewest such events it can find;
+- two leftovers that are alike, and further apart than their tolerance, are one event that `changed`, and so
+  are two with one identity, wherever they stand;
+- a leftover of the left only is `missing`, of the right only `extra`, or `duplicate` when it is a surplus
+  copy of another event.
+
+The *witness* is the pair of equal events whose order to the leftover proves the difference.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from twinstream.core.events import Event, Exact, Letter, Near, Side
+from twinstream.core.pairing.pieces import Pairing
+from twinstream.core.relation import Identity
+
+Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
+KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
+Recent = Callable[[Event, Sequence[Event]], bool]
+"""Whether a surplus event is a copy, also of one of these, which are paired and equal it exactly."""
+Dependent = Callable[[Event, Event], bool]
+Witness = tuple[tuple[Side, Event], ...]
+Letters = tuple[Sequence[Letter], Sequence[Letter]]
+"""Those of the events of both sides."""
+
+WITNESS_SEARCH = 20_000
+"""Pairs looked at for a witness: it is nearly always among the first."""
+
+
+class Finding(NamedTuple):
+    """One difference: its kind, its event on either side, and the events that prove it."""
+
+    kind: Kind
+    left: Event | None
+    right: Event | None
+    witness: Witness
+
+    @property
+    def events(self) -> tuple[tuple[Side, Event | None], tuple[Side, Event | None]]:
+        """Its event on each side."""
+        return (Side.LEFT, self.left), (Side.RIGHT, self.right)
+
+    @property
+    def side(self) -> Side:
+        """The side of `event`."""
+        return Side.RIGHT if self.left is None else Side.LEFT
+
+    @property
+    def event(self) -> Event:
+        """The event that it is about: the left one where there is one."""
+        event = self.left or self.right
+        assert event is not None, "a finding has an event on at least one side"
+        return event
+
+    @property
+    def partner(self) -> Event | None:
+        """The right event, where there is a left one, too."""
+        return None if self.left is None else self.right
+
+
+def name_findings(
+    pieces: tuple[Sequence[Event], Sequence[Event]],
+    letters: Letters,
+    pairing: Pairing,
+    dependent: Dependent,
+    identity: Identity | None,
+    recent: Recent,
+) -> list[Finding]:
+    """The differences of two paired pieces, in the order in which they stand there.
+
+    `recent` tells whether an event is a copy.
+    """
+    naming = _Naming(pieces, letters, pairing, dependent)
+    return naming.findings(identity, recent)
+
+
+def explain_partnerless(
+    left: Sequence[Event],
+    right: Sequence[Event],
+    letter: Callable[[Event], Letter],
+    identity: Identity | None,
+    recent: Recent,
+) -> list[Finding]:
+    """Name events that are proven to have no partner; no two of them are equal."""
+    letters = list(map(letter, left)), list(map(letter, right))
+    alone = Pairing(left_rest=list(range(len(left))), right_rest=list(range(len(right))))
+    return name_findings((left, right), letters, alone, lambda *_: False, identity, recent)
+
+
+class _Naming:
+    def __init__(
+        self,
+        pieces: tuple[Sequence[Event], Sequence[Event]],
+        letters: Letters,
+        pairing: Pairing,
+        dependent: Dependent,
+    ) -> None:
+        self._pieces, self._letters, self._dependent = pieces, letters, dependent
+        self._pairs = pairing.pairs
+        self._paired: dict[Exact, list[Event]] = {}
+        self._left, self._right = sorted(pairing.left_rest), sorted(pairing.right_rest)
+
+    def findings(self, identity: Identity | None, recent: Recent) -> list[Finding]:
+        moved = self._partners(lambda side, place: self._letters[side][place])
+        found = [((i, j), self._finding("reordered", i, j)) for i, j in moved]
+        changed = self._alike()
+        if identity is not None:
+            changed += self._partners(lambda side, place: identity(self._pieces[side][place][0][3]))
+        found += [((i, j), self._finding("changed", i, j)) for i, j in changed]
+        found += [((i, i), self._finding("missing", i, None)) for i in self._left]
+        self._note_originals()
+        found += [((j, j), self._finding(self._surplus(j, recent), None, j)) for j in self._right]
+        return [finding for _, finding in sorted(found, key=lambda entry: entry[0])]
+
+    def _alike(self) -> list[tuple[int, int]]:
+        """Pair leftovers that are alike and not equal: those between the same pairs first."""
+        if not (self._left and self._right and isinstance(self._letters[0][self._left[0]], Near)):
+            return []
+        places = [sorted(pair[side] for pair in self._pairs) for side in Side]
+
+        def form(side: Side, place: int) -> bytes:
+            return _form(self._letters[side][place])
+
+        between = self._partners(lambda side, place: (form(side, place), bisect(places[side], place)))
+        return between + self._partners(form)
+
+    def _partners(self, key: Callable[[Side, int], Hashable]) -> list[tuple[int, int]]:
+        """Pair leftovers of both sides that have one key, oldest first; they are no leftovers any more."""
+        waiting: dict[Hashable, deque[int]] = {}
+        for place in self._left:
+            waiting.setdefault(key(Side.LEFT, place), deque()).append(place)
+        partners = [
+            (queue.popleft(), place)
+            for place in self._right
+            if (queue := waiting.get(key(Side.RIGHT, place)))
+        ]
+        paired_left, paired_right = {i for i, _ in partners}, {j for _, j in partners}
+        self._left = [place for place in self._left if place not in paired_left]
+        self._right = [place for place in self._right if place not in paired_right]
+        return partners
+
+    def _note_originals(self) -> None:
+        """Find the paired events that a leftover may be a copy of."""
+        letters = self._letters[Side.RIGHT]
+        forms = {_form(letters[place]) for place in self._right}
+        for _, j in self._pairs if forms else ():
+            if _form(letters[j]) in forms:
+                self._paired.setdefault(_exact(letters[j]), []).append(self._pieces[Side.RIGHT][j])
+
+    def _surplus(self, place: int, recent: Recent) -> Kind:
+        paired = self._paired.get(_exact(self._letters[Side.RIGHT][place]), ())
+        return "duplicate" if recent(self._pieces[Side.RIGHT][place], paired) else "extra"
+
+    def _finding(self, kind: Kind, left: int | None, right: int | None) -> Finding:
+        here = None if left is None else self._pieces[Side.LEFT][left]
+        there = None if right is None else self._pieces[Side.RIGHT][right]
+        return Finding(kind, here, there, self._witness(left, right))
+
+    def _witness(self, left: int | None, right: int | None) -> Witness:
+        """The pair whose order to the leftover proves the difference; none where only an end proves it."""
+        event = self._pieces[Side.LEFT][left] if left is not None else self._pieces[Side.RIGHT][right or 0]
+        side = Side.RIGHT if left is None else Side.LEFT
+        for pair in islice(self._proving(left, right), WITNESS_SEARCH):
+            if self._dependent(event, self._pieces[side][pair[side]]):
+                return (Side.LEFT, self._pieces[0][pair[0]]), (Side.RIGHT, self._pieces[1][pair[1]])
+        return ()
+
+    def _proving(self, left: int | None, right: int | None) -> Iterator[tuple[int, int]]:
+        """The pairs behind a leftover, or between its two places."""
+        for i, j in self._pairs:
+            if left is not None and right is not None:
+                if (i < left) != (j < right):
+                    yield i, j
+            elif (i > left) if left is not None else (j > (right or 0)):
+                yield i, j
+
+
+def _form(letter: Letter) -> bytes:
+    """What letters have in common that are alike."""
+    return letter.form if isinstance(letter, Near) else letter
+
+
+def _exact(letter: Letter) -> Exact:
+    """What letters have in common that are equal without a tolerance."""
+    return letter.exact if isinstance(letter, Near) else letter

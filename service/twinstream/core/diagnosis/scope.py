@@ -1,0 +1,357 @@
+"""After a difference: set aside, meet again, compare, go on.
+
+When step 2 of matching proves a difference, the part of the order that it touches is set aside as a `Scope`:
+a lane, the open epoch, else a whole node. Its events of both sides are collected and take no part in
+matching, everything else goes on. The two collected pieces are paired under their order (see `pairing`), and
+what is in no pair is the difference (see `findings`).
+
+The scope closes where the sides *meet again*: behind the last difference after a run of `MEETING_RUN` equal
+events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. What it did not
+settle is fed to matching again. Until it closes its explanation is provisional.
+
+Where that is, its content tells, and never when it is looked at: see `looks`. A scope that outgrows its limit
+is *lost*. What it has found by then is booked, as when it closes: it is what stands for the verdict. All else
+that it has and gets is only counted, and stays unmatched for good.
+
+Source: DiffStream stops at the first difference (section 4.2); going on is ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from twinstream.core.diagnosis.findings import Dependent, Finding, Letters, Recent, name_findings
+from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
+from twinstream.core.diagnosis.resync import Lengths
+from twinstream.core.events import Event, Side
+from twinstream.core.matching.index import Index
+from twinstream.core.order import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
+from twinstream.core.pairing.pairing import pair
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Pairing
+from twinstream.core.proofs import Needs, Proof, place_of
+from twinstream.core.relation import Identity, Relation
+
+TAIL_SEEN = 64
+"""Events of a tail that are looked at for the other half of one that changed."""
+
+PROVING = 16
+"""Events of each partition among which those are looked for that prove a difference under rules."""
+
+NAMING_COST = 16
+"""To name what an event is costs about so many steps of an alignment."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Explanation(NamedTuple):
+    """What two pieces have in common and where they differ.
+
+    `matched` are the pairs of equal events, `tails` what is neither paired nor a difference yet, by side,
+    with what was not looked at. `met` tells that enough equal events follow the last difference. `places` are
+    the last offsets looked at, by side and partition, and `newest_ms` is the latest time of an event.
+    """
+
+    findings: list[Finding]
+    matched: list[tuple[Event, Event]]
+    tails: tuple[list[Event], list[Event]]
+    met: bool
+    places: tuple[dict[int, int], dict[int, int]]
+    newest_ms: int
+
+
+NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
+
+
+class Scope:
+    """A part of the order that is set aside: the two pieces collected so far, and their explanation.
+
+    `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
+    `tainted` tells that what proves it lies behind a hole, `needs` which batches have to agree for it to
+    count (all that are open where that is not known), `disputed` that it may hold known differences only;
+    `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
+    got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
+    alignment, and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed
+    open. While it is `gathering`, more of what it stands for may still be matched, and it is not looked at.
+    """
+
+    def __init__(self, owner: Index, order: Order, depth: int, relation: Relation) -> None:
+        self.owner, self.order, self.depth = owner, order, depth
+        self.tainted = False
+        self.needs: Needs | None = None
+        self.disputed = False
+        self.moment = 0
+        self.pieces: tuple[list[Event], list[Event]] = ([], [])
+        self.dropped: tuple[list[Event], list[Event]] = ([], [])
+        self.lost = False
+        self.example: Event | None = None
+        self.findings: list[Finding] = []
+        self._letter = relation.letter
+        self.cost = self.explained_as = 0
+        self._items: tuple[list[Item], list[Item]] = ([], [])
+        self._looks = Looks(order, self._items, tolerant=relation.close is not None)
+        self._explained_at = 0
+        self.kept_at = 0
+        self.gathering = False
+
+    def __len__(self) -> int:
+        return len(self.pieces[0]) + len(self.pieces[1])
+
+    def first_place(self) -> tuple[int, int, int]:
+        """Where its first event stands: side, partition and offset."""
+        places = ((side, event[1], event[2]) for side in Side for event in self.pieces[side])
+        return min(places, default=(0, 0, 0))
+
+    def proofs(self, relation: Relation) -> list[Proof]:
+        """The events that prove its difference, each time by themselves; none where that is not known.
+
+        In a sequence these are the first of both sides. Under rules they are two dependent ones, neither of
+        which has an equal one before the other. Between barriers they are the first of a side and the barrier
+        of the other that it cannot pass; that is known when nothing more is gathered. With a tolerance which
+        event of a bag is left over is a matter of all of them, so there only barriers prove.
+        """
+        left, right = self.pieces
+        if isinstance(self.order, Lanes) and left and right:
+            return [[place_of(Side.LEFT, left[0]), place_of(Side.RIGHT, right[0])]]
+        if isinstance(self.order, Ruled | Pairwise):
+            return list(_crossing(self._firsts(Side.LEFT), self._firsts(Side.RIGHT), relation))
+        if not isinstance(self.order, Epochs) or self.gathering:
+            return []
+        ends = [min(filter(self._is_barrier, piece), key=_PLACE, default=None) for piece in self.pieces]
+        firsts = [min(piece, key=_PLACE, default=None) for piece in self.pieces]
+        if relation.close is not None:
+            firsts = [
+                first if first is None or relation.dependent(first, first) else end
+                for first, end in zip(firsts, ends, strict=True)
+            ]
+        return [
+            [place_of(side, first), place_of(side.other, end)]
+            for side, first, end in zip(Side, firsts, reversed(ends), strict=True)
+            if first is not None and end is not None and not relation.equal(first, end)
+        ]
+
+    def _firsts(self, side: Side) -> list[Event]:
+        """The first events of a piece in each partition, as they were written."""
+        seen: Counter[int] = Counter()
+        firsts = []
+        for event in sorted(self.pieces[side], key=_PLACE):
+            seen[event[1]] += 1
+            if seen[event[1]] <= PROVING:
+                firsts.append(event)
+        return firsts
+
+    def _is_barrier(self, event: Event) -> bool:
+        return self.route(event) is BARRIER
+
+    def oldest_ms(self) -> int:
+        """When the first of its events was written."""
+        return min(event[3] for piece in self.pieces for event in piece)
+
+    def add(self, side: Side, event: Event) -> None:
+        """Collect one more event; a lost scope drops it."""
+        if self.lost:
+            self.dropped[side].append(event)
+        else:
+            self.pieces[side].append(event)
+            self.example = event
+
+    def absorb(self, part: Scope) -> None:
+        """Take over a scope that lies within this one; nothing was added to this one yet.
+
+        A lost one has nothing left but what it dropped; what it has found is booked.
+        """
+        self.example = part.example
+        for side in Side:
+            self.dropped[side].extend(part.dropped[side])
+        if part.lost:
+            return
+        self._count_as(part)
+        for side in Side:
+            self.pieces[side].extend(part.pieces[side])
+
+    def give(self, side: Side, events: Sequence[Event], scope: Scope) -> None:
+        """Let a scope that has just opened have some of these, which stand before its own of that side."""
+        given = set(map(id, events))
+        scope._count_as(self)
+        scope.pieces[side][:0] = events
+        self.pieces[side][:] = [event for event in self.pieces[side] if id(event) not in given]
+        self._items[side].clear()
+        self._explained_at = 0
+
+    def _count_as(self, part: Scope) -> None:
+        """What proves a part proves all."""
+        if not part.tainted:
+            self.tainted, self.needs = False, part.needs
+        self.disputed = self.disputed or part.disputed
+        self.moment = min(self.moment, part.moment)
+
+    def lose(self, booked: Explanation) -> None:
+        """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
+        self.lost, self.findings = True, []
+        kept = {id(event) for pair in booked.matched for event in pair}
+        kept.update(id(event) for finding in booked.findings for _, event in finding.events)
+        for dropped, piece in zip(self.dropped, self.pieces, strict=True):
+            dropped.extend(event for event in piece if id(event) not in kept)
+        for items, piece in zip(self._items, self.pieces, strict=True):
+            items.clear()
+            piece.clear()
+
+    def show(self, explanation: Explanation) -> None:
+        """Take what is known of all that has come so far for what is provisional."""
+        self.findings = explanation.findings
+        self._explained_at = len(self)
+
+    @property
+    def grown(self) -> int:
+        """How many events have come since the last explanation."""
+        return len(self) - self._explained_at
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never explained."""
+        return not self._explained_at
+
+    def next_look(self, ended: tuple[bool, bool], limit: int) -> Look | None:
+        """How much of the pieces to look at next; None until more has come.
+
+        Of a side that has `ended` nothing more comes to this scope.
+        """
+        if self.gathering or self.lost:
+            return None
+        for side in Side:
+            self._items_of(side)
+        return self._looks.next(ended, limit)
+
+    def put_in_order(self) -> None:
+        """Let the events of each side stand as they were written, whenever they came here."""
+        for items, piece in zip(self._items, self.pieces, strict=True):
+            items.clear()
+            piece.sort(key=_PLACE)
+
+    def route(self, event: Event) -> Any:
+        """The route of an event at the depth of this scope."""
+        route: Any = event[0][0]
+        for _ in range(self.depth):
+            route = route[1]
+        return route
+
+    def explain(
+        self, relation: Relation, recent: Recent, *, whole: bool, lengths: Lengths | None = None
+    ) -> Explanation:
+        """Pair the pieces, as much of them as `lengths` say, and name the differences.
+
+        `whole`: no more will come to this scope, so what has no partner is a difference. `recent` tells
+        whether an event is a copy.
+        """
+        left, right = (self._items_of(side)[: lengths and lengths[side]] for side in Side)
+        pairing = pair(self.order, left, right, self._related(relation.dependent), whole=whole)
+        contents = [item.letter for item in left], [item.letter for item in right]
+        self.cost = _cost(pairing) + NAMING_COST * len(self)
+        met = _meets(pairing)
+        named = pairing if met else _with_moved(pairing, contents)
+        if not met and relation.identity is not None:
+            named = _with_changed(named, contents, self._identities(relation.identity))
+        found = name_findings(self.pieces, contents, named, relation.dependent, relation.identity, recent)
+        matched = [(self.pieces[Side.LEFT][i], self.pieces[Side.RIGHT][j]) for i, j in pairing.pairs]
+        tails = (
+            [self.pieces[0][i] for i in pairing.left_tail] + self.pieces[0][len(left) :],
+            [self.pieces[1][j] for j in pairing.right_tail] + self.pieces[1][len(right) :],
+        )
+        looked = self.pieces[0][: len(left)], self.pieces[1][: len(right)]
+        newest_ms = max((event[3] for piece in looked for event in piece), default=0)
+        return Explanation(found, matched, tails, met, (_last_of(looked[0]), _last_of(looked[1])), newest_ms)
+
+    def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
+        pieces = self.pieces
+        return lambda side, one, other, another: dependent(pieces[side][one], pieces[other][another])
+
+    def _identities(self, identity: Identity) -> Callable[[Side, int], Hashable]:
+        return lambda side, place: identity(self.pieces[side][place][0][3])
+
+    def _items_of(self, side: Side) -> list[Item]:
+        items, piece = self._items[side], self.pieces[side]
+        for place in range(len(items), len(piece)):
+            event = piece[place]
+            items.append(Item(place, self._letter(event), self.route(event)))
+        return items
+
+
+def _crossing(left: Sequence[Event], right: Sequence[Event], relation: Relation) -> Iterator[Proof]:
+    """Pairs of dependent events, neither of which has an equal one before the other of the pair.
+
+    An equal one behind it would cross: on either side it would depend on what it stands behind, and be in the
+    other order there.
+    """
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            if relation.dependent(one, other) and not (
+                any(relation.equal(one, before) for before in right[: j + 1])
+                or any(relation.equal(before, other) for before in left[:i])
+            ):
+                yield [place_of(Side.LEFT, one), place_of(Side.RIGHT, other)]
+
+
+def _with_moved(pairing: Pairing, contents: Letters) -> Pairing:
+    """The pairing with what has come of a tail as a difference, too, where it is the other half of one.
+
+    Nothing else of a tail is a difference yet. It is for naming alone: until the sides have met again, the
+    other half of an event that changed places stands in a tail.
+    """
+    tails = [(contents[0][i] for i in pairing.left_tail), (contents[1][j] for j in pairing.right_tail)]
+    left = _halves(pairing.left_tail, tails[0], Counter(contents[1][j] for j in pairing.right_rest))
+    right = _halves(pairing.right_tail, tails[1], Counter(contents[0][i] for i in pairing.left_rest))
+    return replace(pairing, left_rest=[*pairing.left_rest, *left], right_rest=[*pairing.right_rest, *right])
+
+
+def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side, int], Hashable]) -> Pairing:
+    """The pairing with what has come of a tail as a difference, too, where it is about the thing of one.
+
+    It is for naming alone, and for differences that have no other half yet. The other half of an event that
+    changed is among the next to come: further on it is not looked for.
+    """
+    rest = pairing.left_rest, pairing.right_rest
+    moved = {contents[0][i] for i in rest[0]} & {contents[1][j] for j in rest[1]}
+    about = [
+        Counter(identity(side, place) for place in rest[side] if contents[side][place] not in moved)
+        for side in Side
+    ]
+    lacking = about[0] - about[1], about[1] - about[0]
+    found: list[list[int]] = []
+    for side, tail in zip(Side, (pairing.left_tail, pairing.right_tail), strict=True):
+        wanted, named = lacking[side.other], set(rest[side])
+        left_over = [place for place in tail[:TAIL_SEEN] if place not in named] if wanted else []
+        found.append(_halves(left_over, [identity(side, place) for place in left_over], wanted))
+    return replace(pairing, left_rest=[*rest[0], *found[0]], right_rest=[*rest[1], *found[1]])
+
+
+def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> list[int]:
+    """The places of a tail that hold what is wanted, each as often as it is."""
+    found = []
+    for place, content in zip(tail, contents, strict=True) if wanted else ():
+        if wanted[content] > 0:
+            wanted[content] -= 1
+            found.append(place)
+    return found
+
+
+def _last_of(events: Iterable[Event]) -> dict[int, int]:
+    """The last offset in each partition."""
+    last: dict[int, int] = {}
+    for event in events:
+        last[event[1]] = max(event[2], last.get(event[1], event[2]))
+    return last
+
+
+def _cost(pairing: Pairing) -> int:
+    differences = min(len(pairing.left_rest) + len(pairing.right_rest), ALIGNMENT_BUDGET)
+    return differences * differences // 2
+
+
+def _meets(pairing: Pairing) -> bool:
+    return pairing.clean >= MEETING_RUN or pairing.epochs > 0
+
+
+_PLACE = itemgetter(1, 2)

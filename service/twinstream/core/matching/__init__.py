@@ -1,0 +1,1 @@
+"""Matching: which unmatched events there are, and which of them an event that comes is matched with."""

@@ -1,0 +1,323 @@
+"""Bags in which numbers have a tolerance: who is paired with whom is decided again as long as that may help.
+
+The events of a lane of a bag have one canonical form, but need not be close. They are a graph of two sides,
+and what is wanted is a largest matching of it (see `tolerant`): then how many are left over is a function of
+the two sets, whatever the order of arrival. An event that came finds a waiting one that it is close to. Or it
+takes the place of a matched one, which takes that of another, up to one that is close to a waiting one: who
+was matched stays matched, and two more are. If the matching was a largest one before an event came, only a
+path from that event makes it larger.
+
+**Memory.** For that, matched events are remembered: the latest of all lanes, and of each lane. Of what is
+forgotten nobody knows whom it would have made room for. So where something of a lane was forgotten, and
+events of both sides of it are left over, these are not *proven* to differ: that is a doubt, and no
+difference. In which lanes something was forgotten is remembered for longer, by a *mark*; beyond that a lane
+is a new one.
+
+Behind a barrier an epoch has lanes of its own: `Bags.close` forgets those before it, and their marks.
+
+**State.** Pairs and marks have serial numbers. A snapshot has the rows that are new or have changed since the
+one before it, and the numbers of those that are gone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from twinstream.core.accounts import Hole
+from twinstream.core.events import Event, Side
+from twinstream.core.order import stable
+
+KEPT = 50_000
+"""Pairs that are remembered of all lanes: as many events as of recent matches, some 50 MB."""
+OF_A_LANE = 256
+"""Pairs that are remembered of one lane: an event that is close to none that waits is compared with each."""
+LOOKED_AT = 5_000
+"""Times that two events are compared to make room for one, some 50 ms; what takes longer is left unknown."""
+MARKS = 100_000
+"""Lanes of which it is remembered that something was forgotten, some 20 MB."""
+UNKNOWN_PAIRS = Hole(
+    f"events of one identity came again further apart than is remembered ({KEPT:,} pairs, {OF_A_LANE} of one "
+    "identity): of some that are left over it is not known whether they differ"
+)
+_SPARE = 1_000
+"""So many entries that are out of date are kept in any case, before they are looked for."""
+
+Held = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
+"""What waits on each side, by lane."""
+Path = tuple[Hashable, ...]
+"""The keys and branches above the node of a lane."""
+FormOf = Callable[[bytes], Any]
+_COLUMNS = ("serials", "depths", "partitions", "records", "others")
+_MARKS = ("marks", "paths", "names")
+
+
+class Pair:
+    """Two events that were matched, by side; none once they are forgotten. Which two these are may change."""
+
+    __slots__ = ("depth", "events", "serial")
+
+    def __init__(self, serial: int, events: list[Event], depth: int) -> None:
+        self.serial, self.events, self.depth = serial, events, depth
+
+
+class Bags:
+    """What has matched in the bags of one comparison. `equal` tells of two events whether they are.
+
+    Lanes are named by their routes; `depth` is how many keys and branches stand above a lane in its route.
+    """
+
+    def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
+        self._equal = equal
+        self._lanes: dict[Path, dict[Hashable, list[Pair]]] = {}
+        self._order: deque[tuple[Path, Hashable, Pair]] = deque()
+        self._marks: OrderedDict[int, tuple[Path, bytes]] = OrderedDict()
+        self._marked: dict[Path, dict[bytes, int]] = {}
+        self._crowded: dict[Hashable, tuple[Path, Held]] = {}
+        self._prune_at = _SPARE
+        self._size = self._serial = self._saved = self._deepest = 0
+        self._new_pairs: dict[int, Pair] = {}
+        self._new_marks: dict[int, tuple[Path, bytes]] = {}
+        self._gone: list[int] = []
+
+    # -- matching ------------------------------------------------------------------------------------------
+
+    def partner(self, side: Side, event: Event, waiting: Sequence[Event], depth: int) -> Event | None:
+        """Which of the events that wait on the other side of a lane is matched now that one more came.
+
+        The oldest that is close, else one that is matched by making room. Complexity: O(n) in the waiting
+        events and O(p) in the pairs that are remembered; more to make room, up to `LOOKED_AT`.
+        """
+        partner = self._first(waiting, event)
+        if partner is not None:
+            self._note(_by_side(side, event, partner), depth)
+        elif waiting:
+            partner = self._make_room(side, event, waiting, depth)
+        return partner
+
+    def _first(self, waiting: Sequence[Event], event: Event) -> Event | None:
+        equal = self._equal
+        return next((other for other in waiting if equal(other, event)), None)
+
+    def _make_room(self, side: Side, event: Event, waiting: Sequence[Event], depth: int) -> Event | None:
+        """Pair along a path from an event to a waiting one of the other side, if there is one."""
+        lane = event[0][0]
+        path = path_of(lane, depth)
+        rest = list(self._lanes.get(path, {}).get(lane, ()))
+        asking: deque[tuple[Event, list[Pair]]] = deque([(event, [])])
+        left = LOOKED_AT
+        while asking and rest:
+            one, taken = asking.popleft()
+            left -= len(rest)
+            reached = [pair for pair in rest if self._equal(pair.events[side.other], one)]
+            gone = set(map(id, reached))
+            rest = [pair for pair in rest if id(pair) not in gone]
+            for pair in reached:
+                left -= len(waiting)
+                if left < 0:
+                    self._mark(path, lane)
+                    return None
+                freed = pair.events[side]
+                if (partner := self._first(waiting, freed)) is not None:
+                    self._shift(side, event, [*taken, pair])
+                    self._note(_by_side(side, freed, partner), depth)
+                    return partner
+                asking.append((freed, [*taken, pair]))
+        return None
+
+    def _shift(self, side: Side, event: Event, pairs: Iterable[Pair]) -> None:
+        """The event takes the place of its side in the first pair, the one that had it in the next."""
+        for pair in pairs:
+            event, pair.events[side] = pair.events[side], event
+            self._new_pairs[pair.serial] = pair
+
+    def _note(self, events: list[Event], depth: int) -> None:
+        """Remember a pair, and forget others if there are too many."""
+        lane = events[0][0][0]
+        path = path_of(lane, depth)
+        self._add(path, lane, Pair(self._next(), events, depth))
+        if len(pairs := self._lanes[path][lane]) > OF_A_LANE:
+            self._forget(path, lane, pairs[0])
+        while self._order and (self._size > KEPT or not self._order[0][2].events):
+            path, lane, pair = self._order.popleft()
+            if pair.events:
+                self._forget(path, lane, pair)
+        if len(self._order) > 2 * self._size + _SPARE:
+            self._order = deque(row for row in self._order if row[2].events)
+
+    def _add(self, path: Path, lane: Hashable, pair: Pair) -> None:
+        self._deepest = max(self._deepest, len(path))
+        self._lanes.setdefault(path, {}).setdefault(lane, []).append(pair)
+        self._order.append((path, lane, pair))
+        self._new_pairs[pair.serial] = pair
+        self._size += 1
+
+    def _next(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    # -- forgetting ----------------------------------------------------------------------------------------
+
+    def _forget(self, path: Path, lane: Hashable, pair: Pair) -> None:
+        pairs = self._lanes[path][lane]
+        pairs.remove(pair)
+        if not pairs:
+            del self._lanes[path][lane]
+        self._drop(pair)
+        self._mark(path, lane)
+
+    def _drop(self, pair: Pair) -> None:
+        pair.events = []
+        self._size -= 1
+        self._leave(pair.serial)
+
+    def _leave(self, serial: int) -> None:
+        self._new_pairs.pop(serial, None)
+        self._new_marks.pop(serial, None)
+        if serial <= self._saved:
+            self._gone.append(serial)
+
+    def _mark(self, path: Path, lane: Hashable) -> None:
+        """Note that not all that matched in a lane is remembered."""
+        if (name := _name(lane)) in self._marked.get(path, ()):
+            return
+        self._put_mark(self._next(), path, name)
+        if len(self._marks) > MARKS:
+            serial, (of, oldest) = self._marks.popitem(last=False)
+            del self._marked[of][oldest]
+            self._leave(serial)
+
+    def _put_mark(self, serial: int, path: Path, name: bytes) -> None:
+        self._deepest = max(self._deepest, len(path))
+        self._marked.setdefault(path, {})[name] = serial
+        self._marks[serial] = self._new_marks[serial] = path, name
+
+    def close(self, route: Any, depth: int) -> None:
+        """Both sides have passed a barrier of this route: what matched before it makes room for nothing."""
+        for path in self._below(path_of(route, depth)):
+            for pair in chain.from_iterable(self._lanes.pop(path, {}).values()):
+                self._drop(pair)
+            for serial in self._marked.pop(path, {}).values():
+                del self._marks[serial]
+                self._leave(serial)
+
+    def lose(self, route: Any, depth: int) -> None:
+        """What waited around a barrier of this route was set aside: what matched there is forgotten."""
+        above = path_of(route, depth)
+        self._crowded = {k: row for k, row in self._crowded.items() if row[0][: len(above)] != above}
+        for path in self._below(path_of(route, depth)):
+            for lane, pairs in tuple(self._lanes.get(path, {}).items()):
+                for pair in tuple(pairs):
+                    self._forget(path, lane, pair)
+
+    def _below(self, path: Path) -> Sequence[Path]:
+        """The paths of lanes that begin like this one; that are all but where barriers stand in others."""
+        if len(path) == self._deepest:
+            return (path,)
+        known = self._lanes.keys() | self._marked.keys()
+        return [one for one in known if one[: len(path)] == path]
+
+    # -- what is left over ---------------------------------------------------------------------------------
+
+    def crowd(self, lane: Hashable, held: Held, depth: int) -> None:
+        """Note that events of both sides wait in a lane, beside what else is `held` there."""
+        self._crowded[lane] = path_of(lane, depth), held
+        if len(self._crowded) > self._prune_at:
+            self._crowded = {lane: row for lane, row in self._crowded.items() if _is_crowded(lane, row[1])}
+            self._prune_at = 2 * len(self._crowded) + _SPARE
+
+    def forgot(self, lane: Hashable, depth: int) -> bool:
+        """Whether not all that matched in a lane is remembered."""
+        return bool(self._marks) and _name(lane) in self._marked.get(path_of(lane, depth), ())
+
+    def doubtful(self) -> dict[Hashable, Held]:
+        """The lanes of which something was forgotten and events of both sides wait, with what is held.
+
+        Complexity: O(k) in the lanes where events of both sides wait or did lately.
+        """
+        return {
+            lane: held
+            for lane, (path, held) in (self._crowded.items() if self._marks else ())
+            if _is_crowded(lane, held) and _name(lane) in self._marked.get(path, ())
+        }
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self, *, whole: bool) -> dict[str, Any]:
+        """What is remembered as plain data; unless `whole`, what has changed since the last time."""
+        pairs = [row[2] for row in self._order] if whole else self._new_pairs.values()
+        marks = (self._marks if whole else self._new_marks).items()
+        rows = [_row(pair) for pair in pairs if pair.events]
+        told = {**_columns(_COLUMNS, rows), **_columns(_MARKS, [(serial, *row) for serial, row in marks])}
+        gone, self._gone, self._saved = self._gone, [], self._serial
+        self._new_pairs, self._new_marks = {}, {}
+        return {**told, "gone": [] if whole else gone}
+
+    def restore(self, state: Mapping[str, Any], form_of: FormOf) -> None:
+        """Take over a whole `state`; `form_of` reads the form of a record."""
+        for serial, depth, partition, *records in sorted(_rows(_COLUMNS, state)):
+            events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
+            lane = events[0][0][0]
+            self._add(path_of(lane, depth), lane, Pair(serial, events, depth))
+        for serial, path, name in sorted(_rows(_MARKS, state)):
+            self._put_mark(serial, _as_key(path), name)
+        self._serial = self._saved = max([0, *state["serials"], *state["marks"]])
+        self._new_pairs, self._new_marks = {}, {}
+
+
+def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Some states of `Bags`, the first of them whole, as one that is."""
+    pairs: dict[int, Any] = {}
+    marks: dict[int, Any] = {}
+    for state in states:
+        for serial in state["gone"]:
+            pairs.pop(serial, None)
+            marks.pop(serial, None)
+        pairs.update((row[0], row) for row in _rows(_COLUMNS, state))
+        marks.update((row[0], row) for row in _rows(_MARKS, state))
+    return {**_columns(_COLUMNS, pairs.values()), **_columns(_MARKS, marks.values()), "gone": []}
+
+
+def path_of(route: Any, depth: int) -> Path:
+    """The keys and branches above the node of a lane, of an event with this route."""
+    path = []
+    for _ in range(depth):
+        path.append(route[0])
+        route = route[1]
+    return tuple(path)
+
+
+def _by_side(side: Side, event: Event, partner: Event) -> list[Event]:
+    return [event, partner] if side is Side.LEFT else [partner, event]
+
+
+def _is_crowded(lane: Hashable, held: Held) -> bool:
+    return lane in held[0] and lane in held[1]
+
+
+def _name(lane: Hashable) -> bytes:
+    """A lane in 8 bytes: two are taken for one once in many lives."""
+    return blake2b(stable(lane), digest_size=8).digest()
+
+
+def _row(pair: Pair) -> tuple[Any, ...]:
+    left, right = pair.events
+    return pair.serial, pair.depth, left[1], left[0][3], right[0][3]
+
+
+def _rows(names: Sequence[str], state: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
+    return zip(*(state[name] for name in names), strict=True)
+
+
+def _columns(names: Sequence[str], rows: Iterable[Any]) -> dict[str, list[Any]]:
+    found = list(rows)
+    return {name: list(map(itemgetter(place), found)) for place, name in enumerate(names)}
+
+
+def _as_key(path: Any) -> Any:
+    """A path as it was before it was stored, which makes lists of tuples."""
+    return tuple(map(_as_key, path)) if isinstance(path, list | tuple) else path

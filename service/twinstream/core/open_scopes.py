@@ -1,0 +1,420 @@
+"""What is set aside of one comparison: its open scopes, and how they open, close and are fed again.
+
+A scope opens where an index finds a difference (`index.Hooks`); after each batch those that have grown are
+reviewed. One whose sides have met again closes: what it found is booked, what it did not settle goes back to
+matching. Where that is, its content tells (`Scope.next_look`); when it is noticed is of no matter. See
+`scope` for what a scope is.
+
+What is shown of a scope that is open is provisional. Where everything differs, explaining all that grew after
+each batch would take a hundred times as long as matching. So only what is new is explained at once. The rest
+(what both sides have passed, then the one not explained for longest) goes as far as a credit does, to which
+each review and each event adds, and from which an explanation takes its cost.
+
+A hole taints: what is found behind it decides nothing (see `proofs`). A scope that may hold known differences
+only is *in dispute*; its difference is not proven yet, so a hole without a place taints that, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
+
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.unpaired import Reach
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.key_partitions import Watch
+from twinstream.core.arrivals.retries import NotAgreed
+from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.diagnosis.resync import Lengths
+from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
+from twinstream.core.events import Event, Side
+from twinstream.core.matching.index import Hooks, Index, Pairs
+from twinstream.core.order import Order
+from twinstream.core.proofs import NOTHING as NO_BATCH
+from twinstream.core.proofs import Starts, place_of
+from twinstream.core.rules import Rules
+
+CREDIT_OF_A_REVIEW = 10_000
+CREDIT_OF_AN_EVENT = 4
+"""In steps of an alignment, of which one takes about half a microsecond."""
+MOST_CREDIT = 200_000
+PASSED_AT_ONCE = 2_000
+"""So many scopes that both sides have passed are noted at each look, one a second."""
+GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
+
+
+class Aside:
+    """The open scopes of one comparison, in the order in which they opened."""
+
+    def __init__(self, rules: Rules, ledger: Ledger, watch: Watch) -> None:
+        self._rules, self._ledger, self._watch = rules, ledger, watch
+        self.scopes: dict[Scope, None] = {}
+        limit = f"limits.scope_events ({rules.scope_limit})"
+        self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
+        self._opened: list[Scope] = []
+        self._finished: list[Scope] = []
+        self._passed: list[tuple[Scope, int]] = []
+        self._credit, self._size = 0, 0
+        self._over = False
+        self._explanations, self._closed = 0, 0
+
+    def hooks(self) -> Hooks:
+        """What the index asks of this."""
+        rules, came_back = self._rules, self._ledger.take_back
+        return Hooks(
+            rules.canonical,
+            rules.equal,
+            self._open,
+            self._finish,
+            self._settle_met,
+            self._absorb,
+            came_back,
+            rules.scope_limit,
+        )
+
+    # -- holes ---------------------------------------------------------------------------------------------
+
+    def hole(self, hole: Hole, starts: Starts | None = None) -> None:
+        """Note that something was not checked: what is found behind the `starts` is held against no side.
+
+        Without them that is all that is found from here on, and all that is not proven yet.
+        """
+        for scope in () if starts else self.scopes:
+            scope.tainted = scope.tainted or scope.disputed
+        self._ledger.hole(hole, starts)
+
+    def doubt_batch(self, found: NotAgreed) -> None:
+        """Note that it is not known which rows of a batch count: what hangs on it decides nothing."""
+        self._judge_opened()
+        self.hole(found.hole, found.starts)
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or found.batch in (scope.needs or ())
+
+    def disown(self, moment: int) -> None:
+        """What was found behind a moment decides nothing."""
+        for scope in self.scopes:
+            scope.tainted = scope.tainted or scope.moment > moment
+
+    # -- what an index asks --------------------------------------------------------------------------------
+
+    def _open(self, owner: Index, order: Order, depth: int) -> Scope:
+        ledger = self._ledger
+        scope = Scope(owner, order, depth, self._rules)
+        scope.tainted, scope.moment = ledger.tainted, ledger.moment
+        self.scopes[scope] = None
+        if ledger.may_be_known():
+            scope.disputed, scope.tainted = True, ledger.unchecked.all_over
+            return scope
+        ledger.halt_by_rules()
+        if ledger.doubts_nothing():
+            scope.needs = NO_BATCH
+            self._count(scope)
+        else:
+            scope.tainted = True
+            self._opened.append(scope)
+        return scope
+
+    def _judge_opened(self) -> None:
+        """Tell of scopes whether what proves their difference was checked: now they have it."""
+        opened, self._opened = self._opened, []
+        for scope in opened:
+            self._judge(scope)
+
+    def _judge(self, scope: Scope) -> None:
+        """A difference counts by each of its proofs that was checked; without one, if everything was."""
+        ledger = self._ledger
+        proofs = [proof for proof in scope.proofs(self._rules) or (None,) if ledger.is_checked(proof)]
+        for needs in sorted(map(ledger.needs, proofs), key=len, reverse=True):
+            scope.needs = needs
+            self._count(scope)
+
+    def _judge_again(self, scope: Scope, explanation: Explanation) -> None:
+        """All that proves the difference of a scope has come: it may hang on less than was known.
+
+        What was in dispute until now hangs on all that was looked at.
+        """
+        self._end_dispute(scope)
+        if not scope.disputed:
+            if scope.tainted or scope.needs:
+                if scope.proofs(self._rules):
+                    self._judge(scope)
+                if self._over:
+                    self._judge_at_an_end(scope, explanation)
+            return
+        ends = zip(Side, explanation.places, strict=True)
+        proof = [(side, partition, offset) for side, places in ends for partition, offset in places.items()]
+        scope.tainted = scope.tainted or not self._ledger.is_checked(proof)
+        scope.needs = self._ledger.needs(proof)
+
+    def _judge_at_an_end(self, scope: Scope, explanation: Explanation) -> None:
+        """Nothing more will come: an event proves the difference, too, that has no equal one in a scope."""
+        ledger, rules = self._ledger, self._rules
+        alone = (finding for finding in explanation.findings if finding.partner is None)
+        for finding in islice(alone, PROVING):
+            side, event = finding.side, finding.event
+            if ledger.unchecked.spares_at_an_end(side, event) and not any(
+                rules.equal(event, other) for other in scope.pieces[side.other]
+            ):
+                scope.needs = ledger.needs([place_of(side, event)])
+                self._count(scope)
+
+    def _count(self, scope: Scope) -> None:
+        """The difference of a scope is no known one: it counts from when it was proven."""
+        scope.tainted = self._ledger.diverge(scope.moment, scope.needs) is None
+
+    def _absorb(self, whole: Scope, part: Scope) -> None:
+        self.scopes.pop(part, None)
+        if part in self._opened:
+            self._opened.remove(part)
+            self._judge(part)
+        if part.lost and not whole.lost:
+            self._give_up(whole, self.explain(whole, whole=False))
+
+    def _finish(self, scope: Scope) -> None:
+        """Nothing more will come to a scope: it closes when what was fed with it is booked."""
+        if scope.lost:
+            self._drop(scope)
+            del self.scopes[scope]
+            scope.owner.resume(scope, ((), ()))
+        else:
+            self._finished.append(scope)
+
+    # -- explaining and closing ----------------------------------------------------------------------------
+
+    def close_finished(self) -> None:
+        """Close the scopes to which nothing more comes."""
+        self._judge_opened()
+        while self._finished:
+            scope = self._finished.pop(0)
+            self.close(scope, self.explain(scope, whole=True), scope.owner)
+
+    def review(self, index: Index, ended: tuple[bool, bool]) -> bool:
+        """Close the scopes whose sides have met again, and explain others that have grown.
+
+        Returns whether any was closed or lost. `ended` tells by side whether no more comes of it.
+
+        Complexity: O(1) a scope and event, plus the pairing of those that may have met, and of others as far
+        as the credit goes.
+        """
+        size, before = sum(map(len, self.scopes)), self._closed
+        earned = CREDIT_OF_A_REVIEW + CREDIT_OF_AN_EVENT * max(0, size - self._size)
+        self._credit, self._size = min(self._credit + earned, MOST_CREDIT), size
+        self._settle_all(index, ended)
+        for scope in self._grown():
+            if scope.is_new:
+                self._explain_again(scope)
+        self._close_passed(index, ended)
+        self._spend()
+        return self._closed > before
+
+    def refresh(self, index: Index, ended: tuple[bool, bool]) -> None:
+        """Bring all explanations up to date, whatever it costs."""
+        self._settle_all(index, ended)
+        for scope in self._grown():
+            self._explain_again(scope)
+
+    def _grown(self) -> Iterator[Scope]:
+        """The scopes that have grown, as long as they are open."""
+        for scope in tuple(self.scopes):
+            if scope in self.scopes and not scope.lost and scope.grown:
+                yield scope
+
+    def _spend(self) -> None:
+        for scope in sorted(self._grown(), key=attrgetter("explained_as")):
+            if self._credit <= 0:
+                break
+            self._explain_again(scope)
+
+    def _explain_again(self, scope: Scope) -> None:
+        """Say what is known of a scope by now. What one that gathers has is a difference, all of it."""
+        most = self._rules.scope_limit
+        scope.show(self.explain(scope, whole=scope.gathering, lengths=(most, most)))
+        self._explanations += 1
+        scope.explained_as = self._explanations
+        self._credit -= scope.cost
+        self._end_dispute(scope)
+
+    def _end_dispute(self, scope: Scope) -> None:
+        """No rule applies any more to what is in dispute: it counts as what proves it says."""
+        if scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
+            scope.disputed = False
+            self._ledger.halt_by_rules()
+            if not scope.tainted:
+                scope.tainted = True
+                self._judge(scope)
+
+    # -- where the sides have met again --------------------------------------------------------------------
+
+    def settle_rest(self, index: Index) -> Iterator[Finding]:
+        """Nothing more will come: close all scopes, as their events were written; what they find.
+
+        Which rule covers what may hang on the order. What a scope gives back as it closes may open one that
+        gathers, and all that this stands for has come, too.
+        """
+        self._over = True
+        index.complete()
+        self._put_in_order()
+        yield from self._settle_all(index, (True, True))
+        while any(scope.gathering for scope in self.scopes):
+            index.complete()
+            yield from self._settle_all(index, (True, True))
+        self._put_in_order()
+        for scope in tuple(self.scopes):
+            if not scope.lost:
+                explanation = self.explain(scope, whole=True)
+                self.close(scope, explanation, index)
+                yield from explanation.findings
+
+    def _settle_all(self, index: Index, ended: tuple[bool, bool]) -> list[Finding]:
+        """Close all scopes whose sides have met, also those that what they did not settle has opened.
+
+        Returns what was found in them.
+        """
+        found: list[Finding] = []
+        before: dict[Scope, None] = {}
+        while opened := [scope for scope in self.scopes if scope not in before]:
+            before = dict(self.scopes)
+            for scope in opened:
+                if scope in self.scopes and (closed := self._settle_next(scope, index, ended)) is not None:
+                    found += closed.findings
+                    self.close_finished()
+        return found
+
+    def _put_in_order(self) -> None:
+        """Let the scopes stand as their first events were written."""
+        ordered = sorted(self.scopes, key=Scope.first_place)
+        self.scopes.clear()
+        self.scopes.update(dict.fromkeys(ordered))
+
+    def _settle_met(self, index: Index) -> None:
+        """Close the scopes of an index whose sides have met; nothing more comes to it."""
+        while any(self._settle_next(scope, index, (True, True)) is not None for scope in index.scopes()):
+            pass
+
+    def _settle_next(self, scope: Scope, index: Index, ended: tuple[bool, bool]) -> Explanation | None:
+        """Close a scope where its sides have met for the first time, or lose it; what it was then."""
+        while (look := scope.next_look(ended, self._rules.scope_limit)) is not None:
+            explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
+            self._credit -= scope.cost
+            if look.lost:
+                self._lose(scope, explanation)
+                return explanation
+            if look.whole or explanation.met:
+                self.close(scope, explanation, index)
+                return explanation
+        return None
+
+    def note_passed(self, passed: Iterable[Scope]) -> None:
+        """Note to which scopes nothing more is to come, since both sides have gone on beyond them.
+
+        The next reviews close them. They are told again as long as they are open, so few need to be noted.
+        """
+        lately = (scope for scope in passed if scope.kept_at != len(scope))
+        self._passed = [(scope, len(scope)) for scope in islice(lately, PASSED_AT_ONCE)]
+
+    def _close_passed(self, index: Index, ended: tuple[bool, bool]) -> None:
+        """Close scopes that both sides have passed, if nothing has come to them since.
+
+        Where the clock does not prove, what has no other half yet may still get one. And what may be a known
+        difference stays in dispute, unless it is one as it stands.
+        """
+        while self._passed and self._credit > 0:
+            scope, size = self._passed.pop()
+            if scope not in self.scopes or len(scope) != size or size > self._rules.scope_limit:
+                continue
+            if scope.gathering and self._rules.proves:
+                scope.owner.complete()
+            explanation = self.explain(scope, whole=True)
+            self._credit -= scope.cost
+            if self._rules.proves or self._is_settled(scope, explanation.findings):
+                self.close(scope, explanation, index)
+                self._settle_all(index, ended)
+            else:
+                scope.kept_at = size
+
+    def _is_settled(self, scope: Scope, findings: Sequence[Finding]) -> bool:
+        """Whether nothing that comes late could be a part of what a scope found."""
+        if not all(finding.left and finding.right for finding in findings):
+            return False
+        return not scope.disputed or self._ledger.known.covers(findings, self._ledger.matched)
+
+    def explain(self, scope: Scope, *, whole: bool, lengths: Lengths | None = None) -> Explanation:
+        """What the pieces of a scope, or as much of them, have in common, and where they differ."""
+        return scope.explain(self._rules, self._ledger.is_copy, whole=whole, lengths=lengths)
+
+    def close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
+        """Settle what a scope found, and feed again what it did not settle.
+
+        Where its difference halted the comparison, the event that proved it may have an equal one here. These
+        two wait for good: nothing behind the first difference counts as matched.
+        """
+        self._judge_opened()
+        self._judge_again(scope, explanation)
+        del self.scopes[scope]
+        self._closed += 1
+        self._settle(scope, explanation)
+        self._pair(owner.resume(scope, explanation.tails))
+        self._judge_opened()
+
+    def _settle(self, scope: Scope, explanation: Explanation) -> Explanation:
+        """Book what a scope found, and its pairs if they count; returns what is booked."""
+        ledger = self._ledger
+        if ledger.halted:
+            explanation = explanation._replace(matched=[])
+        in_time = bool(self._rules.known)
+        until_ms = explanation.newest_ms + self._rules.overdue_after_ms if in_time else math.inf
+        reach = Reach(explanation.places, until_ms)
+        for finding in explanation.findings:
+            ledger.settle(finding, scope.moment, tainted=scope.tainted, needs=scope.needs, reach=reach)
+        left, right = ([pair[side] for pair in explanation.matched] for side in Side)
+        self._pair(Pairs(left, right))
+        return explanation
+
+    def _pair(self, pairs: Pairs) -> None:
+        """Book pairs of a left event, as partner, and a right one."""
+        self.watch_pairs(pairs)
+        if pairs.partners:
+            self._ledger.pair(pairs)
+            for side, events in zip(Side, pairs, strict=True):
+                self._ledger.advance(side, max(event[3] for event in events))
+
+    def watch_pairs(self, pairs: Pairs) -> None:
+        """Note a pair that should not be one here."""
+        if (apart := self._watch.paired(pairs)) is not None:
+            self.hole(apart)
+
+    # -- scopes that outgrow their limit -------------------------------------------------------------------
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether a scope was lost, so that not all that differs is explained."""
+        return self._too_much in self._ledger.holes
+
+    def _lose(self, scope: Scope, explanation: Explanation) -> None:
+        self.hole(self._too_much)
+        self._give_up(scope, explanation)
+
+    def _give_up(self, scope: Scope, explanation: Explanation) -> None:
+        """Settle what a scope has found, which is the last that is known of it, and drop all else.
+
+        What is in dispute may have become a known difference yet: so it counts against no side.
+        """
+        self._closed += 1
+        scope.tainted, scope.disputed = scope.tainted or scope.disputed, False
+        scope.lose(self._settle(scope, explanation))
+
+    def drop(self) -> None:
+        """Take in what lost scopes have dropped."""
+        for scope in self.scopes:
+            left, right = scope.dropped
+            if left or right:
+                self._drop(scope)
+
+    def _drop(self, scope: Scope) -> None:
+        """Nothing of what a scope dropped will ever be verified."""
+        for side in Side:
+            dropped: list[Event] = scope.dropped[side]
+            self._ledger.drop(side, dropped)
+            dropped.clear()

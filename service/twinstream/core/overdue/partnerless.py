@@ -1,0 +1,145 @@
+"""Events that have no partner, settled as differences.
+
+That an event has none is known when both sides have ended, or where a clock proves it (see `judging`). Two of
+one identity, one of each side, are one event that has changed (see `findings`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from operator import itemgetter
+
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.diagnosis.findings import Finding, explain_partnerless
+from twinstream.core.events import Event, Side
+from twinstream.core.matching.index import Hooks, Index
+from twinstream.core.open_scopes import Aside
+from twinstream.core.proofs import place_of
+from twinstream.core.relation import Identity
+from twinstream.core.rules import Rules
+
+Pieces = tuple[list[Event], list[Event]]
+"""Events by side."""
+
+
+class Partnerless:
+    """What waits in the index and in scopes, and has no partner.
+
+    `at_end` counts, by side, the events that were left when the input ended. `_asked` are partitions, with
+    their side, whose first event that faces an end was asked for a proof.
+    """
+
+    def __init__(self, rules: Rules, ledger: Ledger, index: Index, aside: Aside, hooks: Hooks) -> None:
+        self._rules, self._ledger, self._index, self._aside = rules, ledger, index, aside
+        self._hooks = hooks
+        self.at_end = [0, 0]
+        self._asked: set[tuple[Side, int | None]] = set()
+
+    def settle(self, proven: Pieces) -> list[Finding]:
+        """Settle unmatched events by side, which are proven now to have no partner.
+
+        Each goes with an unmatched event of its identity on the other side, if there is one.
+        """
+        return self._settle(self._gone(proven), self._ledger.moment, lambda _: not self._ledger.tainted)
+
+    def settle_facing(self, side: Side) -> None:
+        """Settle what waits of a side, since the other has ended."""
+        gone = self._gone(self._facing(side))
+        self._count(self._settle(gone, self._ledger.moment, self._is_checked_at_an_end))
+
+    def prove_at_an_end(self, side: Side) -> None:
+        """The other side has ended: a difference counts where what waits first in a partition proves it.
+
+        What comes behind that event proves no more than it. Complexity: O(n log n) in what waits.
+        """
+        ledger = self._ledger
+        lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
+        for event in self._waiting(side):
+            if event[0][0] in lanes or (side, event[1]) in self._asked:
+                continue
+            self._asked.add((side, event[1]))
+            if ledger.unchecked.spares_at_an_end(side, event):
+                ledger.diverge(ledger.moment, ledger.needs([place_of(side, event)]))
+
+    def was_asked(self, side: Side, partition: int | None) -> bool:
+        """Whether an event of a partition was asked for a proof, which stands before what comes now."""
+        return (side, partition) in self._asked
+
+    def settle_rest(self, moment: int) -> None:
+        """Both sides have ended: settle everything that waits, also what is set aside, as of a moment."""
+        self._count(list(self._aside.settle_rest(self._index)))
+        rest = self._waiting(Side.LEFT), self._waiting(Side.RIGHT)
+        self._count(self._settle(rest, moment, self._is_checked_at_an_end))
+        self._ledger.settle_disputed()
+
+    def facing(self, side: Side) -> list[Divergence]:
+        """What waits of a side of which the other has ended, as differences that are provisional."""
+        findings = explain_partnerless(*self._facing(side), self._rules.letter, None, self._ledger.is_copy)
+        checked = self._is_checked_at_an_end
+        return [Divergence(finding, not checked(finding), finding) for finding in findings]
+
+    def _is_checked_at_an_end(self, finding: Finding) -> bool:
+        """Whether nothing was left unchecked that tells that an event of a finding has no partner."""
+        spares = self._ledger.unchecked.spares_at_an_end
+        return any(event is not None and spares(side, event) for side, event in finding.events)
+
+    def _facing(self, side: Side) -> Pieces:
+        waiting = self._waiting(side)
+        return (waiting, []) if side is Side.LEFT else ([], waiting)
+
+    def _waiting(self, side: Side) -> list[Event]:
+        """What waits of a side, as it was written: which rule covers what may hang on the order."""
+        return sorted((event for event, _ in self._index.unmatched(side)), key=_PLACE)
+
+    def _gone(self, proven: Pieces) -> Pieces:
+        identity = self._rules.identity
+        return proven if identity is None else self._with_identity(proven, identity)
+
+    def _with_identity(self, proven: Pieces, identity: Identity) -> Pieces:
+        gone = (list(proven[0]), list(proven[1]))
+        for side in Side:
+            wanted = Counter(identity(event[0][3]) for event in proven[side.other])
+            wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
+            taken = {id(event) for event in proven[side]}
+            for event in self._waiting(side) if +wanted else ():
+                name = identity(event[0][3])
+                if wanted[name] > 0 and id(event) not in taken:
+                    wanted[name] -= 1
+                    gone[side].append(event)
+        return gone
+
+    def _settle(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
+        """Settle events; those that may have partners after all come last, and behind a doubt."""
+        lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
+        unsure = _among(gone, lambda event: event[0][0] in lanes)
+        if not any(unsure):
+            return self._book(gone, moment, is_checked)
+        found = self._book(_among(gone, lambda event: event[0][0] not in lanes), moment, is_checked)
+        self._hooks.doubt()
+        return found + self._book(unsure, moment, is_checked)
+
+    def _book(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
+        ledger = self._ledger
+        for side in Side:
+            self._index.remove(side, gone[side])
+        rules = self._rules
+        findings = explain_partnerless(*gone, rules.letter, rules.identity, ledger.is_copy)
+        for finding in findings:
+            ledger.settle(finding, moment, tainted=not is_checked(finding))
+        return findings
+
+    def _count(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            if finding.kind != "reordered":
+                self.at_end[Side.LEFT] += finding.left is not None
+                self.at_end[Side.RIGHT] += finding.right is not None
+
+
+def _among(gone: Pieces, which: Callable[[Event], bool]) -> Pieces:
+    left, right = (list(filter(which, events)) for events in gone)
+    return left, right
+
+
+_PLACE = itemgetter(1, 2)

@@ -1,0 +1,141 @@
+"""Which unsettled events the other side has passed, on a clock that says how far each side has come.
+
+Such a clock gives each event a *point*: a place on one of several axes (its event time; the offset of its
+input record, each input partition being an axis; the end of its window). And it says how far a side has
+*reached* on each axis. An unsettled event is passed when the other side has reached beyond its point.
+
+Points are read once, when an event has stayed to a look, and stand in a heap for each axis. So a look costs
+what changed since the one before it, whatever is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any
+
+from twinstream.core.accounting.unmatched import Held, OneSide
+from twinstream.core.clocks.event_time import EventTime, EventTimes
+from twinstream.core.clocks.input import Input, InputPartition, Progress
+from twinstream.core.events import Event, Form, Side
+
+SLACK = 1000
+"""So many events more than twice those held may stand in the heaps before these are made anew."""
+
+Point = tuple[Hashable, int]
+"""An axis, and a place on it."""
+TIME = "time"
+"""The axis of event times, and of ends of windows."""
+
+
+class Passing:
+    """The clock of event time, or that of the input, and what it reads of the events of both sides.
+
+    The clock of the input is `progress`: what both versions have said.
+    """
+
+    def __init__(self, clock: EventTime | Input, held: Held, progress: Progress | None = None) -> None:
+        self.times = EventTimes(clock) if isinstance(clock, EventTime) else None
+        self.progress = progress if isinstance(clock, Input) else None
+        self._clock, self._held = clock, held
+        self._waiting = Waiting(held.of(Side.LEFT), self.point), Waiting(held.of(Side.RIGHT), self.point)
+
+    @property
+    def needs_ends(self) -> bool:
+        """Whether both sides must be read to their ends before anything is overdue."""
+        return self.times is not None
+
+    def expect(self, side: Side, partitions: Iterable[int]) -> None:
+        """Name the partitions of a side."""
+        if self.times is not None:
+            self.times.expect(side, partitions)
+
+    def saw(self, side: Side, partition: int, forms: Sequence[Form], timestamps_ms: Sequence[int]) -> None:
+        """Note events of a side, before they are matched."""
+        if self.times is not None:
+            self.times.saw(side, partition, forms, timestamps_ms)
+
+    def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
+        """Note how far a side is read, and where it ended."""
+        if self.times is not None:
+            self.times.looked(side, positions, ends, now)
+
+    def point(self, event: Event) -> Point | None:
+        """The point of an event; None where it has none, and is never passed."""
+        if isinstance(self._clock, EventTime):
+            time_ms = self._clock.time_of(event[0][3])
+        else:
+            place = None if event[5] is None else self._clock.place_of(event[5])
+            if place is not None:
+                topic, partition, offset = place
+                return (topic, partition), offset
+            window_end_of = self._clock.window_end_of
+            time_ms = None if window_end_of is None else window_end_of(event[0][3])
+        return None if time_ms is None else (TIME, time_ms)
+
+    def reached(self, side: Side) -> Mapping[Hashable, int]:
+        """By axis the first point that a side has not passed."""
+        if self.times is not None:
+            reached_ms = self.times.reached(side)
+            return {} if reached_ms is None else {TIME: reached_ms}
+        assert self.progress is not None
+        found: dict[Hashable, int] = {}
+        consumed: dict[InputPartition, int] = self.progress.consumed(side)
+        found.update(consumed)
+        watermark_ms = self.progress.watermark_ms(side)
+        if watermark_ms is not None:
+            found[TIME] = watermark_ms + 1
+        return found
+
+    def passed(self, side: Side) -> dict[int, Event]:
+        """The unsettled events of a side that the other one has passed, by identity; as of `settle`."""
+        return self._waiting[side].passed(self.reached(side.other))
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain data. The points of events are read again."""
+        return {} if self.times is None else {"times": self.times.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of `snapshot`."""
+        if self.times is not None and "times" in state:
+            self.times.restore(state["times"])
+
+
+class Waiting:
+    """The unsettled events of one side by their points."""
+
+    def __init__(self, held: OneSide, point: Callable[[Event], Point | None]) -> None:
+        self._held, self._point = held, point
+        self._heaps: dict[Hashable, list[tuple[int, int, Event]]] = {}
+        self._serial = count()
+        self._passed: dict[int, Event] = {}
+        held.watch()
+
+    def passed(self, reached: Mapping[Hashable, int]) -> dict[int, Event]:
+        """Those below what is reached on their axis. Complexity: O(log n) for each that came or is passed."""
+        for event in self._held.take_news():
+            self._add(event)
+        for axis, limit in reached.items():
+            heap = self._heaps.get(axis, ())
+            while heap and heap[0][0] < limit:
+                event = heappop(heap)[2]
+                self._passed[id(event)] = event
+        self._passed = {key: event for key, event in self._passed.items() if self._held.holds(event)}
+        if sum(map(len, self._heaps.values())) > 2 * len(self._held) + SLACK:
+            self._forget()
+        return self._passed
+
+    def _add(self, event: Event) -> None:
+        if self._held.holds(event):
+            point = self._point(event)
+            if point is not None:
+                heappush(self._heaps.setdefault(point[0], []), (point[1], next(self._serial), event))
+
+    def _forget(self) -> None:
+        """Drop those that are settled."""
+        for axis, heap in tuple(self._heaps.items()):
+            heap[:] = [entry for entry in heap if self._held.holds(entry[2])]
+            heapify(heap)
+            if not heap:
+                del self._heaps[axis]

@@ -1,0 +1,176 @@
+"""Which events of two finite pieces belong together, under an order: the comparison behind every explanation.
+
+Each piece is what one side put out in a part of the order, as it came. Pairing removes as few events as it
+can find so that the rest of both pieces is one trace; what it removed is the difference. By the order of the
+pieces:
+
+- a bag is paired by counts;
+- a sequence by a longest common subsequence (see `alignment`);
+- lanes, keys and branches each by themselves;
+- epochs by aligning their barriers first (see `epoch_pairing`);
+- rules and functions by a common subsequence that is then completed (see `rule_pairing`).
+
+While the streams go on, an event without a partner is only a difference where the other side is past it;
+else it is left over as *tail*. Of pieces that are `whole` nothing is tail.
+
+Of abcd and c the fewest differences is one: c, moved to the front, if a and b are yet to come. But nothing
+that c has passed has come, and so far a and b are what lacks. So while the streams go on a guess is made for
+such pieces, which names their differences and never makes them meet.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from twinstream.core.events import Letter, Near, Side
+from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
+from twinstream.core.pairing.alignment import Alignment, align
+from twinstream.core.pairing.epoch_pairing import pair_epochs
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Items, Pairing, Related
+from twinstream.core.pairing.rule_pairing import pair_related
+from twinstream.core.pairing.tolerant import matching
+
+MANY = 64
+"""Differences above which an open alignment may be no more than one side whole, and then the end."""
+
+
+def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
+    """Pair two pieces under their order, all pairs sorted by their place on the left.
+
+    Complexity: O(n d) for n events and d differences, d bounded by `ALIGNMENT_BUDGET`.
+    """
+    pairing = _pair(order, left, right, related, whole)
+    pairing.pairs.sort()
+    return pairing
+
+
+def _pair(order: Order, left: Items, right: Items, related: Related, whole: bool) -> Pairing:
+    match order:
+        case Lanes():
+            return _pair_lanes(left, right, whole)
+        case Keyed(inner):
+            return _pair_groups(lambda _key: inner, left, right, related, whole)
+        case Branches(orders):
+            return _pair_groups(orders.__getitem__, left, right, related, whole)
+        case Epochs(inner):
+
+            def inside(left: Items, right: Items, whole: bool) -> Pairing:
+                return _pair(inner, left, right, related, whole)
+
+            return pair_epochs(inside, left, right, whole=whole)
+        case _:
+            return pair_related(left, right, related, whole=whole)
+
+
+def _pair_lanes(left: Items, right: Items, whole: bool) -> Pairing:
+    groups = _groups(left, right, lambda item: item.route)
+    if len(groups) == 1:
+        return _pair_lane(*groups.popitem(), whole)
+    pairing = Pairing()
+    for lane, pieces in groups.items():
+        pairing.include(_pair_lane(lane, pieces, whole))
+    pairing.clean = 0 if pairing.different else len(pairing.pairs)
+    return pairing
+
+
+def _pair_groups(
+    order_of: Callable[[Any], Order], left: Items, right: Items, related: Related, whole: bool
+) -> Pairing:
+    pairing = Pairing()
+    for key, pieces in _groups(left, right, lambda item: item.route[0]).items():
+        inner = [[item._replace(route=item.route[1]) for item in piece] for piece in pieces]
+        pairing.include(_pair(order_of(key), inner[0], inner[1], related, whole))
+    pairing.clean = 0 if pairing.different else len(pairing.pairs)
+    return pairing
+
+
+def _groups(
+    left: Items, right: Items, key_of: Callable[[Item], Hashable]
+) -> dict[Hashable, tuple[list[Item], list[Item]]]:
+    groups: dict[Hashable, tuple[list[Item], list[Item]]] = {}
+    for side, piece in ((Side.LEFT, left), (Side.RIGHT, right)):
+        for item in piece:
+            groups.setdefault(key_of(item), ([], []))[side].append(item)
+    return groups
+
+
+def _pair_lane(lane: Hashable, pieces: tuple[list[Item], list[Item]], whole: bool) -> Pairing:
+    left, right = pieces
+    return pair_bag(left, right, whole=whole) if type(lane) is bytes else _pair_sequence(left, right, whole)
+
+
+def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
+    """Pair by counts: the n-th copy of a letter with the n-th on the other side.
+
+    Complexity: O(n); with a tolerance that of a largest matching of the events that are alike (`tolerant`).
+    """
+    pairs = _largest(left, right) if left and isinstance(left[0].letter, Near) else _counted(left, right)
+    paired = {i for i, _ in pairs}, {j for _, j in pairs}
+    lacking = [item.place for item in left if item.place not in paired[0]]
+    surplus = [item.place for item in right if item.place not in paired[1]]
+    if whole:
+        clean = 0 if lacking or surplus else len(pairs)
+        return Pairing(pairs, left_rest=lacking, right_rest=surplus, clean=clean)
+    return Pairing(pairs, left_tail=lacking, right_tail=surplus, clean=len(pairs))
+
+
+def _counted(left: Items, right: Items) -> list[tuple[int, int]]:
+    waiting: dict[Letter, deque[int]] = {}
+    for item in left:
+        waiting.setdefault(item.letter, deque()).append(item.place)
+    return [(copies.popleft(), item.place) for item in right if (copies := waiting.get(item.letter))]
+
+
+def _largest(left: Items, right: Items) -> list[tuple[int, int]]:
+    pairs = []
+    for ours, theirs in _groups(left, right, lambda item: hash(item.letter)).values():
+        for i, j in matching(ours, theirs, lambda one, other: one.letter == other.letter):
+            pairs.append((ours[i].place, theirs[j].place))
+    return pairs
+
+
+def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
+    letters = _letters(left), _letters(right)
+    alignment = _aligned(*letters, whole=whole)
+    guessed = _moved_past_nothing(alignment, *letters)
+    if guessed:
+        alignment = align(*letters, 0)
+    left_rest = _gaps((i for i, _ in alignment.pairs), alignment.left_end)
+    right_rest = _gaps((j for _, j in alignment.pairs), alignment.right_end)
+    last_left, last_right = left_rest[-1] if left_rest else -1, right_rest[-1] if right_rest else -1
+    return Pairing(
+        [(left[i].place, right[j].place) for i, j in alignment.pairs],
+        [left[i].place for i in left_rest],
+        [right[j].place for j in right_rest],
+        [item.place for item in left[alignment.left_end :]],
+        [item.place for item in right[alignment.right_end :]],
+        clean=0 if guessed else sum(1 for i, j in alignment.pairs if i > last_left and j > last_right),
+    )
+
+
+def _aligned(left: Sequence[Letter], right: Sequence[Letter], *, whole: bool) -> Alignment:
+    """The fewest differences; of many, rather those that pair more than what runs into the end of a side."""
+    alignment = align(left, right, ALIGNMENT_BUDGET, whole=whole)
+    if whole or alignment.left_end + alignment.right_end - 2 * len(alignment.pairs) < MANY:
+        return alignment
+    other = align(left, right, 0)
+    return max(alignment, other, key=lambda one: len(one.pairs))
+
+
+def _moved_past_nothing(alignment: Alignment, left: Sequence[Letter], right: Sequence[Letter]) -> bool:
+    """Whether a difference behind all pairs equals a part of the tail: it would have moved past none."""
+    last_left, last_right = alignment.pairs[-1] if alignment.pairs else (-1, -1)
+    behind = left[last_left + 1 : alignment.left_end], right[last_right + 1 : alignment.right_end]
+    tails = left[alignment.left_end :], right[alignment.right_end :]
+    return not (set(behind[0]).isdisjoint(tails[1]) and set(behind[1]).isdisjoint(tails[0]))
+
+
+def _letters(items: Items) -> list[Letter]:
+    return [item.letter for item in items]
+
+
+def _gaps(taken: Iterable[int], end: int) -> list[int]:
+    """The positions below `end` that are not taken."""
+    return sorted(set(range(end)).difference(taken))

@@ -1,0 +1,248 @@
+"""Pairing two pieces under rules, or under a function: a common subsequence, completed.
+
+First the longest beginning that both pieces have in common goes, as traces: there is one, and all that was
+matched before the difference was seen is of it. So it does not matter how much of it that was. Of what is
+behind it, a longest common subsequence is never in contradiction to any order. Independent events that
+changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
+side are paired where no pair between them that depends on them would be turned round. And a pair that is in
+the way of several is given up for them: an event that moved over many is one difference. What is then left
+over on both sides has really moved: within `WORK_LIMIT`, no two equal ones of it could be paired besides.
+
+Equal events are interchangeable, so the copies of a letter are always paired in order, the first with the
+first; a further pair shifts those between its two places by one. Where any way to pair copies contradicts
+nothing, this one does not either: it only asks that as many of each dependent letter stand before an event as
+before its partner.
+
+While the streams go on, an unpaired event is a difference only where the other side is past it: where a
+dependent event that came later is paired. (Or where it is left on both sides.)
+
+The least number of unpaired events is hard to find for an arbitrary relation; this finds few of them, and
+never too few: without them both pieces are one trace.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect, bisect_left, insort
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from twinstream.core.events import Letter, Side
+from twinstream.core.pairing.alignment import align
+from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Items, Pairing, Related
+
+WORK_LIMIT = 2_000_000
+"""Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""
+
+BEGINNING_LIMIT = 20_000
+"""Pairs of letters that may be asked for, to find where two pieces begin alike: about 20 ms."""
+
+Copies = tuple[list[int], list[int]]
+"""The places of paired equal events on both sides, in order: the n-th of them belong together."""
+
+
+def pair_related(left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
+    """Pair two pieces under an arbitrary dependence.
+
+    Complexity: O(n d) for n events and d differences or swaps of independent events, bounded by `WORK_LIMIT`.
+    """
+    return _Completion(left, right, related).pairing(whole=whole)
+
+
+class _Completion:
+    def __init__(self, left: Items, right: Items, related: Related) -> None:
+        self.left, self.right = left, right
+        self._places = ([item.place for item in left], [item.place for item in right])
+        self._related = related
+        self._work = WORK_LIMIT
+        self._kept: dict[Letter, Copies] = {}
+        rest = self._begin()
+        pieces = zip((left, right), rest, strict=True)
+        letters = [[piece[n].letter for n in places] for piece, places in pieces]
+        for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs:
+            self._keep(rest[0][i], rest[1][j])
+
+    def _begin(self) -> Copies:
+        """Pair the longest common beginning; return what is behind it on either side.
+
+        An event is of it where nothing before it that is not depends on it, on both sides. Then no pairing is
+        spoilt by that pair: what it crosses is independent of it.
+        """
+        behind: list[int] = []
+        open_on_the_right = list(range(len(self.right)))
+        copies: dict[Letter, deque[int]] = {}
+        for j, item in enumerate(self.right):
+            copies.setdefault(item.letter, deque()).append(j)
+        work = BEGINNING_LIMIT
+        for i, item in enumerate(self.left):
+            theirs = copies.get(item.letter)
+            if not theirs or work <= 0 or any(self._depends(Side.LEFT, i, n) for n in behind):
+                behind.append(i)
+                work -= len(behind)
+                continue
+            j = theirs[0]
+            before = open_on_the_right[: bisect_left(open_on_the_right, j)]
+            work -= 1 + len(behind) + len(before)
+            if any(self._depends(Side.RIGHT, j, n) for n in before):
+                behind.append(i)
+                continue
+            theirs.popleft()
+            del open_on_the_right[len(before)]
+            self._keep(i, j)
+        return behind, open_on_the_right
+
+    def pairing(self, *, whole: bool) -> Pairing:
+        moved = self._complete()
+        paired = {i for i, _ in self.pairs}, {j for _, j in self.pairs}
+        loose = [
+            [n for n in range(len(piece)) if n not in paired[s]]
+            for s, piece in enumerate((self.left, self.right))
+        ]
+        rest = [
+            [n for n in loose[side] if whole or n in moved[side] or self._passed(side, n)] for side in Side
+        ]
+        if not whole and not any(rest):
+            rest = self._best_guess(loose)
+            clean = 0
+        else:
+            last = [max(places, default=-1) for places in rest]
+            clean = sum(1 for i, j in self.pairs if i > last[0] and j > last[1])
+        gone = [set(places) for places in rest]
+        return Pairing(
+            [(self.left[i].place, self.right[j].place) for i, j in self.pairs],
+            [self.left[n].place for n in rest[0]],
+            [self.right[n].place for n in rest[1]],
+            [self.left[n].place for n in loose[0] if n not in gone[0]],
+            [self.right[n].place for n in loose[1] if n not in gone[1]],
+            clean=clean,
+        )
+
+    def _complete(self) -> tuple[set[int], set[int]]:
+        """Pair what may be paired; return what is left over on both sides all the same.
+
+        A pair may make room for others, so what was left over is tried again until nothing more fits.
+        """
+        moved = self._fill()
+        while moved and self._exchange(moved):
+            moved = self._fill()
+        return {i for i, _ in moved}, {j for _, j in moved}
+
+    def _fill(self) -> list[tuple[int, int]]:
+        """Pair all that fits besides; return the pairs of what is left over on both sides."""
+        waiting, loose = self._unpaired()
+        tried = len(loose) + 1
+        while len(loose) < tried:
+            tried = len(loose)
+            loose = [j for j in loose if self._finds_partner(waiting[self.right[j].letter], j) is None]
+        self.pairs = sorted(pair for copies in self._kept.values() for pair in zip(*copies, strict=True))
+        left_over: dict[Letter, list[int]] = {}
+        for j in loose:
+            left_over.setdefault(self.right[j].letter, []).append(j)
+        return [
+            (i, j)
+            for letter, places in left_over.items()
+            for i, j in zip(waiting[letter], places, strict=False)
+        ]
+
+    def _unpaired(self) -> tuple[dict[Letter, list[int]], list[int]]:
+        """What is unpaired on the left by letter, and on the right what equals some of it."""
+        paired = [{n for copies in self._kept.values() for n in copies[side]} for side in Side]
+        waiting: dict[Letter, list[int]] = {}
+        for i, item in enumerate(self.left):
+            if i not in paired[0]:
+                waiting.setdefault(item.letter, []).append(i)
+        loose = [j for j, item in enumerate(self.right) if j not in paired[1] and item.letter in waiting]
+        return waiting, loose
+
+    def _exchange(self, moved: Sequence[tuple[int, int]]) -> bool:
+        """Give up a pair for several that it is in the way of; whether there was one."""
+        in_the_way = Counter(pair for i, j in moved for pair in self._against(i, j))
+        for (i, j), times in in_the_way.most_common():
+            if times == 1 or self._work <= 0:
+                break
+            waiting, loose = self._unpaired()
+            self._work -= len(self.left) + len(self.right)
+            self._drop(i, j)
+            gained = [
+                (found, n)
+                for n in loose
+                if (found := self._finds_partner(waiting[self.right[n].letter], n)) is not None
+            ]
+            if len(gained) > 1:
+                return True
+            for pair in gained:
+                self._drop(*pair)
+            self._keep(i, j)
+        return False
+
+    def _against(self, i: int, j: int) -> list[tuple[int, int]]:
+        """The pairs that a further one would contradict, as long as no copies change their partners."""
+        self._work -= len(self.pairs)
+        if self._work <= 0:
+            return []
+        return [
+            (m, n)
+            for m, n in self.pairs
+            if (m < i) != (n < j)
+            and self.left[m].letter != self.left[i].letter
+            and self._depends(Side.LEFT, i, m)
+        ]
+
+    def _finds_partner(self, waiting: list[int], j: int) -> int | None:
+        """Pair an event on the right with the first of the equal ones on the left that fits, if one does."""
+        for i in waiting:
+            if self._work <= 0:
+                break
+            if self._fits(i, j):
+                waiting.remove(i)
+                self._keep(i, j)
+                return i
+        return None
+
+    def _keep(self, i: int, j: int) -> None:
+        lefts, rights = self._kept.setdefault(self.left[i].letter, ([], []))
+        insort(lefts, i)
+        insort(rights, j)
+
+    def _drop(self, i: int, j: int) -> None:
+        lefts, rights = self._kept[self.left[i].letter]
+        lefts.remove(i)
+        rights.remove(j)
+
+    def _fits(self, i: int, j: int) -> bool:
+        """Whether one more pair contradicts no other, once all copies of its letter are paired in order.
+
+        Only those between its two places among the copies change their partners.
+        """
+        letter = self.left[i].letter
+        lefts, rights = self._kept.get(letter, ([], []))
+        m, n = bisect(lefts, i), bisect(rights, j)
+        self._work -= 1 + abs(m - n)
+        if m <= n:
+            copies = zip([i, *lefts[m:n]], [*rights[m:n], j], strict=True)
+        else:
+            copies = zip([*lefts[n:m], i], [j, *rights[n:m]], strict=True)
+        return all(self._agrees(letter, *pair) for pair in copies)
+
+    def _agrees(self, letter: Letter, i: int, j: int) -> bool:
+        """Whether as many copies of each letter that depends on a pair's stand before it on both sides."""
+        self._work -= len(self._kept)
+        return self._work > 0 and not any(
+            (m := bisect(lefts, i)) != (n := bisect(rights, j))
+            and other != letter
+            and self._depends(Side.LEFT, i, lefts[min(m, n)])
+            for other, (lefts, rights) in self._kept.items()
+        )
+
+    def _passed(self, side: int, n: int) -> bool:
+        """Whether the other side is past an unpaired event."""
+        self._work -= len(self.pairs)
+        return any(pair[side] > n and self._depends(Side(side), n, pair[side]) for pair in self.pairs)
+
+    def _depends(self, side: Side, one: int, another: int) -> bool:
+        places = self._places[side]
+        return self._related(side, places[one], side, places[another])
+
+    @staticmethod
+    def _best_guess(loose: Sequence[list[int]]) -> list[list[int]]:
+        """The scope was set aside for a difference: until more is known it is the oldest unpaired event."""
+        return [loose[0][:1], [] if loose[0] else loose[1][:1]]

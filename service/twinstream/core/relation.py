@@ -1,0 +1,68 @@
+"""The relation between events that matching goes by: canonical form, equality, dependence and identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from twinstream.core.events import (
+    Canonical,
+    CanonicalForm,
+    Close,
+    Event,
+    Exact,
+    Exactly,
+    Letter,
+    Near,
+    alike,
+)
+from twinstream.core.order import Epochs, Order, dependent
+
+Identity = Callable[[bytes], Hashable]
+"""Maps a record to the thing that it is about."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How the events of one comparison relate to each other.
+
+    `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
+    records of one canonical form are equal only if it says so, and `exact` maps contents to what they are
+    without a tolerance; else that is the canonical form.
+    """
+
+    canonical: Canonical
+    order: Order
+    close: Close | None = None
+    exact: Exactly | None = None
+    identity: Identity | None = None
+
+    @property
+    def copied(self) -> bool:
+        """Whether barriers have a copy in each partition."""
+        return isinstance(self.order, Epochs) and self.order.copies
+
+    def form(self, event: Event) -> CanonicalForm:
+        """The canonical form of an event."""
+        return self.canonical(event[0][1])
+
+    def letter(self, event: Event) -> Letter:
+        """What is equal for equal events, and for no others."""
+        form = self.form(event)
+        return Exact(form) if self.close is None else Near(form, event, self.close, self.exactly)
+
+    def exactly(self, content: bytes) -> Exact:
+        """What contents have in common that are equal without a tolerance."""
+        return Exact(self.canonical(content)) if self.exact is None else self.exact(content)
+
+    def equal(self, one: Event, another: Event) -> bool:
+        """Whether two events may match. Events whose contents are the same always may."""
+        if one[0][1] == another[0][1]:
+            return True
+        if not alike(self.form(one), self.form(another)):
+            return False
+        return self.close is None or self.close(one[0][3], another[0][3])
+
+    def dependent(self, one: Event, another: Event) -> bool:
+        """Whether two events may not change places."""
+        return dependent(self.order, one[0], another[0])

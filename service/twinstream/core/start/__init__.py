@@ -1,0 +1,1 @@
+"""Start: from which event on the two sides are compared."""

@@ -1,0 +1,206 @@
+"""Where a comparison begins at its input: with the first record that both versions have consumed.
+
+A version that was started late has put out nothing of the input before that. So the *cut* is, for each
+partition of the input, the larger of the first offsets that the two versions have consumed; what comes from a
+record at the cut or behind it is compared (`input_cut`). What each version says is told here.
+
+**The first offset** is told by control records, which say what is consumed *up to*. So of the first batch
+that is heard of only its end is known, unless the record says where the batch began (`since`): from there on
+the version has consumed everything. That may be later than the truth, and never earlier, so nothing is
+compared that the other version could not have put out. Of several queries of a version that read an input,
+the one that began last counts.
+
+**What can be read** bounds it, too. Retention, or who started the service, may have cut off the beginning of
+the output. What a version wrote after a batch stands behind `written` of that batch; so the batch counts from
+which on everything can be read. In the same way reading may begin at `written` of the last batch that lies
+before the cut altogether: a reference that has run for months is not read from its beginning. That asks of a
+version that nothing below `written` comes of input behind `consumed`; who writes ahead of it cannot begin so.
+
+**A query that was created anew** before the start is no reason for doubt, as it would be later: it is heard
+from its first batch on, and what the one before it wrote is left out, since it stands before the end of that.
+So is what is said of an output that is not there: a topic of this name that was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from twinstream.core.clocks.input import Finished, InputPartition
+from twinstream.core.events import Side
+
+SAID_LIMIT = 1001
+"""Batches remembered of a query while the start is looked for, an odd number; then every second goes."""
+_NAMES = ("reference", "candidate")
+
+Offsets = Mapping[int, int]
+"""By partition of the output, an offset."""
+Firsts = dict[str, dict[InputPartition, int]]
+"""By query and partition of its input, the first offset that it is known to have consumed."""
+
+
+class Opened(NamedTuple):
+    """A start that was found: where to read from, where each query began, what each has said last."""
+
+    positions: Mapping[Side, Offsets]
+    firsts: Mapping[Side, Firsts]
+    newest: Sequence[tuple[Side, Finished]]
+
+
+def first_of(firsts: Firsts, place: InputPartition) -> int | None:
+    """The first offset that a version has consumed; None while a query that reads the topic has not said."""
+    readers = [of for of in firsts.values() if any(topic == place[0] for topic, _ in of)]
+    found = [of[place] for of in readers if place in of]
+    return max(found) if found and len(found) == len(readers) else None
+
+
+class Sayings:
+    """What both versions say while the start is looked for.
+
+    >>> sayings = Sayings()
+    >>> for side, consumed in ((Side.LEFT, 900), (Side.LEFT, 1000), (Side.RIGHT, 950)):
+    ...     sayings.hear(side, Finished("q", "r", consumed, {("clicks", 0): consumed}, None, {0: consumed}))
+    >>> ends = dict.fromkeys(Side, {0: 1000})
+    >>> sayings.open(dict.fromkeys(Side, {0: 0}), ends).positions
+    {<Side.LEFT: 0>: {0: 900}, <Side.RIGHT: 1>: {0: 950}}
+    """
+
+    def __init__(self) -> None:
+        self._sides: tuple[dict[str, _Query], dict[str, _Query]] = ({}, {})
+
+    def hear(self, side: Side, fact: Finished) -> None:
+        """Hear what a version says of the topic that is compared. Complexity: O(q) in its queries."""
+        if fact.written is None:
+            return
+        queries = self._sides[side]
+        if fact.query not in queries:
+            replaced = [name for name, old in queries.items() if fact.batch == 0 and old.is_replaced_by(fact)]
+            for name in replaced:
+                del queries[name]
+            queries[fact.query] = _Query(follows=bool(replaced))
+        queries[fact.query].hear(fact)
+
+    def open(self, readable: Mapping[Side, Offsets], ends: Mapping[Side, Offsets]) -> Opened | str:
+        """The start; or, as a part of a sentence, why it is not known yet.
+
+        `readable` are the first offsets of the output that can be read, `ends` those behind the last.
+
+        Complexity: O(n) in the batches that were heard of.
+        """
+        usable: dict[Side, dict[str, list[Finished]]] = {}
+        for side in Side:
+            found = self._usable(side, readable[side], ends[side])
+            if isinstance(found, str):
+                return found
+            usable[side] = found
+        firsts = {side: self._firsts(side, usable[side], readable[side]) for side in Side}
+        known = [_known(firsts[side]) for side in Side]
+        if not known[0].keys() & known[1].keys():
+            return "the two versions have said what they have consumed, and none of it is of both"
+        places = known[0].keys() | known[1].keys()
+        low = {place: max(of[place] for of in known if place in of) for place in places}
+        positions = {side: _positions(usable[side].values(), readable[side], low) for side in Side}
+        return Opened(positions, firsts, self._newest())
+
+    def _usable(self, side: Side, readable: Offsets, ends: Offsets) -> dict[str, list[Finished]] | str:
+        """Of each query the batches that count; or why there are none."""
+        if not self._sides[side]:
+            return f"the {_NAMES[side]} has not said on the control topic what it has consumed"
+        usable = {name: query.usable(readable, ends) for name, query in self._sides[side].items()}
+        silent = next((name for name, said in usable.items() if not said), None)
+        if silent is None:
+            return usable
+        return f"query {silent} of the {_NAMES[side]} has told of no batch behind which all can be read"
+
+    def _firsts(self, side: Side, usable: Mapping[str, list[Finished]], readable: Offsets) -> Firsts:
+        queries = self._sides[side]
+        return {name: _firsts(said, whole=queries[name].is_whole(readable)) for name, said in usable.items()}
+
+    def _newest(self) -> list[tuple[Side, Finished]]:
+        """The last batch of each query, in an order in which none looks as if it were created anew."""
+        newest = [(side, query.newest) for side in Side for query in self._sides[side].values()]
+        return sorted(newest, key=lambda said: said[1].batch)
+
+
+class _Query:
+    """What one query has said, in its order; `follows`: it was created anew."""
+
+    def __init__(self, *, follows: bool) -> None:
+        self._follows = follows
+        self._said: list[Finished] = []
+
+    def hear(self, fact: Finished) -> None:
+        if self._said and _went_back(self._said[-1], fact):
+            self._said.clear()
+        self._said.append(fact)
+        if len(self._said) == SAID_LIMIT:
+            del self._said[1::2]
+
+    @property
+    def newest(self) -> Finished:
+        """The last batch that was heard of, whether its output is there or not."""
+        return self._said[-1]
+
+    def is_replaced_by(self, fact: Finished) -> bool:
+        """Whether a new query reads the same input, and this one had gone on to later batches."""
+        last = self._said[-1]
+        return last.batch > fact.batch and bool(last.consumed.keys() & fact.consumed.keys())
+
+    def usable(self, readable: Offsets, ends: Offsets) -> list[Finished]:
+        """The batches behind which everything can be read, and of which the output is there."""
+        return [
+            fact
+            for fact in self._said
+            if all(_written(fact, partition) >= offset for partition, offset in readable.items())
+            and all(_written(fact, partition) <= end for partition, end in ends.items())
+        ]
+
+    def is_whole(self, readable: Offsets) -> bool:
+        """Whether all of its output can be read, also that of the first batch that was heard of."""
+        return not self._follows and not any(readable.values())
+
+
+def _written(fact: Finished, partition: int) -> int:
+    return 0 if fact.written is None else fact.written.get(partition, 0)
+
+
+def _went_back(before: Finished, fact: Finished) -> bool:
+    """Whether the output ends earlier than it did: it is another topic of the same name."""
+    return any(_written(fact, partition) < offset for partition, offset in (before.written or {}).items())
+
+
+def _firsts(said: Sequence[Finished], *, whole: bool) -> dict[InputPartition, int]:
+    """From where on a query has consumed everything, and all that it made of that can be read."""
+    found: dict[InputPartition, int] = {}
+    for number, fact in enumerate(said):
+        for place, consumed in fact.consumed.items():
+            if place not in found:
+                found[place] = fact.since.get(place, consumed) if whole or number else consumed
+    return found
+
+
+def _known(firsts: Firsts) -> dict[InputPartition, int]:
+    places = {place for of in firsts.values() for place in of}
+    found = {place: first_of(firsts, place) for place in places}
+    return {place: first for place, first in found.items() if first is not None}
+
+
+def _positions(
+    queries: Iterable[Sequence[Finished]], readable: Offsets, low: Mapping[InputPartition, int]
+) -> dict[int, int]:
+    """Where to begin to read: behind what every query wrote before `low`; the cut is there, or later."""
+    floors = [_floor(said, low) for said in queries]
+    return {
+        partition: max(offset, min(0 if floor is None else _written(floor, partition) for floor in floors))
+        for partition, offset in readable.items()
+    }
+
+
+def _floor(said: Sequence[Finished], low: Mapping[InputPartition, int]) -> Finished | None:
+    """The last batch before the first one that may have gone beyond the cut."""
+    floor = None
+    for fact in said:
+        if any(consumed > low.get(place, -1) for place, consumed in fact.consumed.items()):
+            break
+        floor = fact
+    return floor

@@ -1,0 +1,1 @@
+"""State: a comparison as plain data, for a checkpoint."""

@@ -1,0 +1,16 @@
+"""The rooms of the package, and the page that lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.modules import first_line, page, rooms
+
+
+def test_the_page_of_modules_is_what_the_modules_say() -> None:
+    assert Path("docs/modules.md").read_text() == page(), "run python -m tests.modules > docs/modules.md"
+
+
+def test_every_module_says_in_one_line_what_it_is() -> None:
+    said = {module: first_line(module) for _, modules in rooms() for module in modules}
+    assert not {module: line for module, line in said.items() if not line.endswith((".", "?"))}
