@@ -2,7 +2,7 @@
 SHELL := bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly soak lint types openapi screenshots bench clean
+.PHONY: help setup demo test nightly soak lint types pages screenshots bench clean
 
 PY := .venv/bin/python
 
@@ -26,7 +26,7 @@ help:
 	@echo 'make soak     simulated runs with faults of every kind, from seeds that nobody had (HOURS=1)'
 	@echo 'make lint     ruff: rules and formatting; import-linter: which way imports go'
 	@echo 'make types    mypy, strict'
-	@echo 'make openapi  docs/openapi.json, the description of the HTTP interface'
+	@echo 'make pages    docs/openapi.json, the schema of comparison files and docs/modules.md, from the code'
 	@echo 'make screenshots  docs/images, taken of a running service in Chromium'
 	@echo 'make bench    Kafka to verdict against a bare loop, on the embedded broker'
 	@echo 'make setup    the virtual environment and the jars, which all others set up by themselves'
@@ -59,8 +59,10 @@ lint: .venv/.ready
 types: .venv/.ready
 	@$(PY) -m mypy
 
-openapi: .venv/.ready
+pages: .venv/.ready
 	@$(PY) -m twinstream.api.openapi docs/openapi.json
+	@$(PY) -m twinstream.spec.file.schema > docs/comparison.schema.json
+	@$(PY) -m tests.modules > docs/modules.md
 
 screenshots: .venv/.ready
 	@$(PY) -m deploy.embedded setup --chromium

@@ -34,8 +34,8 @@ from deploy.embedded.stack import Stack
 from loadtest.measuring import apart, environment, peak_mib, write_report
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
-from twinstream.runtime.falls import TRAIL_LENGTH
-from twinstream.runtime.supervisor import Brief
+from twinstream.intake.falls import TRAIL_LENGTH
+from twinstream.processes.supervisor import Brief
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 

@@ -28,14 +28,14 @@ from loadtest.measuring import apart, environment, peak_mib, report_text, yardst
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
+from twinstream.checkpoints.format import decode, encode
+from twinstream.checkpoints.plan import SWEPT_EVENTS
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
 from twinstream.explain.coverage import Seen
+from twinstream.intake.intake import Intake
 from twinstream.ports import Batch, Checkpoint
-from twinstream.runtime.checkpoint import decode, encode
-from twinstream.runtime.intake import Intake
-from twinstream.runtime.journal import SWEPT_EVENTS
 from twinstream.spec.codec.keeping import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads

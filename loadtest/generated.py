@@ -17,10 +17,10 @@ from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.events import Side
 from twinstream.logs import configure_logging
+from twinstream.matcher.worker import Worker
 from twinstream.ports import Batch, Gap, Positions, Topic
-from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
-from twinstream.status import Publication
+from twinstream.status.comparison import Publication
 
 PARTITIONS = 4
 START_MS = 1_700_000_000_000

@@ -34,8 +34,8 @@ from loadtest import day
 from loadtest.generated import NO_DISK, redis_figures, started_worker
 from loadtest.measuring import apart, environment, report_text
 from twinstream.core.events import Side
-from twinstream.runtime.memory import resident_bytes
-from twinstream.runtime.worker import Worker
+from twinstream.matcher.memory import resident_bytes
+from twinstream.matcher.worker import Worker
 
 PACE = 10.0
 SAMPLES = 400

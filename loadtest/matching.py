@@ -42,7 +42,7 @@ from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Form, Side
-from twinstream.runtime.memory import resident_bytes
+from twinstream.matcher.memory import resident_bytes
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads

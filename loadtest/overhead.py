@@ -12,7 +12,7 @@ are measured:
   more than that of the clock where others use the machine; that is given, too.
 - *stop*: how long the loop stands still at most while it is given so many changes a second: half of them are
   events that come and stay, half are partners of those that have waited for longest. It runs until it has
-  saved often enough to have gone over everything that waits once more (see `runtime/journal.py`).
+  saved often enough to have gone over everything that waits once more (see `checkpoints/plan.py`).
 
 Redis tells itself how long its longest command kept it busy in all of that.
 """

@@ -31,9 +31,16 @@ from twinstream.api.app import create_app
 from twinstream.api.state.board import Board, utc_now
 from twinstream.api.state.expectation import Expectation, placeholder
 from twinstream.api.stream.mailbox import SEND_BUFFER_BYTES
-from twinstream.parts import Sides
-from twinstream.runtime.memory import resident_bytes
-from twinstream.status import ComparisonStatus, DivergenceReport, Health, PartitionProgress, Position, Version
+from twinstream.matcher.memory import resident_bytes
+from twinstream.status.common import Sides
+from twinstream.status.comparison import (
+    ComparisonStatus,
+    DivergenceReport,
+    Health,
+    PartitionProgress,
+    Position,
+    Version,
+)
 
 CLIENTS, ASKS_A_SECOND = 10, 10
 STALLED = 500

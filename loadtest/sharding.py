@@ -37,9 +37,9 @@ from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
+from twinstream.intake.falls import TRAIL_LENGTH
 from twinstream.ports import Positions
-from twinstream.runtime.falls import TRAIL_LENGTH
-from twinstream.runtime.supervisor import Brief
+from twinstream.processes.supervisor import Brief
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 

@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "service" / "twinstream"
 HEAD = """# Modules
 
-`python -m tests.modules > docs/modules.md` writes this page. A line is the first line of the module itself;
+`make pages` writes this page. A line is the first line of the module itself;
 [architecture.md](architecture.md) tells how they work together.
 """
 

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, PrivateAttr
 
 from twinstream.explain.picture import diagram
 from twinstream.explain.text import tell_answer, tell_divergence
-from twinstream.parts import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
-from twinstream.status import Position
+from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind, Frozen, Sides, Verdict
+from twinstream.status.comparison import Position
 
 WIDTH = 100
 """Columns of the texts: what a log of tests shows without wrapping."""

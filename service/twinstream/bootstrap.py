@@ -35,22 +35,22 @@ from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SettingsError, StoreError, TwinstreamError, place_of
 from twinstream.explain.exclusions import exclusions
-from twinstream.listening import Access, bound
+from twinstream.http_server import Access, bound
+from twinstream.intake.falls import Caution, Trail
 from twinstream.logs import configure_logging
+from twinstream.matcher.worker import Worker
 from twinstream.observing import Observers
-from twinstream.runtime.falls import Caution, Trail
-from twinstream.runtime.pipe import Failure, PipePublisher
-from twinstream.runtime.requests import RemoteRequests
-from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
-from twinstream.runtime.worker import Worker
+from twinstream.processes.pipe import Failure, PipePublisher
+from twinstream.processes.reset_requests import RemoteRequests
+from twinstream.processes.shards import ShardStore
+from twinstream.processes.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal
 from twinstream.spec.load import digest
 from twinstream.spec.trial import changes, tried_beside
-from twinstream.status import Reset, ResetRefused, ResetRequest, Version
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
 """Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""

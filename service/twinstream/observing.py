@@ -20,13 +20,13 @@ from twinstream.adapters.redis.shelf import RedisShelf, tag_of
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.runtime.requests import ANSWER, UNDER_WAY
-from twinstream.runtime.supervisor import ANSWER_SECONDS
-from twinstream.runtime.watching import UNHEARD, Heard, ShardView, Watcher
+from twinstream.processes.remote_status import UNHEARD, Heard, ShardView, Watcher
+from twinstream.processes.reset_requests import ANSWER, UNDER_WAY
+from twinstream.processes.supervisor import ANSWER_SECONDS
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
-from twinstream.status import Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
 ASK_SECONDS = 1.0
 LOOK_SECONDS = 0.25

@@ -14,7 +14,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.spec.decode.marks import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
-from twinstream.status import Publication
+from twinstream.status.comparison import Publication
 
 Positions = Mapping[Side, Mapping[int, int]]
 """By side and partition, the offset of the next record to read."""

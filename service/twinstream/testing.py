@@ -18,12 +18,12 @@ from twinstream.adapters.files.values import read_values
 from twinstream.answers import Answer
 from twinstream.core.events import Side
 from twinstream.errors import InputError, SpecError
-from twinstream.parts import Verdict
+from twinstream.offline.check import Check
+from twinstream.offline.check import check as run_check
 from twinstream.ports import Line
-from twinstream.runtime.offline import Check
-from twinstream.runtime.offline import check as run_check
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import load, loads
+from twinstream.status.common import Verdict
 
 AnySpec = str | os.PathLike[str] | Spec | Mapping[str, Any]
 Output = str | os.PathLike[str] | Iterable[Any]

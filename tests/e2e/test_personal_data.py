@@ -24,7 +24,7 @@ from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
-from twinstream.runtime import checkpoint
+from twinstream.checkpoints import format as checkpoint
 
 pytestmark = whole_product()
 

@@ -19,7 +19,7 @@ from tests.support.statuses import NAME, diverged, divergence, expectation, stat
 from tests.support.waiting import eventually
 from twinstream.api.state.board import Board
 from twinstream.logs import configure_logging
-from twinstream.status import ComparisonStatus, Health
+from twinstream.status.comparison import ComparisonStatus, Health
 
 
 @pytest.fixture

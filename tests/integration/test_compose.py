@@ -23,7 +23,7 @@ from deploy.demo.parts import INPUT
 from deploy.embedded import gotools
 from deploy.embedded import kafka as embedded
 from loadtest import generator
-from twinstream.cli.serve import serve as serve_command
+from twinstream.cli.commands.serve import serve as serve_command
 from twinstream.settings import Settings, load
 from twinstream.spec.load import load as load_spec
 

@@ -15,9 +15,9 @@ from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
+from twinstream.intake.backpressure import FULL_POLL
+from twinstream.matcher.worker import Worker
 from twinstream.ports import Batch, Gap
-from twinstream.runtime.turns import FULL_POLL
-from twinstream.runtime.worker import Worker
 from twinstream.spec.load import loads
 
 LIMIT = 50_000

@@ -13,8 +13,8 @@ import pytest
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status, unmatched
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import UnmatchedSample
+from twinstream.status.common import Sides
+from twinstream.status.comparison import UnmatchedSample
 
 BASE = f"/v1/comparisons/{NAME}"
 

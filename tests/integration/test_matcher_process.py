@@ -17,11 +17,11 @@ from pathlib import Path
 from tests.support.statuses import reset
 from tests.support.waiting import eventually
 from twinstream.core.events import Side
+from twinstream.intake.falls import Trail
 from twinstream.ports import Batch
-from twinstream.runtime.falls import Trail
-from twinstream.runtime.pipe import PipePublisher
-from twinstream.runtime.supervisor import Brief, Matcher, MatcherProcess, die_with_parent
-from twinstream.status import Publication, Withdrawn
+from twinstream.processes.pipe import PipePublisher
+from twinstream.processes.supervisor import Brief, Matcher, MatcherProcess, die_with_parent
+from twinstream.status.comparison import Publication, Withdrawn
 
 WAIT_SECONDS = 10.0
 

@@ -15,10 +15,10 @@ from twinstream.adapters.redis.requests import RedisRequests
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.api.state.board import Board
 from twinstream.observing import Observers
-from twinstream.runtime.requests import UNDER_WAY
+from twinstream.processes.reset_requests import UNDER_WAY
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
-from twinstream.status import Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
 pytestmark = pytest.mark.requires_redis
 

@@ -16,7 +16,7 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, expectation, reset, status
 from twinstream.adapters.credentials.token_file import TokenFile
 from twinstream.api.state.board import Board
-from twinstream.status import Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
 BODY = {"reason": "1.9.1 deployed", "by": "ann"}
 

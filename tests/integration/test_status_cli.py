@@ -18,7 +18,7 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, coverage, diverged, expectation, status
 from tests.support.waiting import eventually
 from twinstream.api.state.board import Board
-from twinstream.status import ComparisonStatus, Health
+from twinstream.status.comparison import ComparisonStatus, Health
 
 
 def run(service: Served, *arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:

@@ -15,8 +15,8 @@ from tests.support.server import Served, served
 from tests.support.statuses import NAME, counts, diverged, divergence, expectation, status
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import DivergenceReport, Position
+from twinstream.status.common import Sides
+from twinstream.status.comparison import DivergenceReport, Position
 
 TRIAL = f"{NAME}~trial"
 BASE = "/v1/comparisons"

@@ -22,7 +22,7 @@ from tests.support.streams import Driver, record
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.verdict import verdict_of
-from twinstream.runtime.accounts import account_of
+from twinstream.reporting.accounts import account_of
 
 INTERLEAVINGS = ("alternate", "reference_first", "candidate_first", "random", "bursts")
 WHOLE = 1_000_000

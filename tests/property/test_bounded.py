@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.adapters.memory import ManualClock, MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.bounded import BoundedCheck
+from twinstream.offline.bounded import BoundedCheck
 
 SLACK_MS = 200
 ORDERS = {

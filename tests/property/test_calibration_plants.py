@@ -15,8 +15,8 @@ from tests.support.searching import examples
 from twinstream.adapters.files.jsonl import JSON, merge
 from twinstream.adapters.files.values import read_values
 from twinstream.core.events import Side
-from twinstream.runtime.calibrating import Answer
-from twinstream.runtime.offline import equivalent
+from twinstream.offline.calibrate import Answer
+from twinstream.offline.check import equivalent
 from twinstream.spec.load import loads
 
 SEEDS = st.integers(0, 2**32)

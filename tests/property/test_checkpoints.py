@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.streams import Driver, record, spec
+from twinstream.checkpoints.format import decode, encode
+from twinstream.checkpoints.plan import Journal
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
-from twinstream.runtime.checkpoint import decode, encode
-from twinstream.runtime.journal import Journal
 
 MOST_DELTAS, SWEPT = 2, 3
 ORDERS = {

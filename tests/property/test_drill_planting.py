@@ -18,10 +18,10 @@ from tests.support import oracle
 from tests.support.orders import Event, Order, dependent, events, orders, spec_of
 from tests.support.searching import examples
 from twinstream.core.events import Side
+from twinstream.drill.copies import Pair, lines_of, stretch_of
+from twinstream.drill.planting import KINDS, Kind, Plan, plan
 from twinstream.errors import SettingsError
-from twinstream.runtime.drill.copies import Pair, lines_of, stretch_of
-from twinstream.runtime.drill.planting import KINDS, Kind, Plan, plan
-from twinstream.runtime.offline import check
+from twinstream.offline.check import check
 from twinstream.spec.drills import HEADER, Record
 from twinstream.spec.file.model import Spec
 

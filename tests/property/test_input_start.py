@@ -20,9 +20,9 @@ from tests.support.searching import examples
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS, Worker
+from twinstream.matcher.worker import BEAT_SECONDS, Worker
 from twinstream.spec.decode.marks import InputPosition
-from twinstream.status import ComparisonStatus
+from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side
 INPUTS, LENGTH, OUTPUTS = 3, 60, 2

@@ -9,8 +9,8 @@ from tests.support.searching import examples
 from tests.support.workers import SPEC, Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS
-from twinstream.status import ComparisonStatus
+from twinstream.matcher.worker import BEAT_SECONDS
+from twinstream.status.comparison import ComparisonStatus
 
 LENGTH = 60
 Fault = tuple[str, int]

@@ -10,9 +10,9 @@ from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.runtime.worker import BEAT_SECONDS
+from twinstream.matcher.worker import BEAT_SECONDS
 from twinstream.spec.decode.marks import Attempt, InputPosition
-from twinstream.status import ComparisonStatus, DivergenceReport
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
 LENGTH, BATCH = 40, 8
 HEAD = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.statuses import NAME, START, expectation, status
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.api.state.board import STALE_AFTER_SECONDS, Board
-from twinstream.runtime.relay import Relay
-from twinstream.status import Relayed
+from twinstream.processes.standby import Relay
+from twinstream.status.comparison import Relayed
 
 OWNERS = 3
 DIGEST = expectation().spec_digest

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinstream import check
-from twinstream.runtime.replaying import Replay, cases_of
+from twinstream.offline.replay import Replay, cases_of
 from twinstream.spec.load import loads
 
 events = st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.integers(0, 2), "k": st.sampled_from("xy")})

@@ -16,9 +16,9 @@ from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.explain.coverage import Seen
+from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
-from twinstream.runtime.accounts import account_of
-from twinstream.runtime.intake import Intake
+from twinstream.reporting.accounts import account_of
 from twinstream.spec.codec.keeping import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec

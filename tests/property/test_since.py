@@ -19,10 +19,10 @@ from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
 from twinstream.explain.coverage import Seen
+from twinstream.intake.intake import Intake
+from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Batch
-from twinstream.runtime.intake import Intake
-from twinstream.runtime.moments import moment_of
-from twinstream.runtime.reporting import Reporter
+from twinstream.reporting.verdict_status import Reporter
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads

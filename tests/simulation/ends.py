@@ -14,9 +14,9 @@ from tests.simulation.scheduler import Scheduler
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import Worker
-from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
+from twinstream.matcher.worker import Worker
+from twinstream.processes.shards import ShardStore
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

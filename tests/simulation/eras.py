@@ -14,7 +14,7 @@ from tests.simulation.anew import Asked, begun
 from tests.simulation.ends import Outcome, undisturbed
 from tests.simulation.expected import surprises
 from tests.simulation.inputs import Input
-from twinstream.status import ComparisonStatus, Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import ComparisonStatus, Reset, ResetRefused, ResetRequest
 
 
 class Eras:

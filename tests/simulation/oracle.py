@@ -17,10 +17,10 @@ from tests.simulation.streams import POISON
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.parts import Sides
+from twinstream.intake.clock_skew import APART_SECONDS
 from twinstream.ports import Positions
-from twinstream.runtime.timepieces import APART_SECONDS
-from twinstream.status import (
+from twinstream.status.common import Sides
+from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
     Hole,

@@ -13,18 +13,18 @@ from tests.simulation.run import Failure, simulate
 from tests.simulation.server import Alter
 from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.adapters.redis.store import RedisStore
+from twinstream.checkpoints.format import decode
 from twinstream.core.accounts import Account
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
+from twinstream.intake.falls import Falls
+from twinstream.intake.intake import Intake
+from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.side_inputs import Hearing
+from twinstream.matcher.worker import Worker
 from twinstream.ports import Checkpoint, Gap, Stored
-from twinstream.runtime.checkpoint import decode
-from twinstream.runtime.course import Course
-from twinstream.runtime.falls import Falls
-from twinstream.runtime.hearing import Hearing
-from twinstream.runtime.intake import Intake
-from twinstream.runtime.resets import Resets
-from twinstream.runtime.worker import Worker
-from twinstream.status import ResetRequest
+from twinstream.starting.reset_model import Resets
+from twinstream.status.comparison import ResetRequest
 
 
 class CommitsApart(Worker):

@@ -20,11 +20,11 @@ from tests.simulation.streams import POISON
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, TwinstreamError
+from twinstream.intake.falls import Caution
+from twinstream.matcher.shard_resets import UNSURE
+from twinstream.matcher.worker import Worker
 from twinstream.ports import Clock, Publisher, Source, Store
-from twinstream.runtime.agreement import UNSURE
-from twinstream.runtime.falls import Caution
-from twinstream.runtime.worker import Worker
-from twinstream.status import (
+from twinstream.status.comparison import (
     ComparisonStatus,
     Publication,
     Relayed,

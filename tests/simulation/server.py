@@ -16,7 +16,7 @@ from tests.simulation.redis_server import Data, SimulatedRedis
 from tests.simulation.scheduler import Scheduler, SimulatedClock
 from twinstream.adapters.redis import bulletin as redis_bulletin
 from twinstream.adapters.redis import scripts as redis_scripts
-from twinstream.runtime import checkpoint
+from twinstream.checkpoints import format as checkpoint
 
 NAMES = {
     text.encode(): name.lower().replace("_", " ")

@@ -16,10 +16,10 @@ from twinstream.api.state.board import Board
 from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.runtime.falls import Caution, Falls, Trail
-from twinstream.runtime.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
+from twinstream.intake.falls import Caution, Falls, Trail
+from twinstream.processes.supervisor import BACKOFF_LIMIT_SECONDS, BACKOFF_SECONDS
 from twinstream.spec.load import digest
-from twinstream.status import Publication, Version
+from twinstream.status.comparison import Publication, Version
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

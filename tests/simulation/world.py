@@ -22,8 +22,8 @@ from tests.simulation.server import Alter, Server
 from tests.simulation.services import Service
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import Worker
+from twinstream.matcher.worker import Worker
+from twinstream.processes.shards import ShardStore
 
 SETTLED_WITHIN_SECONDS = 150.0
 STEADY_ROUNDS = 2

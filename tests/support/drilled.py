@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from twinstream.runtime.drill.copies import Pair
+from twinstream.drill.copies import Pair
 from twinstream.spec.drills import Record
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads

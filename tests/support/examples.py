@@ -15,8 +15,8 @@ from typing import Any
 
 from tests.support.streams import LEFT, RIGHT, record
 from twinstream.core.events import Side
+from twinstream.offline.check import check
 from twinstream.ports import Line
-from twinstream.runtime.offline import check
 from twinstream.spec.load import loads
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")

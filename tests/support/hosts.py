@@ -10,9 +10,9 @@ from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.api.state.expectation import Expectation
 from twinstream.core.events import Side
-from twinstream.runtime.worker import Worker
+from twinstream.matcher.worker import Worker
 from twinstream.spec.load import digest, loads
-from twinstream.status import Version
+from twinstream.status.comparison import Version
 
 START = 1_700_000_000.0
 

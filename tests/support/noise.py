@@ -12,7 +12,7 @@ from twinstream.adapters.files.jsonl import JSON, shapes_of
 from twinstream.adapters.files.values import read_values
 from twinstream.calibration.proposals import Proposal
 from twinstream.core.events import Side
-from twinstream.runtime.calibrating import Answer, Recording, calibrate, start_of
+from twinstream.offline.calibrate import Answer, Recording, calibrate, start_of
 
 Event = dict[str, Any]
 

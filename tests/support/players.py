@@ -11,10 +11,10 @@ from twinstream.api.state.entry import View
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
 from twinstream.explain.divergence import NAMES
-from twinstream.parts import Sides
-from twinstream.runtime.saves import RETRY_STORE_SECONDS
-from twinstream.runtime.worker import Worker
-from twinstream.status import Ended, Reset, ResetRefused, ResetRequest
+from twinstream.matcher.schedule import RETRY_STORE_SECONDS
+from twinstream.matcher.worker import Worker
+from twinstream.status.common import Sides
+from twinstream.status.comparison import Ended, Reset, ResetRefused, ResetRequest
 
 BEFORE = Ended(
     verdict="DIVERGED",

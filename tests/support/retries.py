@@ -11,13 +11,13 @@ import orjson
 
 from tests.support.streams import spec
 from twinstream.adapters.memory import ManualClock
+from twinstream.checkpoints import format as checkpoint
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.snapshot import delta, merged, restore, snapshot
 from twinstream.explain.coverage import Seen
+from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
-from twinstream.runtime import checkpoint
-from twinstream.runtime.intake import Intake
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.decode.marks import Attempt

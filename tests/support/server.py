@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 from twinstream.api.app import create_app
 from twinstream.api.routes.operations import Metrics
 from twinstream.api.state.board import Board
-from twinstream.status import Publication
+from twinstream.status.comparison import Publication
 
 T = TypeVar("T")
 

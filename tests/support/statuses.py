@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from twinstream.api.state.expectation import Expectation
-from twinstream.parts import Accounts, DivergenceCounts, Sides
-from twinstream.status import (
+from twinstream.status.common import Accounts, DivergenceCounts, Sides
+from twinstream.status.comparison import (
     HISTOGRAM_EDGES_SECONDS,
     CheckpointInfo,
     ComparisonStatus,

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from twinstream.checkpoints import format as checkpoint
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 from twinstream.core.overdue.survey import Survey
 from twinstream.core.state.snapshot import delta, merged, restore, snapshot
-from twinstream.runtime import checkpoint
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.keeping import codec_of
 from twinstream.spec.compile.compile import rules_of

@@ -15,13 +15,13 @@ from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
-from twinstream.runtime.falls import Caution, Stretch, Trail
-from twinstream.runtime.saves import RETRY_STORE_SECONDS
-from twinstream.runtime.shards import ShardStore
-from twinstream.runtime.worker import Worker
+from twinstream.intake.falls import Caution, Stretch, Trail
+from twinstream.matcher.schedule import RETRY_STORE_SECONDS
+from twinstream.matcher.worker import Worker
+from twinstream.processes.shards import ShardStore
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.load import digest, loads
-from twinstream.status import ComparisonStatus, ShardStatus, Version
+from twinstream.status.comparison import ComparisonStatus, ShardStatus, Version
 
 BEATS = 6
 """So often each of them says how it stands."""

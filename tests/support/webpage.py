@@ -15,8 +15,8 @@ from tests.support.browser import Watched, chromium, watched
 from tests.support.server import Served, served
 from tests.support.statuses import NAME, START, divergence, expectation, status
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import DivergenceReport, Position, Witness
+from twinstream.status.common import Sides
+from twinstream.status.comparison import DivergenceReport, Position, Witness
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import orjson
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemorySource, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.explain.masking import fresh_secret
-from twinstream.runtime.falls import Caution
-from twinstream.runtime.saves import RETRY_STORE_SECONDS
-from twinstream.runtime.worker import Worker
+from twinstream.intake.falls import Caution
+from twinstream.matcher.schedule import RETRY_STORE_SECONDS
+from twinstream.matcher.worker import Worker
 from twinstream.spec.load import loads
-from twinstream.status import ComparisonStatus, DivergenceReport, Withdrawn
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
 
 SPEC = """
 version: 1

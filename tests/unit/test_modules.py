@@ -8,7 +8,7 @@ from tests.modules import first_line, page, rooms
 
 
 def test_the_page_of_modules_is_what_the_modules_say() -> None:
-    assert Path("docs/modules.md").read_text() == page(), "run python -m tests.modules > docs/modules.md"
+    assert Path("docs/modules.md").read_text() == page(), "run `make pages`"
 
 
 def test_every_module_says_in_one_line_what_it_is() -> None:

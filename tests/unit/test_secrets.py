@@ -8,7 +8,7 @@ import pytest
 
 from twinstream.adapters.alarm import Alertmanager, Prometheus
 from twinstream.adapters.redis.connection import RedisConnection
-from twinstream.cli.client import Service, ask
+from twinstream.cli.shared.client import Service, ask
 from twinstream.errors import without_secrets
 from twinstream.spec.decode.formats.registry import Registry
 

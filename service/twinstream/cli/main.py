@@ -11,7 +11,7 @@ from importlib import import_module
 
 import click
 
-from twinstream.cli.output import Unreachable
+from twinstream.cli.shared.output import Unreachable
 from twinstream.errors import TwinstreamError
 
 COMMANDS = {
@@ -51,7 +51,8 @@ class Commands(click.Group):
         """Import a command; None for a name that is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"twinstream.cli.{cmd_name}"), cmd_name)
+        room = "drill" if cmd_name == "drill" else "commands"
+        command = getattr(import_module(f"twinstream.cli.{room}.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command), "each module of a command defines it under its name"
         return command
 

@@ -25,7 +25,7 @@ from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.keeping import Unread
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path, path_text
-from twinstream.status import Coverage, KindCoverage
+from twinstream.status.comparison import Coverage, KindCoverage
 
 FIRST = 1000
 THINNING = 256

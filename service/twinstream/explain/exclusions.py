@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from twinstream.core.events import Side
-from twinstream.parts import Frozen
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.known_differences import KnownDifference
 from twinstream.spec.file.model import Spec
+from twinstream.status.common import Frozen
 
 
 class Exclusion(Frozen):

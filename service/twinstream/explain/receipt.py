@@ -15,9 +15,9 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 from twinstream.explain.exclusions import Exclusion, exclusions
-from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides, Verdict
 from twinstream.spec.file.model import Spec
-from twinstream.status import ComparisonStatus, Coverage, Health, Position, Reset
+from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides, Verdict
+from twinstream.status.comparison import ComparisonStatus, Coverage, Health, Position, Reset
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HOLES_SHOWN = 20

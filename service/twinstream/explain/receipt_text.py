@@ -8,8 +8,8 @@ from datetime import datetime
 
 from twinstream.explain.coverage import LOOKED_AT
 from twinstream.explain.receipt import Compared, KnownUse, Receipt, Stretch
-from twinstream.parts import Accounts
-from twinstream.status import KindCoverage
+from twinstream.status.common import Accounts
+from twinstream.status.comparison import KindCoverage
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 PARTITIONS_SHOWN = 16

@@ -11,7 +11,7 @@ from tests.support.browser import Watched, watched
 from tests.support.server import Served
 from tests.support.statuses import NAME, coverage, diverged, divergence, status, unmatched
 from tests.support.webpage import at, later, now, part, reordered, verdict, violations
-from twinstream.status import KindCoverage, UnmatchedSample
+from twinstream.status.comparison import KindCoverage, UnmatchedSample
 
 pytestmark = pytest.mark.requires_chromium
 

@@ -9,7 +9,7 @@ from tests.support.browser import watched
 from tests.support.server import Served
 from tests.support.statuses import divergence, partition, status
 from tests.support.webpage import later, part
-from twinstream.parts import Sides
+from twinstream.status.common import Sides
 
 pytestmark = pytest.mark.requires_chromium
 

@@ -27,8 +27,8 @@ from tests.support.statuses import (
 )
 from tests.support.webpage import at, later, now, part, row, verdict
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import (
+from twinstream.status.common import Sides
+from twinstream.status.comparison import (
     Frontier,
     Hole,
     KindCoverage,

@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.support.server import Served
 from tests.support.statuses import NAME, START, counts, diverged, divergence
 from tests.support.webpage import at, later, part, reordered, row, verdict
-from twinstream.parts import Sides
-from twinstream.status import Position, Withdrawn
+from twinstream.status.common import Sides
+from twinstream.status.comparison import Position, Withdrawn
 
 pytestmark = pytest.mark.requires_chromium
 

@@ -14,7 +14,7 @@ from tests.support.statuses import NAME, diverged, reset
 from tests.support.webpage import at, now, verdict
 from twinstream.adapters.credentials.token_file import TokenFile
 from twinstream.api.state.board import Board
-from twinstream.status import Reset, ResetRefused, ResetRequest
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 
 pytestmark = pytest.mark.requires_chromium
 

@@ -22,8 +22,8 @@ from tests.support.statuses import (
 )
 from twinstream.adapters.metrics.exposition import MatcherCollector, StatusCollector, exposition
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import CheckpointInfo, Health
+from twinstream.status.common import Sides
+from twinstream.status.comparison import CheckpointInfo, Health
 
 LABELS = {
     "comparison", "side", "topic", "partition", "kind", "reason", "verdict", "state", "le", "version",

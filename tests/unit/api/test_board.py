@@ -24,8 +24,8 @@ from twinstream.api.gate.samples import Samples
 from twinstream.api.state.board import Board, UnknownComparisonError
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
-from twinstream.parts import DivergenceCounts, Sides
-from twinstream.status import ComparisonStatus, Resumed, Withdrawn
+from twinstream.status.common import DivergenceCounts, Sides
+from twinstream.status.comparison import ComparisonStatus, Resumed, Withdrawn
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.statuses import NAME, counts, divergence, status
 from twinstream.api.state.contrast import EXAMPLES, Told, one_sided
-from twinstream.parts import Sides
-from twinstream.status import DivergenceReport, PartitionProgress, Position
-from twinstream.trials import OneSided
+from twinstream.status.common import Sides
+from twinstream.status.comparison import DivergenceReport, PartitionProgress, Position
+from twinstream.status.trials import OneSided
 
 TRIAL = f"{NAME}~trial"
 

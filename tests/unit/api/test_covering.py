@@ -14,7 +14,7 @@ from twinstream.api.state.merging import merged
 from twinstream.explain.coverage import Seen
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
-from twinstream.status import ShardStatus
+from twinstream.status.comparison import ShardStatus
 
 SPEC = spec("{per_key: [k]}")
 values = st.none() | st.integers(0, 1)

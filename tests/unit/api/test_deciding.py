@@ -12,8 +12,15 @@ from twinstream.api.gate.deciding import Known, to_decide
 from twinstream.api.gate.freshness import awaited, heard, lost
 from twinstream.api.gate.samples import Sample
 from twinstream.api.state.board import Board
-from twinstream.parts import Sides
-from twinstream.status import ComparisonStatus, Coverage, Health, Hole, UnmatchedEvent, UnmatchedSample
+from twinstream.status.common import Sides
+from twinstream.status.comparison import (
+    ComparisonStatus,
+    Coverage,
+    Health,
+    Hole,
+    UnmatchedEvent,
+    UnmatchedSample,
+)
 
 FRESH = heard(START, 0.5, 5.0)
 

@@ -15,7 +15,7 @@ from twinstream.api.gate.freshness import Freshness, awaited, heard, lost
 from twinstream.api.gate.gate import GateAnswer, gate
 from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.state.expectation import placeholder
-from twinstream.status import ComparisonStatus, Health, Version
+from twinstream.status.comparison import ComparisonStatus, Health, Version
 
 FRESH = heard(START, 0.5, 5.0)
 STALE = heard(START, 9.0, 5.0)

@@ -26,8 +26,8 @@ from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.api.state.board import Board
 from twinstream.api.state.merging import merged
 from twinstream.core.accounting.match_timeline import united
-from twinstream.parts import Accounts, Sides
-from twinstream.status import (
+from twinstream.status.common import Accounts, Sides
+from twinstream.status.comparison import (
     CheckpointInfo,
     ComparisonStatus,
     Health,

@@ -21,7 +21,7 @@ def app() -> FastAPI:
 
 
 def test_the_committed_description_is_current(app: FastAPI) -> None:
-    assert COMMITTED.read_text(encoding="utf-8") == text_of(app), "run `make openapi`"
+    assert COMMITTED.read_text(encoding="utf-8") == text_of(app), "run `make pages`"
 
 
 def test_the_command_writes_it(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.noise import calibrated, interleaved_anew, loosened, proposed, run_of, with_noise
 from twinstream.core.events import Side
+from twinstream.offline.calibrate import Recording, calibrate, start_of
 from twinstream.ports import Line
-from twinstream.runtime.calibrating import Recording, calibrate, start_of
 from twinstream.spec.decode.marks import Attempt
 from twinstream.spec.load import loads
 

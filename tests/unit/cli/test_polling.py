@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from twinstream.cli.output import Unreachable
-from twinstream.cli.polling import span, wait_until_decided
+from twinstream.cli.shared.output import Unreachable
+from twinstream.cli.shared.polling import span, wait_until_decided
 
 PASS = {"answer": "pass", "undecided": False, "reason": "Equivalent."}
 FAIL = {"answer": "fail", "undecided": False, "reason": "It differs."}

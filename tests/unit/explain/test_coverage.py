@@ -13,7 +13,7 @@ from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE,
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
-from twinstream.status import Coverage
+from twinstream.status.comparison import Coverage
 
 PER_KEY = spec("{per_key: [k]}")
 SECRET = b"a secret of the tests"

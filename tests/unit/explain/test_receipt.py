@@ -19,12 +19,12 @@ from twinstream.core.events import Side
 from twinstream.explain.exclusions import exclusions
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_answer, receipt_of_status, schema_text
 from twinstream.explain.receipt_text import markdown
-from twinstream.parts import Sides
+from twinstream.offline.bounded import BoundedCheck
+from twinstream.offline.check import check
 from twinstream.ports import Line
-from twinstream.runtime.bounded import BoundedCheck
-from twinstream.runtime.offline import check
 from twinstream.spec.load import loads
-from twinstream.status import Hole, Position
+from twinstream.status.common import Sides
+from twinstream.status.comparison import Hole, Position
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "unit" / "golden"

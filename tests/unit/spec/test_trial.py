@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinstream.cli.serve import with_trials
+from twinstream.cli.commands.serve import with_trials
 from twinstream.errors import SettingsError, SpecError
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, loads

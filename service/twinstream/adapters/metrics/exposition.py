@@ -17,8 +17,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from twinstream.parts import Accounts, Verdict
-from twinstream.status import DEPENDENCIES, ComparisonStatus, Histogram, PartitionProgress, Version
+from twinstream.status.common import Accounts, Verdict
+from twinstream.status.comparison import DEPENDENCIES, ComparisonStatus, Histogram, PartitionProgress, Version
 
 VERDICTS: tuple[Verdict, ...] = ("PENDING", "EQUIVALENT", "DIVERGED", "INCONCLUSIVE")
 ANSWERS = ("pass", "fail", "undecided")

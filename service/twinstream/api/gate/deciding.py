@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from twinstream.api.gate.freshness import Freshness, said, sentence
 from twinstream.api.gate.samples import Sample
-from twinstream.parts import SideName
 from twinstream.spec.file.evidence import Wanted, lacking
-from twinstream.status import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
+from twinstream.status.common import SideName
+from twinstream.status.comparison import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
 
 PACE_SECONDS = 60.0
 """The past by which the future is judged: long enough for the micro-batches of a pipeline."""

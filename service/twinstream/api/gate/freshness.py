@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from twinstream.status import ComparisonStatus
+from twinstream.status.comparison import ComparisonStatus
 
 State = Literal["awaited", "fresh", "stale", "unheard", "lost"]
 _BY_TRUST: tuple[State, ...] = ("fresh", "stale", "awaited", "unheard", "lost")

@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from twinstream.api.gate.freshness import Freshness, said, sentence, utc_text
-from twinstream.parts import Frozen, Verdict
-from twinstream.status import ComparisonStatus
+from twinstream.status.common import Frozen, Verdict
+from twinstream.status.comparison import ComparisonStatus
 
 Answer = Literal["pass", "fail", "undecided"]
 

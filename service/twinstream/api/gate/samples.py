@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from twinstream.parts import Frozen, Sides
-from twinstream.status import ComparisonStatus, Histogram, PartitionProgress
+from twinstream.status.common import Frozen, Sides
+from twinstream.status.comparison import ComparisonStatus, Histogram, PartitionProgress
 
 KEPT = 900
 """Fifteen minutes at one a second: what a person looks back on while deciding; older is Prometheus' part."""

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from twinstream.parts import Frozen, Sides
-from twinstream.status import PartitionProgress, UnmatchedEvent
+from twinstream.status.common import Frozen, Sides
+from twinstream.status.comparison import PartitionProgress, UnmatchedEvent
 
 T = TypeVar("T")
 

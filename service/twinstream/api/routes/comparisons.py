@@ -17,7 +17,7 @@ from twinstream.api.routes.scope import GateScope, ScopedAnswer, scoped
 from twinstream.api.state.board import Board, utc_now
 from twinstream.api.stream.timeline import Phase
 from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
-from twinstream.status import ComparisonStatus
+from twinstream.status.comparison import ComparisonStatus
 
 RETRY_SECONDS = 5
 """How soon an undecided gate is worth asking again."""

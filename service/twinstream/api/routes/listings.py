@@ -22,10 +22,10 @@ from twinstream.api.routes.problems import UNKNOWN
 from twinstream.api.state.board import Board
 from twinstream.api.state.divergences import DivergenceLog, Identity
 from twinstream.errors import DecodeError
-from twinstream.parts import DivergenceKind, Frozen, Sides
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats import jsontext
-from twinstream.status import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
+from twinstream.status.common import DivergenceKind, Frozen, Sides
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport, PartitionProgress, UnmatchedEvent
 
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500

@@ -18,9 +18,16 @@ from starlette.responses import Response
 from twinstream.access import LOCAL
 from twinstream.api.routes.problems import PROBLEM, UNKNOWN, problem
 from twinstream.api.state.board import Board
-from twinstream.parts import Frozen, Sides
 from twinstream.spec.file.start import Start
-from twinstream.status import ComparisonStatus, Ended, PartitionProgress, Reset, ResetRefused, ResetRequest
+from twinstream.status.common import Frozen, Sides
+from twinstream.status.comparison import (
+    ComparisonStatus,
+    Ended,
+    PartitionProgress,
+    Reset,
+    ResetRefused,
+    ResetRequest,
+)
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
 """Has a comparison begin anew, and tells what came of it."""

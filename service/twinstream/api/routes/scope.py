@@ -21,10 +21,10 @@ from twinstream.api.gate.deciding import more_evidence
 from twinstream.api.gate.freshness import said
 from twinstream.api.gate.gate import GateAnswer
 from twinstream.core.accounting.match_timeline import united
-from twinstream.parts import Frozen
 from twinstream.settings import time_of
 from twinstream.spec.file.evidence import Wanted, lacking
-from twinstream.status import ComparisonStatus, Coverage
+from twinstream.status.common import Frozen
+from twinstream.status.comparison import ComparisonStatus, Coverage
 
 
 def _moment(text: str) -> datetime | None:

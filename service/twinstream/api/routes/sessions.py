@@ -16,7 +16,7 @@ from twinstream.access import Keys, Role
 from twinstream.api.routes.access import COOKIE, secure
 from twinstream.api.routes.pages import STATIC
 from twinstream.api.routes.problems import MEDIA_TYPE, problem
-from twinstream.parts import Frozen
+from twinstream.status.common import Frozen
 
 
 class Login(Frozen):

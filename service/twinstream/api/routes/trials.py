@@ -15,7 +15,7 @@ from twinstream.api.state.board import Board
 from twinstream.api.state.contrast import Told, one_sided
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import View
-from twinstream.trials import Contrast, OneSided
+from twinstream.status.trials import Contrast, OneSided
 
 TEXT_SHOWN = 500
 """Characters of an example's text; the report has all of it."""

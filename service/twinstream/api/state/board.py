@@ -37,7 +37,7 @@ from twinstream.api.stream.notices import (
     withdrawn_event,
 )
 from twinstream.api.stream.timeline import Phase, log_phase
-from twinstream.status import (
+from twinstream.status.comparison import (
     ComparisonStatus,
     DivergenceReport,
     Publication,

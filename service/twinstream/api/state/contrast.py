@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from twinstream.parts import DivergenceKind, Sides
-from twinstream.status import ComparisonStatus, PartitionProgress, Position
-from twinstream.trials import ContrastExample, OneSided
+from twinstream.status.common import DivergenceKind, Sides
+from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Position
+from twinstream.status.trials import ContrastExample, OneSided
 
 EXAMPLES = 5
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from twinstream.status import Coverage, KindCoverage, ShardStatus
+from twinstream.status.comparison import Coverage, KindCoverage, ShardStatus
 
 
 def seen_by_all(shards: Sequence[ShardStatus]) -> dict[str, Any]:

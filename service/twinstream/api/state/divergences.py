@@ -13,8 +13,8 @@ from heapq import merge
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from twinstream.parts import DivergenceKind, Frozen, Sides
-from twinstream.status import DivergenceReport, Position
+from twinstream.status.common import DivergenceKind, Frozen, Sides
+from twinstream.status.comparison import DivergenceReport, Position
 
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""

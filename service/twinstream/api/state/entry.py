@@ -23,7 +23,7 @@ from twinstream.api.state.merging import at_least, merged
 from twinstream.api.state.progress import progress_of
 from twinstream.api.stream.timeline import Timeline
 from twinstream.explain.exclusions import Exclusion
-from twinstream.status import ComparisonStatus, ShardStatus, UnmatchedEvent
+from twinstream.status.comparison import ComparisonStatus, ShardStatus, UnmatchedEvent
 
 
 @dataclass(frozen=True, slots=True)

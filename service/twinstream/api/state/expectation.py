@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from twinstream.explain.exclusions import Exclusion
-from twinstream.parts import Accounts, DivergenceCounts, Frozen, Sides
-from twinstream.status import (
+from twinstream.status.common import Accounts, DivergenceCounts, Frozen, Sides
+from twinstream.status.comparison import (
     HISTOGRAM_EDGES_SECONDS,
     CheckpointInfo,
     ComparisonStatus,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from twinstream.status import Reset, ShardStatus, UnmatchedEvent
+from twinstream.status.comparison import Reset, ShardStatus, UnmatchedEvent
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 """A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""

@@ -26,9 +26,9 @@ from twinstream.core import verdict as verdicts
 from twinstream.core.accounting.match_timeline import united
 from twinstream.explain.coverage import notes
 from twinstream.explain.reason import undiverged
-from twinstream.parts import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
 from twinstream.spec.file.evidence import Wanted, lacking
-from twinstream.status import (
+from twinstream.status.common import DIVERGENCE_KINDS, Accounts, DivergenceCounts, Sides, Verdict
+from twinstream.status.comparison import (
     CheckpointInfo,
     ComparisonStatus,
     Coverage,

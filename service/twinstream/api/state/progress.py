@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twinstream.api.gate.samples import total_lag
 from twinstream.api.http.schemas import Progress, SideProgress
-from twinstream.parts import Sides
-from twinstream.status import ComparisonStatus, PartitionProgress, Version
+from twinstream.status.common import Sides
+from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Version
 
 
 def progress_of(status: ComparisonStatus) -> Progress:

@@ -15,8 +15,8 @@ from twinstream.api.gate.samples import Sample
 from twinstream.api.http.rendered import Rendered
 from twinstream.api.stream.mailbox import BoardEvent
 from twinstream.api.stream.timeline import Phase
-from twinstream.parts import Frozen, Verdict
-from twinstream.status import ComparisonStatus, DivergenceReport, Reset, Withdrawn
+from twinstream.status.common import Frozen, Verdict
+from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Reset, Withdrawn
 
 
 class VerdictChange(Frozen):

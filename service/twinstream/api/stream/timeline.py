@@ -13,8 +13,8 @@ from typing import Literal
 import structlog
 
 from twinstream.api.gate.gate import Answer, GateAnswer
-from twinstream.parts import Frozen, Verdict
-from twinstream.status import ComparisonStatus
+from twinstream.status.common import Frozen, Verdict
+from twinstream.status.comparison import ComparisonStatus
 
 KEPT = 500
 """So many changes are a bad day already; a hundred bytes and a sentence each."""

@@ -1,0 +1,167 @@
+"""Keeps the state of a comparison in its store: what changed once a second, all of it where nobody knows.
+
+A store that is away is no reason to stop: `trouble` says what is wrong and since when, and what was not saved
+is saved when it is back. Only a store that another owner has taken over ends the work (`Fenced`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from twinstream.checkpoints import format as checkpoint
+from twinstream.checkpoints.plan import SWEPT_EVENTS, Journal, Plan
+from twinstream.core.comparison import Comparison
+from twinstream.core.state import snapshot
+from twinstream.errors import Fenced, Outdated, StoreError
+from twinstream.ports import Checkpoint, Clock, Store
+from twinstream.reporting.divergences import Reports
+from twinstream.status.comparison import CheckpointInfo
+
+LONGEST_UNTRIED_SECONDS = 60.0
+
+log = structlog.get_logger()
+
+
+class Keeper:
+    """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
+
+    `waited_seconds` is for how long the last call waited that the store did not answer.
+    """
+
+    def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
+        self._name, self._store, self._reports, self._clock = name, store, reports, clock
+        self._journal = Journal()
+        self._attempt = 0
+        self.sequence = 0
+        self._store_bytes: int | None = None
+        self._asked_at = 0.0
+        self.waited_seconds = 0.0
+        self.trouble: str | None = None
+
+    def adopt(self, sequence: int) -> None:
+        """A checkpoint of this number is in effect."""
+        self.sequence = self._attempt = sequence
+
+    def may_try(self) -> bool:
+        """Whether it is of use to call the store now: one that is away is asked first if it answers at all.
+
+        That takes a moment, where a call to a store that hangs takes its time-out. For one that never answers
+        at once a call is tried every `LONGEST_UNTRIED_SECONDS` all the same.
+        """
+        if self.trouble is None or self._clock.monotonic() - self._asked_at >= LONGEST_UNTRIED_SECONDS:
+            return True
+        try:
+            return self._store.answers()
+        except StoreError:
+            return False
+
+    def awaits_save(self, comparison: Comparison) -> bool:
+        """Whether a save makes a report final, or has one that is not saved yet."""
+        return bool(self._reports.unsaved) or self._reports.awaits(comparison.ledger.doubted)
+
+    def renewed(self) -> bool:
+        """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
+        self._asked_at = self._clock.monotonic()
+        try:
+            kept = self._store.renew(self.sequence)
+        except Fenced:
+            raise
+        except StoreError as error:
+            self.note_trouble(str(error))
+            return True
+        self._note_back()
+        return kept
+
+    def save(self, head: dict[str, Any], comparison: Comparison) -> CheckpointInfo | None:
+        """Save the comparison, with `head` for all else; None where the store is away. Raises Fenced."""
+        self._asked_at = started = self._clock.monotonic()
+        try:
+            size = self._write(self._journal.begin(), checkpoint.encode(head), comparison)
+        except Fenced:
+            raise
+        except StoreError as error:
+            self.note_trouble(str(error))
+            return None
+        self._note_back()
+        self.sequence = self._attempt
+        self._reports.saved(comparison.ledger.doubted)
+        return CheckpointInfo(
+            sequence=self.sequence,
+            written_at=self._clock.now(),
+            duration_seconds=self._clock.monotonic() - started,
+            size_bytes=size,
+            store_bytes=self._measured(),
+        )
+
+    def begin_anew(self, head: bytes) -> None:
+        """Put `head` and nothing else in the place of all that was saved, in one step.
+
+        Raises StoreError; but for Fenced it is open then whether it took effect, and no more may be saved
+        under this owner.
+        """
+        self._attempt += 1
+        self._asked_at = self._clock.monotonic()
+        self._store.save(Checkpoint(self._attempt, None, head, checkpoint.encode({}), {}, anew=True))
+
+    def _measured(self) -> int | None:
+        """What is kept in the store, if it tells: nothing hangs on it."""
+        try:
+            self._store_bytes = self._store.memory_bytes()
+        except Fenced:
+            raise
+        except StoreError as error:
+            log.info("the store does not tell its memory", comparison=self._name, reason=str(error))
+        return self._store_bytes
+
+    def _write(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
+        """Save what changed since a checkpoint, or everything; the bytes that were written."""
+        if plan.after is None:
+            return self._write_base(head, comparison)
+        try:
+            return self._write_delta(plan, head, comparison)
+        except Outdated as error:
+            log.warning("the store is behind: all is saved", comparison=self._name, reason=str(error))
+        self._journal.begin_base()
+        return self._write_base(head, comparison)
+
+    def _write_delta(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
+        sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
+        state = snapshot.delta(comparison, sweep)
+        swept = plan.sweeping and not snapshot.sweeping(comparison)
+        size = self._put(plan.after, head, state, self._journal.dropping(swept=swept))
+        if self._journal.grown():
+            snapshot.begin_sweep(comparison)
+            self._journal.begin_sweep()
+        return size
+
+    def _write_base(self, head: bytes, comparison: Comparison) -> int:
+        lost = self.sequence > 0 and not self._store.renew(self.sequence)
+        if lost:
+            # An older state of the store lacks the newest of them, and may have those from before a reset.
+            self._reports.lost()
+        return self._put(None, head, snapshot.snapshot(comparison), anew=lost)
+
+    def _put(
+        self, after: int | None, head: bytes, state: dict[str, Any], dropped: int = 0, *, anew: bool = False
+    ) -> int:
+        # Each attempt has a number of its own: one whose answer was lost may have taken effect.
+        self._attempt += 1
+        body = checkpoint.encode(state)
+        self._asked_at = self._clock.monotonic()
+        self._store.save(Checkpoint(self._attempt, after, head, body, self._reports.unsaved, dropped, anew))
+        self._journal.saved(self._attempt, len(body), dropped)
+        return len(head) + len(body)
+
+    def _note_back(self) -> None:
+        if self.trouble is not None:
+            self.trouble = None
+            log.info("store is back", comparison=self._name)
+
+    def note_trouble(self, reason: str) -> None:
+        """What is wrong with the store, in a sentence."""
+        self.waited_seconds = self._clock.monotonic() - self._asked_at
+        if self.trouble is None:
+            self.trouble = f"{reason} (since {self._clock.now():%H:%M:%S} UTC)"
+            log.warning("checkpoint failed", comparison=self._name, reason=reason)

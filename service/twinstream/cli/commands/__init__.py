@@ -1,0 +1,1 @@
+"""The commands, each a thin file of its name."""

@@ -1,0 +1,178 @@
+"""`twinstream calibrate`: the comparison file that two runs of one version ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from twinstream.adapters.files.jsonl import read_side, shapes_of
+from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
+from twinstream.calibration.proposals import Start
+from twinstream.calibration.writing import summary
+from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.cli.shared.progress import progress
+from twinstream.core.events import Side
+from twinstream.errors import SettingsError, SourceError
+from twinstream.explain.text import tell_answer
+from twinstream.offline.calibrate import Answer, Recording, start_of
+from twinstream.offline.calibrate import calibrate as run_calibrate
+from twinstream.offline.range_reader import Range, Recorded
+from twinstream.settings import load as load_settings
+
+EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
+MOST_RECORDS = 200_000
+"""What both runs hold at most by default: they are kept in memory, and compared once for each question."""
+_RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
+
+
+@click.command(
+    help="""Propose what to declare as noise, from two runs of one version.
+
+\b
+  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --output spec.yaml
+  twinstream calibrate spec.yaml --reference run1.jsonl.gz --candidate - <run2.jsonl
+  twinstream calibrate --reference run1.jsonl --candidate run2.jsonl --identity order_id --key customer
+  twinstream calibrate spec.yaml --brokers localhost:9092 --max-records 50000
+  twinstream calibrate --brokers localhost:9092 --reference run.one --candidate run.two
+
+Run the version that you trust twice on the same input. What differs between the two outputs is noise, and
+this finds the tightest comparison file under which they are equal: fields that always differ, numbers that
+wobble, arrays without an order, nulls that are missing on one side, and the order that is kept. Each proposal
+stands under a comment with its evidence and with what it hides. What shows at few places, at one time or for
+one key is no noise: it is told with its places, and no rule is told from it. Nothing else is loosened: each
+is necessary, and together they are sufficient, both found by running the comparison.
+
+SPEC is a comparison file to start from: what it declares stands, and its order is the tightest one. Without
+it everything is compared, in one order. Outputs are files as for `twinstream check`; with --brokers they are
+topics, by default those of SPEC. The file goes to standard output, or to --output; a summary to standard
+error.
+
+Exit codes: 0 equal, as they are or with the proposals · 1 something differs that no rule explains · 2 usage,
+bad comparison file or bad input · 3 too few data, or ambiguous: nothing is proposed · 4 Kafka cannot be
+reached.
+"""
+)
+@click.argument("spec", type=click.Path(), required=False)
+@click.option("--reference", help="One run: a file, one event a line; with --brokers a topic.")
+@click.option("--candidate", help="The other run, likewise.")
+@click.option(
+    "--identity", multiple=True, metavar="FIELD", help="A field that names an event; repeat it for several."
+)
+@click.option(
+    "--key", multiple=True, metavar="FIELD", help="A field by which the order is kept; repeat it likewise."
+)
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read two topics.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@click.option(
+    "--max-records",
+    type=click.IntRange(1),
+    default=MOST_RECORDS,
+    show_default=True,
+    help="Read at most so many of each run.",
+)
+@click.option(
+    "--reference-offsets",
+    multiple=True,
+    metavar="P:FROM-TO",
+    help="Of a partition, from an offset up to below another.",
+)
+@click.option("--candidate-offsets", multiple=True, metavar="P:FROM-TO", help="The same for the other topic.")
+@click.option("--output", type=click.Path(), help="Write the proposed file here.")
+@click.option("--json", "as_json", is_flag=True, help="Print all that was found as one JSON object.")
+def calibrate(spec: str | None, **options: Any) -> int:
+    """Read both runs, print what is proposed; the exit code says what was found."""
+    on_kafka = options["brokers"] is not None or options["config"] is not None
+    topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
+    start = start_of(spec, topics, options["identity"])
+    recording = Recording(start.spec, options["max_records"])
+    if on_kafka:
+        _read_topics(recording, start, options)
+    else:
+        _read_files(recording, start, options)
+    _check_fields(recording, options)
+    with Console(stderr=True).status("comparing"):
+        answer = run_calibrate(recording, start, options["key"])
+    _print(answer, recording, options)
+    return EXIT_OF_RESULT[answer.found.result]
+
+
+def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
+    """Raises SettingsError: a field that is misspelt would be a rule about nothing."""
+    for option in ("identity", "key"):
+        field = recording.lacking(options[option])
+        if field is not None:
+            raise SettingsError(f"--{option} {field}: no event of either run has such a field")
+
+
+def _read_files(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:
+    for option in ("reference_offsets", "candidate_offsets"):
+        if options[option]:
+            raise SettingsError(f"--{option.replace('_', '-')} is for topics; give --brokers, too")
+    if options["reference"] is None or options["candidate"] is None:
+        raise SettingsError("give --reference and --candidate, the outputs of two runs of one version")
+    files = [InputFile(options["reference"]), InputFile(options["candidate"])]
+    if files[0].same_as(files[1]):
+        what = "standard input" if files[0].name == STANDARD_INPUT else f"the file {files[0].name}"
+        raise SettingsError(f"--reference and --candidate are both {what}; give the outputs of two runs")
+    shapes = shapes_of(start.spec)
+    with progress(files) as watched:
+        for file, side in zip(files, Side, strict=True):
+            recording.read(watched(read_side(file, side, shapes[side])))
+
+
+def _read_topics(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:
+    from confluent_kafka import Message
+
+    from twinstream.adapters.clocks import SystemClock
+    from twinstream.adapters.kafka.source import KafkaSource, whole_record
+
+    settings = load_settings({"brokers": options["brokers"]}, options["config"])
+    names = {side: start.spec.version_of(side).topic for side in Side}
+    if not start.given and (options["reference"] is None or options["candidate"] is None):
+        raise SettingsError("give --reference and --candidate, the topics of two runs, or a comparison file")
+    given = {Side.LEFT: options["reference_offsets"], Side.RIGHT: options["candidate_offsets"]}
+    ranges = {side: dict(map(_range, texts)) for side, texts in given.items()}
+    read = whole_record if start.spec.whole else Message.value
+    source = KafkaSource(settings.brokers, start.spec.name, names, settings.kafka, read, headers=True)
+    with closing(source), progress([]) as watched:
+        try:
+            recorded = Recorded(source, names, ranges, options["max_records"], SystemClock())
+            for side in Side:
+                recording.read(watched(recorded.lines(side)))
+        except SourceError as error:
+            raise Unreachable(str(error)) from None
+    recording.cut = recording.cut or recorded.cut
+
+
+def _range(text: str) -> tuple[int, Range]:
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise SettingsError(f"{text!r} is no range of offsets; write it like 0:1000-2000, or 0:1000-")
+    first, end = (int(found[n]) if found[n] else None for n in (2, 3))
+    return int(found[1]), Range(first, end)
+
+
+def _print(answer: Answer, recording: Recording, options: Mapping[str, Any]) -> None:
+    if answer.file is not None and options["output"] is not None:
+        try:
+            Path(options["output"]).write_text(answer.file, encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"{options['output']} cannot be written: {error.strerror}") from None
+    if options["as_json"]:
+        print_json(answer.to_dict(recording))
+        return
+    if answer.file is not None and options["output"] is None:
+        click.echo(answer.file, nl=False)
+    click.echo(summary(answer.found), err=True)
+    if answer.differences is not None:
+        click.echo(
+            f"\nWhat no rule explains, under the proposed file:\n{tell_answer(answer.differences)}", err=True
+        )

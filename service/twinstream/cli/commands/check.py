@@ -1,0 +1,173 @@
+"""`twinstream check`: compare two recorded outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from typing import Any
+
+import click
+
+from twinstream.adapters.files.jsonl import INTERLEAVINGS, read_pair, read_trace, shapes_of
+from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
+from twinstream.cli.shared.output import EXIT_OF_VERDICT, print_answer, print_json
+from twinstream.cli.shared.progress import progress
+from twinstream.cli.shared.receipts import files_callback, write_receipt
+from twinstream.errors import SettingsError
+from twinstream.explain.receipt import receipt_of_answer
+from twinstream.offline.check import check as run_check
+from twinstream.ports import Line
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import load
+
+
+@click.command(
+    help="""Compare two recorded outputs, a trace of both, or what two topics hold.
+
+\b
+  twinstream check spec.yaml --reference old.jsonl --candidate new.jsonl
+  twinstream check spec.yaml --reference old.jsonl.gz --candidate - <new.jsonl
+  twinstream check spec.yaml --trace both.jsonl.zst --json >answer.json
+  twinstream check spec.yaml --brokers localhost:9092
+  twinstream check spec.yaml --brokers b:9092 --from 2026-05-01T00:00:00Z --to 2026-05-01T06:00:00Z
+  twinstream check spec.yaml --brokers b:9092 --from reference:0=1200,1=980 --from candidate:0=0,1=0
+  twinstream check spec.yaml --brokers b:9092 --report receipt.md --report receipt.json
+  twinstream explain --from answer.json
+
+SPEC is a comparison file. A line of --reference and --candidate is an event's value: in the format json the
+value itself, in utf8 a JSON text, in others {"value_base64": "…"}. A line of --trace is {"side":
+"reference", "value": {…}} (or "value_base64"), if need be with key, headers, partition, offset,
+timestamp_ms; or {"side": "reference", "end": true}. `-` is standard input; .gz and .zst are read. Files may
+be larger than memory: only events without a partner are kept.
+
+With --brokers (or --config) the topics of SPEC are read once, from --from up to --to: `earliest` and
+`latest`, the defaults, are for versions that have stopped; offsets of all partitions of a side, for stretches
+of which you know that they belong together; or a time with its zone, by Kafka's timestamps. Around a time
+--slack more is read on both sides, where partners may be; a difference that may have its partner beyond even
+that is undecided. What comes while it runs is not read.
+
+Exit codes: 0 equivalent · 1 diverged · 2 usage, bad comparison file or bad input · 3 inconclusive or
+pending · 4 Kafka cannot be reached.
+"""
+)
+@click.argument("spec", type=click.Path())
+@click.option("--reference", type=click.Path(), help="The reference's output, one event a line.")
+@click.option("--candidate", type=click.Path(), help="The candidate's output, one event a line.")
+@click.option("--trace", type=click.Path(), help="Both outputs in one file, in the order in which they came.")
+@click.option(
+    "--interleave",
+    type=click.Choice(INTERLEAVINGS),
+    default="alternate",
+    show_default=True,
+    help="Read both files in turn, or one before the other: it decides at which line a difference is known.",
+)
+@click.option(
+    "--open",
+    "open_ended",
+    is_flag=True,
+    help="Take the input for a beginning: what has no partner yet may still get one.",
+)
+@click.option(
+    "--allow-empty", is_flag=True, help="Call two empty outputs equivalent; else they are inconclusive."
+)
+@click.option(
+    "--require-evidence",
+    is_flag=True,
+    help="Ask for the pairs that `evidence.matched` wants; with fewer it is pending.",
+)
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: compare what the topics of SPEC hold.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@click.option(
+    "--from", "begin", multiple=True, metavar="EDGE", help="Where to begin in the topics: see above."
+)
+@click.option("--to", "end", multiple=True, metavar="EDGE", help="Where to end, likewise.")
+@click.option(
+    "--slack",
+    metavar="DURATION",
+    help="How far apart two partners may be at most, in Kafka's time; else `overdue.after` of SPEC (60s).",
+)
+@click.option(
+    "--report",
+    multiple=True,
+    metavar="FILE",
+    callback=files_callback,
+    help="Write a verdict receipt, too: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
+def check(spec: str, as_json: bool, **options: Any) -> int:
+    """Run the comparison and print its answer; the exit code is the verdict's."""
+    comparison = load(spec)
+    asked = {
+        "open_ended": options["open_ended"],
+        "allow_empty": options["allow_empty"],
+        "evidence": options["require_evidence"],
+    }
+    if options["brokers"] is not None or options["config"] is not None:
+        answer = _check_topics(comparison, options, asked)
+    else:
+        answer = _check_files(comparison, options, asked)
+    if options["report"]:
+        made_by = f"twinstream {installed_version('twinstream')}"
+        write_receipt(receipt_of_answer(answer, comparison, datetime.now(UTC), made_by), options["report"])
+    if as_json:
+        print_json(answer)
+    else:
+        print_answer(answer)
+    return EXIT_OF_VERDICT[answer["verdict"]]
+
+
+def _check_files(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
+    for option in ("begin", "end", "slack"):
+        if options[option]:
+            name = {"begin": "from", "end": "to"}.get(option, option)
+            raise SettingsError(f"--{name} is for topics; give --brokers, too")
+    files = _files(options)
+    with progress(files) as watched:
+        return run_check(spec, watched(_lines(files, options["interleave"], spec)), **asked)
+
+
+def _check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
+    for option in ("reference", "candidate", "trace"):
+        if options[option] is not None:
+            raise SettingsError(
+                f"--{option} is a file; with --brokers the topics of the comparison file are read"
+            )
+    from twinstream.cli.shared.topics import check_topics
+
+    return check_topics(spec, options, asked)
+
+
+def _files(options: Mapping[str, Any]) -> list[InputFile]:
+    """The trace alone, or the reference and the candidate."""
+    trace, reference, candidate = options["trace"], options["reference"], options["candidate"]
+    if trace is not None and reference is None and candidate is None:
+        return [InputFile(trace)]
+    if trace is not None or reference is None or candidate is None:
+        raise SettingsError("give --reference and --candidate, or --trace alone")
+    files = [InputFile(reference), InputFile(candidate)]
+    _check_distinct(*files)
+    return files
+
+
+def _check_distinct(reference: InputFile, candidate: InputFile) -> None:
+    if not reference.same_as(candidate):
+        return
+    if reference.name == candidate.name == STANDARD_INPUT:
+        raise SettingsError("--reference and --candidate cannot both be standard input")
+    if reference.size is None:
+        problem = f"are one stream ({candidate.name}), which can be read only once"
+        raise SettingsError(f"--reference and --candidate {problem}")
+    click.echo(
+        f"twinstream: both sides are the file {candidate.name}, so every event meets itself: "
+        "this tells only whether the comparison file can read it",
+        err=True,
+    )
+
+
+def _lines(files: list[InputFile], interleave: str, spec: Spec) -> Iterator[Line]:
+    if len(files) == 1:
+        return read_trace(files[0], shapes_of(spec))
+    return read_pair(files[0], files[1], interleave, shapes_of(spec))

@@ -1,0 +1,66 @@
+"""`twinstream divergences`: what the service has found to differ in one comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.output import print_divergence, print_json
+from twinstream.status.common import DIVERGENCE_KINDS
+
+PAGE = 500
+"""The most that the service gives at once."""
+
+
+@click.command(
+    help="""List the divergences of a comparison, newest first.
+
+\b
+  twinstream divergences ads-views
+  twinstream divergences ads-views --kind missing --limit 10
+  twinstream divergences ads-views --explained
+  twinstream divergences ads-views --json | jq -r '.items[].id'
+
+NAME is that of a comparison. Of a flood the service keeps the newest 1,000; `twinstream status` has the exact
+counts. Values of fields that `show` does not name are masked.
+
+Exit codes: 0 shown, also where there is none · 2 usage, no such comparison · 4 the service cannot be reached.
+"""
+)
+@click.argument("name")
+@click.option("--kind", type=click.Choice(DIVERGENCE_KINDS), help="Only those of this kind.")
+@click.option("--explained", is_flag=True, help="Examples of what known differences explain, instead.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print them as one JSON object, as the API does.")
+def divergences(
+    name: str, kind: str | None, explained: bool, limit: int, service: Service, as_json: bool
+) -> int:
+    """Print the divergences of one comparison."""
+    picked = {**({"kind": kind} if kind else {}), **({"explained": "true"} if explained else {})}
+    found = listing(service, name, picked, limit)
+    if as_json:
+        print_json(found)
+        return 0
+    for place, report in enumerate(found["items"]):
+        if place:
+            click.echo()
+        print_divergence(report)
+    return 0
+
+
+def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) -> dict[str, Any]:
+    """At most `limit` of those `picked`, asked for page by page; `next` is the cursor of what is left."""
+    query: dict[str, Any] = dict(picked)
+    items: list[dict[str, Any]] = []
+    while True:
+        asked = urlencode({**query, "limit": min(limit - len(items), PAGE)})
+        page = ask(service, f"/comparisons/{name}/divergences?{asked}")
+        items += page["items"]
+        if page["next"] is None or len(items) >= limit:
+            return {"items": items, "next": page["next"]}
+        query["cursor"] = page["next"]

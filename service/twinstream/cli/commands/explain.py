@@ -1,0 +1,120 @@
+"""`twinstream explain`: one divergence, with both sides' events and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+import orjson
+
+from twinstream.adapters.files.lines import InputFile
+from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.output import Refused, print_divergence, print_json
+from twinstream.errors import InputError
+
+Report = Mapping[str, Any]
+
+
+@click.command(
+    help="""Show one divergence: both sides' events, the reason, and the events that prove it.
+
+\b
+  twinstream explain 5f0c2e1a9b7d4433
+  twinstream explain 5f0c2e1a9b7d4433 --comparison ads-views --service http://twinstream:8080
+  twinstream explain 5f0c --from answer.json
+  twinstream explain --from answer.json
+
+ID is that of a divergence of a running service, or with --from that of an answer which `twinstream check
+--json` has written (`-` is standard input): there its first characters are enough, and without an ID all are
+shown. Of a service, values of fields that `show` does not name are masked.
+
+Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service cannot be reached.
+"""
+)
+@click.argument("identifier", metavar="[ID]", required=False)
+@click.option("--comparison", help="The comparison that it is of; without it, all are asked.")
+@click.option(
+    "--from", "file", type=click.Path(), help="An answer of `check --json`, instead of the service."
+)
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print each divergence as one JSON object on a line.")
+def explain(
+    identifier: str | None, comparison: str | None, file: str | None, service: Service, as_json: bool
+) -> int:
+    """Print one divergence, or those of a file."""
+    if file is not None:
+        if comparison is not None:
+            raise click.UsageError("--comparison is for a service, and a file has only one")
+        found = list(_of_file(file, identifier))
+    elif identifier is None:
+        raise click.UsageError("name a divergence by its ID, or give --from FILE")
+    else:
+        found = [_of_service(service, comparison, identifier)]
+    for place, report in enumerate(found):
+        if as_json:
+            print_json(report)
+            continue
+        if place:
+            click.echo()
+        print_divergence(report)
+    return 0
+
+
+# -- a service ---------------------------------------------------------------------------------------------
+
+
+def _of_service(service: Service, comparison: str | None, identifier: str) -> Report:
+    """The divergence, from the comparison that has it."""
+    names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
+    for name in names:
+        try:
+            report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+            return report
+        except Refused:
+            if comparison is not None:
+                raise
+    listed = ", ".join(names) or "none"
+    raise Refused(f"no comparison of the service keeps a divergence {identifier!r}; it has {listed}")
+
+
+# -- a file ------------------------------------------------------------------------------------------------
+
+
+def _of_file(file: str, identifier: str | None) -> Iterator[Report]:
+    reports = _examples(file)
+    if identifier is None:
+        if not reports:
+            raise InputError(file, None, "has no divergence to explain")
+        yield from reports
+        return
+    found = [report for report in reports if str(report["id"]).startswith(identifier)]
+    if len(found) > 1:
+        ids = ", ".join(str(report["id"]) for report in found)
+        raise click.UsageError(f"{identifier!r} is the beginning of several: {ids}")
+    if not found:
+        raise click.UsageError(f"{file} has no divergence {identifier!r}; it has {_ids(reports)}")
+    yield found[0]
+
+
+def _ids(reports: Iterable[Report]) -> str:
+    return ", ".join(str(report["id"]) for report in reports) or "none"
+
+
+def _examples(file: str) -> list[Report]:
+    """The divergences of an answer. Raises InputError where it is none."""
+    text = b"\n".join(line for _, line in InputFile(file).lines())
+    try:
+        answer = orjson.loads(text)
+        examples: list[Report] = answer["examples"]
+        for report in examples:
+            _check(report)
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise InputError(file, None, "is no answer of `twinstream check --json`") from None
+    return examples
+
+
+def _check(report: Report) -> None:
+    """Raise KeyError or TypeError where a member that is shown is missing."""
+    for member in ("id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"):
+        report[member]

@@ -1,0 +1,139 @@
+"""`twinstream lint`: what a comparison file amounts to, before anything is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from twinstream.cli.shared.output import PIPE_WIDTH, Unreachable, print_json, print_rich
+from twinstream.errors import SourceError
+from twinstream.settings import load as load_settings
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.cautions import Note
+from twinstream.spec.lint.lint import Cost, Pair, Report
+from twinstream.spec.lint.lint import lint as lint_spec
+from twinstream.spec.lint.topics import hints, refusals
+from twinstream.spec.load import load
+
+
+@click.command(
+    help="""Show what a comparison file amounts to, and what is doubtful in it.
+
+\b
+  twinstream lint spec.yaml
+  twinstream lint spec.yaml --brokers localhost:9092 --json
+
+SPEC is a comparison file. It prints which kinds of events may not change places, what the matcher does for
+an event of each kind and about how long that takes, whether several matchers can share the work, and every
+warning. With --brokers or --config it also asks Kafka for both topics, and refuses what cannot work: a topic
+that is missing or compacted, or has more partitions than the order allows.
+
+Exit codes: 0 usable, perhaps with warnings · 2 usage, bad comparison file, or refused · 4 Kafka cannot be
+reached.
+"""
+)
+@click.argument("spec", type=click.Path())
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…], to look at the topics.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
+def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
+    """Print the report; the exit code says whether the file can be used."""
+    comparison = load(spec)
+    report = lint_spec(comparison, datetime.now(UTC).date())
+    if brokers is not None or config is not None:
+        report = _with_topics(report, comparison, brokers, config)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print(report)
+    return 2 if report.refused else 0
+
+
+def _with_topics(report: Report, spec: Spec, brokers: str | None, config: str | None) -> Report:
+    from twinstream.adapters.kafka.topics import describe
+
+    settings = load_settings({"brokers": brokers}, config)
+    names = tuple(filter(None, (spec.reference.topic, spec.candidate.topic, spec.followed)))
+    try:
+        topics = describe(settings.brokers, names, settings.kafka)
+    except SourceError as error:
+        raise Unreachable(str(error)) from None
+    return replace(
+        report,
+        refused=tuple(refusals(spec, topics)),
+        warnings=(*report.warnings, *hints(spec, topics)),
+    )
+
+
+# -- for people --------------------------------------------------------------------------------------------
+
+
+def _print(report: Report) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    parts: list[RenderableType] = [
+        Text(f"{report.name}: compared {report.order}"),
+        _heading("Which events may not change places"),
+        _matrix(report.kinds, report.matrix),
+        _heading("What the matcher does for an event"),
+        _costs(report.costs),
+        _heading("Whether several matchers can share the work"),
+        Padding(Text(report.division.text), (0, 0, 0, 2)),
+    ]
+    for title, style, notes in (
+        ("Warnings", "yellow", report.warnings),
+        ("Refused", "red", report.refused),
+    ):
+        if notes:
+            parts += [_heading(title), _notes(notes, style)]
+    print_rich(console, *parts)
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def _matrix(kinds: Iterable[str], pairs: Iterable[Pair]) -> Table:
+    """Kind by kind; what stands below the diagonal would say the same again."""
+    names = list(kinds)
+    found = {(pair.first, pair.second): pair.when for pair in pairs}
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for name in names:
+        table.add_column(Text(name))
+    for name in names:
+        cells = [found.get((name, other), "") for other in names]
+        table.add_row(Text(name), *(Text(cell, style="dim" if cell == "never" else "") for cell in cells))
+    return table
+
+
+def _costs(costs: Iterable[Cost]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("kind", "it …", "about"):
+        table.add_column(
+            heading, justify="right" if heading == "about" else "left", no_wrap=heading == "about"
+        )
+    for cost in costs:
+        spent = "grows with what waits" if cost.nanoseconds is None else f"{cost.nanoseconds / 1000:.1f} µs"
+        table.add_row(Text(cost.kind), Text("; ".join(step.meaning for step in cost.steps)), Text(spent))
+    return table
+
+
+def _notes(notes: Iterable[Note], style: str) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for note in notes:
+        table.add_row(Text(f"  {note.key}", style=style), Text(note.text))
+    return table

@@ -1,0 +1,161 @@
+"""`twinstream replay`: which divergences that were found a changed comparison file would have hidden."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+import orjson
+
+from twinstream.adapters.files.lines import InputFile
+from twinstream.cli.commands.divergences import listing
+from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.errors import InputError, SettingsError, SourceError
+from twinstream.offline.replay import OUTCOMES, Answer, Case, Outcome, Place, Record, Replay, cases_of
+from twinstream.settings import load as load_settings
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import digest, load
+
+EXAMPLES = 5
+MOST = 100_000
+MEANING = {
+    "hidden": "hidden: no difference any more",
+    "explained": "explained: covered by a known difference",
+    "equal": "equal: the values are equal; whether their places in the order agree is not told",
+    "reported": "reported: still a difference",
+    "unknown": "unknown: cannot be told",
+}
+_GONE: tuple[Outcome, ...] = ("hidden", "explained", "equal")
+
+
+@click.command(
+    help="""Tell which divergences that were found a changed comparison file would have hidden.
+
+\b
+  twinstream replay --spec new.yaml --divergences answer.json
+  twinstream replay --spec new.yaml --name orders
+  twinstream replay --spec new.yaml --name orders --brokers localhost:9092
+  twinstream divergences orders --json | twinstream replay --spec new.yaml --divergences -
+
+The events of each divergence are compared again with the rules of the new file. They come from an answer of
+`twinstream check --json`, from what `twinstream divergences --json` or the export of the service has written,
+or from a running service (--name). A service masks values, and an export has none: with --brokers the records
+are read again from Kafka, as long as it has them. What cannot be told for sure is said to be unknown.
+
+Exit codes: 0 none is hidden · 1 some are hidden, explained or equal · 2 usage, bad comparison file or bad
+input · 3 none is known to be hidden, and some are unknown · 4 the service or Kafka cannot be reached.
+"""
+)
+@click.option("--spec", "file", required=True, type=click.Path(), help="The changed comparison file.")
+@click.option("--divergences", "kept", type=click.Path(), help="A file of divergences; - is standard input.")
+@click.option("--name", help="The comparison of a service whose divergences are taken.")
+@click.option("--brokers", help="Kafka, HOST:PORT[,HOST:PORT…]: read the records again.")
+@click.option(
+    "--config", type=click.Path(), help="Settings file (YAML) of the service, for its brokers and kafka: {…}."
+)
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print an answer for each as one JSON object.")
+def replay(
+    file: str,
+    kept: str | None,
+    name: str | None,
+    brokers: str | None,
+    config: str | None,
+    service: Service,
+    as_json: bool,
+) -> int:
+    """Compare again, print what became of each."""
+    spec = load(file)
+    if (kept is None) == (name is None):
+        raise click.UsageError("give either --divergences FILE or --name COMPARISON")
+    cases = _of_file(kept) if kept is not None else _of_service(service, name or "")
+    _check_topics(file, spec, cases)
+    on_kafka = brokers is not None or config is not None
+    records = _records(spec, cases, brokers, config) if on_kafka else None
+    answers = Replay(spec, records).answers(cases)
+    counts = Counter(answer.outcome for answer in answers)
+    if as_json:
+        outcomes = {outcome: counts[outcome] for outcome in OUTCOMES}
+        items = [answer._asdict() for answer in answers]
+        print_json({"spec_digest": digest(spec), "outcomes": outcomes, "items": items})
+    else:
+        click.echo("\n".join(_told(answers)))
+    if any(counts[outcome] for outcome in _GONE):
+        return 1
+    return 3 if counts["unknown"] else 0
+
+
+def _of_service(service: Service, name: str) -> list[Case]:
+    ask(service, f"/comparisons/{name}")
+    return cases_of(str(service), listing(service, name, {}, MOST)["items"])
+
+
+def _of_file(file: str) -> list[Case]:
+    """The divergences of an answer, or a line each. Raises InputError."""
+    lines = list(InputFile(file).lines())
+    try:
+        whole = orjson.loads(b"\n".join(line for _, line in lines)) if lines else {"items": []}
+    except orjson.JSONDecodeError:
+        return cases_of(file, [_parsed(file, number, line) for number, line in lines])
+    if isinstance(whole, dict):
+        return cases_of(file, next((whole[key] for key in ("examples", "items") if key in whole), [whole]))
+    raise InputError(file, None, "is no list of divergences: see `twinstream replay --help`")
+
+
+def _parsed(file: str, number: int, line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise InputError(file, number, f"is no JSON: {error}") from None
+
+
+def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
+    """Raise SettingsError where a divergence is of other topics."""
+    for case in cases:
+        for seat in case.seats:
+            topic = spec.version_of(seat.place[0]).topic
+            if seat.topic != topic:
+                raise SettingsError(
+                    f"divergence {case.id} is of topic {seat.topic}, and {file} compares {topic}: give the "
+                    "changed file of that comparison"
+                )
+
+
+def _records(
+    spec: Spec, cases: Iterable[Case], brokers: str | None, config: str | None
+) -> Mapping[Place, Record | None]:
+    """The records of all events, as far as Kafka has them."""
+    from confluent_kafka import Message
+
+    from twinstream.adapters.kafka.records import records_at
+    from twinstream.adapters.kafka.source import whole_record
+
+    settings = load_settings({"brokers": brokers}, config)
+    seats = [seat for case in cases for seat in case.seats]
+    wanted = {seat.place: (seat.topic, *seat.place[1:]) for seat in seats}
+    read = whole_record if spec.whole else Message.value
+    try:
+        found = records_at(settings.brokers, wanted.values(), settings.kafka, read)
+    except SourceError as error:
+        raise Unreachable(str(error)) from None
+    return {place: Record(*found[at]) if at in found else None for place, at in wanted.items()}
+
+
+def _told(answers: Sequence[Answer]) -> list[str]:
+    """The counts, and the first of each outcome."""
+    lines = [f"{len(answers):,} divergences with the new rules:"]
+    for outcome, meaning in MEANING.items():
+        of_it = [answer for answer in answers if answer.outcome == outcome]
+        if of_it:
+            lines.append(f"{len(of_it):6,}  {meaning}")
+            lines += [f"        {_one(answer)}" for answer in of_it[:EXAMPLES]]
+            more = len(of_it) - EXAMPLES
+            lines += [f"        … and {more:,} more (--json has all)"] if more > 0 else []
+    return lines
+
+
+def _one(answer: Answer) -> str:
+    return f"{answer.kind} {answer.id}" + (f": {answer.why}" if answer.why else "")

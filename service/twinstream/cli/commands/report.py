@@ -1,0 +1,57 @@
+"""`twinstream report`: the receipt of a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from twinstream.cli.shared.client import Service, ask, service_option
+from twinstream.cli.shared.output import Unreachable, print_json, print_text
+from twinstream.cli.shared.receipts import files_callback, write_receipt
+from twinstream.explain.receipt import Receipt
+from twinstream.explain.receipt_text import markdown
+
+
+@click.command(
+    help="""Write the receipt of a verdict, for a change ticket.
+
+\b
+  twinstream report ads-views
+  twinstream report ads-views --output receipt.md --output receipt.json
+  twinstream check spec.yaml --brokers localhost:9092 --report receipt.md
+
+NAME is that of a comparison of a running service. The receipt says what was compared, up to which offsets,
+with which result, on which evidence, what is left out of the comparison and who answers for that, what was
+not checked, and what the verdict does not prove. It holds no value of any event. It goes to standard output
+as Markdown, or to the files that --output names. It is no permission: ask the gate for that.
+
+Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 the service cannot be reached.
+"""
+)
+@click.argument("name")
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="FILE",
+    callback=files_callback,
+    help="Write it here: FILE.md is Markdown, FILE.json JSON; repeat it for both.",
+)
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
+def report(name: str, service: Service, output: tuple[Path, ...], as_json: bool) -> int:
+    """Write the receipt of a comparison as it stands."""
+    answer = ask(service, f"/comparisons/{name}/receipt")
+    try:
+        receipt = Receipt.model_validate(answer)
+    except ValidationError:
+        raise Unreachable(
+            f"the service at {service} writes receipts of another version: use its own `twinstream`"
+        ) from None
+    write_receipt(receipt, output)
+    if as_json:
+        print_json(answer)
+    elif not output:
+        print_text(markdown(receipt))
+    return 0

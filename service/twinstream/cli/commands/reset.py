@@ -1,0 +1,58 @@
+"""`twinstream reset`: begin a comparison anew."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Any
+
+import click
+
+from twinstream.cli.shared.client import Service, service_option, tell
+from twinstream.cli.shared.output import print_json
+from twinstream.spec.file.source import read_source
+
+TIMEOUT_SECONDS = 45.0
+"""A matcher may wait for a moment at which it can be, and for a slow store."""
+
+
+def _start(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
+    """A word, or a mapping as in the comparison file."""
+    if text is None:
+        return None
+    return read_source(text, "--start").data if text.startswith("{") else text
+
+
+@click.command(
+    help="""Begin a comparison anew: what was found so far is forgotten, the reset is recorded.
+
+\b
+  twinstream reset ads-views --reason "1.9.1 deployed"
+  twinstream reset ads-views --reason "1.9.1 deployed" --start now
+  twinstream reset ads-views --reason gap --start '{at: event_time, field: ts, from: 2026-03-01T00:00:00Z}'
+
+NAME is that of a comparison. It begins where its file says, or at --start: `now`, or what `start` in a
+comparison file may be. `now` is where both sides have been read to, at a moment at which no event waits for a
+partner; such a moment is waited for, up to ten seconds.
+
+Exit codes: 0 it begins anew · 2 usage, no such comparison, it cannot be · 4 the service cannot be reached, or
+does not know whether it was done.
+"""
+)
+@click.argument("name")
+@click.option("--reason", required=True, help="Why; it is recorded and shown.")
+@click.option("--start", callback=_start, help="Where to begin, in the place of the file's `start`.")
+@click.option("--by", default=getpass.getuser, help="Who, for the record; by default the name of the user.")
+@service_option
+@click.option("--json", "as_json", is_flag=True, help="Print the record of the reset as one JSON object.")
+def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json: bool) -> int:
+    """Begin one comparison anew."""
+    body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
+    found = tell(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
+    if as_json:
+        print_json(found)
+        return 0
+    before, begins = found["before"], ", ".join(f"{key} {value}" for key, value in found["start"].items())
+    click.echo(f"{name} begins anew: {begins}")
+    counts = f"{before['matched']:,} pairs and {before['divergences']:,} divergences"
+    click.echo(f"it was {before['verdict']} with {counts}")
+    return 0

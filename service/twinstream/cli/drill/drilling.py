@@ -1,0 +1,285 @@
+"""Conducts a drill: copies, plants, serves, watches, and cleans up in every exit.
+
+The live comparison is only read from: its topics through a consumer that commits nothing, and nothing of its
+state in Redis. All that is written has a name of the drill's own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from twinstream.adapters.kafka.drill import DrillTopics
+from twinstream.adapters.redis.drill import DrillKeys
+from twinstream.cli.drill.alarm import Alarm
+from twinstream.cli.drill.reading import read_stretch
+from twinstream.cli.drill.shadow_service import ShadowService
+from twinstream.cli.drill.stopping import Stopping
+from twinstream.core.events import Side
+from twinstream.drill.alarm_path import Course, Seen
+from twinstream.drill.copies import Pair, Stretch
+from twinstream.drill.planting import Kind, Plan, plan
+from twinstream.drill.shadow import Expectation, awaited, dated, expected, left_out, shadow_of
+from twinstream.drill.signals import Look, Wanted, read, signals, unexpected
+from twinstream.drill.writing import Behind, before, behind
+from twinstream.errors import StoreError
+from twinstream.settings import Settings
+from twinstream.spec.drills import Names
+from twinstream.spec.file.model import Spec
+
+POLL_SECONDS = 0.1
+BEFORE_SECONDS = 60.0
+PASS_SECONDS = 15.0
+TIMEOUT = timedelta(minutes=1)
+SCRAPES = timedelta(minutes=3)
+"""What is allowed for scrapes and evaluations, which may be a minute apart each."""
+HELD: dict[Expectation, timedelta] = {
+    "fail": timedelta(0), "suspicion": timedelta(minutes=10), "stall": timedelta(minutes=5),
+}  # fmt: skip
+"""For how long the shipped rules hold each alert back."""
+SPARE_SECONDS = 300
+
+EXPECTED: dict[Expectation, str] = {
+    "fail": "DIVERGED, and a gate that fails",
+    "suspicion": "a suspicion, and an undecided gate: neither order nor clock of this file proves a loss",
+    "stall": "degraded health, and an undecided gate: silence is no difference",
+}
+
+Tell = Callable[[str, str], None]
+"""Tells the person who waits: a word, and what it is about."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    kind: Kind
+    field: str | None
+    records: int
+    timeout: timedelta | None
+    scrape_file: Path | None
+    prometheus: str | None
+    alertmanager: str | None
+    page: bool
+
+    def bounded(self, expectation: Expectation, awaited: timedelta) -> timedelta:
+        """How long the alarm may take, where the rules of the comparison let that much pass themselves."""
+        if self.timeout is not None:
+            return self.timeout
+        return awaited + (TIMEOUT if self.prometheus is None else SCRAPES + HELD[expectation])
+
+
+@dataclass
+class Report:
+    """What came of a drill: `alarm`, `no alarm`, or `undecided` where it could not be held."""
+
+    names: Names
+    told: dict[str, Any] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
+    awaited: Sequence[str] = ()
+    not_exercised: list[str] = field(default_factory=list)
+    result: str = "undecided"
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``drill --json`` prints it."""
+        return {
+            "result": self.result,
+            "reason": self.reason,
+            "comparison": self.names.live,
+            "drill": self.names.comparison,
+            **self.told,
+            "steps": [one._asdict() for one in self.seen],
+            "missing": list(self.awaited),
+            "not_exercised": self.not_exercised,
+        }
+
+
+# -- the drill ---------------------------------------------------------------------------------------------
+
+
+class Drill:
+    """One drill of a comparison. `settings` are those of the live one, `own` those of the copies."""
+
+    def __init__(self, spec: Spec, settings: Settings, own: Settings, options: Options, tell: Tell) -> None:
+        self._spec, self._settings, self._own, self._options = spec, settings, own, options
+        self._tell = tell
+        self.report = Report(Names(spec.name, secrets.token_hex(4)))
+        self._alarm = Alarm(self.report.names, options.prometheus, options.alertmanager, page=options.page)
+        self._limit = 0.0
+
+    def run(self) -> Report:
+        """Hold it. Raises SettingsError where it cannot be, SourceError and StoreError."""
+        names, options = self.report.names, self._options
+        stretch, partitions = read_stretch(self._spec, self._settings, options.records)
+        planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
+        expectation = expected(self._spec, planted)
+        self.report.not_exercised += [*self._alarm.check(expectation), *left_out(self._spec)]
+        self._limit = options.bounded(expectation, awaited(self._spec, planted)).total_seconds()
+        copies = dated(self._spec, planted, int(time.time() * 1000))
+        shadow = shadow_of(self._spec, names, min(planted.before))
+        self._describe(stretch, planted, expectation)
+        with Stopping() as self._stopping, ExitStack() as stack:
+            topics = self._prepare(stack, partitions, copies)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="twinstream-drill-")))
+            token = os.environ.get("TWINSTREAM_TOKEN")
+            service = stack.enter_context(ShadowService(self._own, shadow, folder / "service.log", token))
+            stack.enter_context(self._alarm.scraped(service.address, options.scrape_file))
+            self._hold_back()
+            topics.write(before(names, copies, planted))
+            if self._before(service, planted):
+                tail = behind(self._spec, names, copies, planted)
+                at = topics.write(tail.first, tail.mark)
+                self._tell("planted", str(self.report.told["planted"]["text"]))
+                self._watch(service, planted, expectation, at, lambda: topics.write(tail.rest), tail)
+        return self.report
+
+    # -- beforehand ----------------------------------------------------------------------------------------
+
+    def _describe(self, stretch: Stretch, planted: Plan, expectation: Expectation) -> None:
+        origin, topic = planted.origin, self._spec.candidate.topic
+        if stretch.alone is not None:
+            topic = self._spec.reference.topic
+        place = f"{topic} partition {origin.partition} offset {origin.offset}"
+        text = f"{planted.kind}: the copy of {place} {planted.text}"
+        marked = [{"partition": partition, "offset": offset} for partition, offset in planted.places]
+        copied = {"reference": len(stretch.pair.reference), "candidate": len(stretch.pair.candidate)}
+        self.report.told.update(
+            kind=planted.kind,
+            expected=expectation,
+            copied={**copied, "both": stretch.alone is None, "reason": stretch.alone},
+            planted={
+                "text": text,
+                "record": {"topic": topic, "partition": origin.partition, "offset": origin.offset},
+                "topic": self.report.names.topics[Side.RIGHT],
+                "marked": marked,
+            },
+        )
+        self._tell(
+            "drill", f"{self.report.names.comparison}: nothing is written to the topics of {self._spec.name}"
+        )
+        whose = (
+            "of each topic" if stretch.alone is None else f"of {topic} as both sides, since {stretch.alone}"
+        )
+        self._tell("expected", EXPECTED[expectation])
+        self._tell("copied", f"the last {copied['reference']} events {whose}")
+
+    # -- around it -----------------------------------------------------------------------------------------
+
+    def _prepare(self, stack: ExitStack, partitions: tuple[int, int], copies: Pair) -> DrillTopics:
+        """Create the topics; all that the drill makes is removed when the stack is left."""
+        names, own = self.report.names, self._own
+        topics = DrillTopics(own.brokers, own.kafka)
+        keys = stack.enter_context(closing(DrillKeys(own.redis)))
+        keys.begin(names.comparison, int(self._limit + BEFORE_SECONDS + SPARE_SECONDS))
+        stack.callback(self._clean, topics, keys)
+        times = [record.timestamp_ms for side in Side for record in copies.of(side)]
+        topics.create(dict(zip(names.topics, partitions, strict=True)), max(times) - min(times))
+        return topics
+
+    def _clean(self, topics: DrillTopics, keys: DrillKeys) -> None:
+        """Remove what was made; what is left is named."""
+        names = self.report.names
+        left = topics.remove(names.topics, names.groups(self._own.shards))
+        try:
+            keys.remove(names.comparison)
+        except StoreError as error:
+            left.append(f"keys of {names.comparison} ({error})")
+        for one in left:
+            self._tell("left over", f"{one}; `twinstream drill --sweep` removes it")
+        self.report.told["left_over"] = left
+
+    def _hold_back(self) -> None:
+        silence = self._alarm.silence()
+        if silence is not None:
+            self.report.told["silence"] = silence
+            self._tell("silence", f"{silence} holds alerts of the drill back; it ends by itself")
+
+    # -- watching ------------------------------------------------------------------------------------------
+
+    def _before(self, service: ShadowService, planted: Plan) -> bool:
+        """Whether all is well with the copies before the difference; what they say is reported.
+
+        The gate should pass, so that its change is seen; where it does not within some seconds, it is enough
+        that nothing is wrong. A doubt is waited for as long: the times of the copies may be minutes apart, so
+        what is still being written looks overdue until the next survey.
+        """
+        began = time.monotonic()
+        while True:
+            look = self._look(service, None)
+            waited, gate = time.monotonic() - began, look.gate
+            verdict = look.status["verdict"]
+            all_read = read(look, planted.before)
+            settled = all_read and (gate["pass"] or waited > PASS_SECONDS)
+            wrong = verdict == "DIVERGED" or (settled and verdict == "INCONCLUSIVE")
+            if wrong or (not all_read and waited > BEFORE_SECONDS):
+                why = look.status["reason"]
+                self.report.reason = f"nothing was planted, since the copies were not well before: {why}"
+                return False
+            if settled:
+                self.report.told["before"] = {
+                    "verdict": verdict,
+                    "gate": gate["answer"],
+                    "reason": gate["reason"],
+                }
+                why = "" if gate["pass"] else f": {gate['reason']}"
+                self._tell("before", f"{all_read}; {verdict}, the gate says {gate['answer']}{why}")
+                return True
+            time.sleep(POLL_SECONDS)
+
+    def _watch(
+        self,
+        service: ShadowService,
+        planted: Plan,
+        expectation: Expectation,
+        at: float,
+        write_rest: Callable[[], float],
+        tail: Behind,
+    ) -> None:
+        events = (len(planted.pair.reference), len(planted.pair.candidate))
+        about = planted.about(self._spec)
+        wanted = Wanted(expectation, events, about, planted.closed, *self._alarm.asked)
+        course = Course(signals(wanted))
+        deadline, waits = at + self._limit, bool(tail.rest)
+        wrong, look = None, None
+        while course.awaited and wrong is None and time.monotonic() < deadline:
+            look = self._look(service, expectation)
+            wrong = unexpected(look, wanted)
+            if waits and read(look, tail.events):
+                write_rest()
+                waits = False
+            for seen in course.look(round(time.monotonic() - at, 3), look):
+                self._tell(f"+{seen.seconds:.2f} s", f"{seen.name}: {seen.text}")
+            time.sleep(POLL_SECONDS if course.awaited else 0)
+        self.report.seen, self.report.awaited = course.seen, course.awaited
+        self._conclude(course, wrong, look)
+
+    def _conclude(self, course: Course, wrong: str | None, last: Look | None) -> None:
+        report = self.report
+        if wrong is not None:
+            report.result, report.reason = "no alarm", wrong
+        elif course.awaited:
+            lacks = ", ".join(course.awaited)
+            says = "" if last is None else f"; {last.status['verdict']}: {last.status['reason']}"
+            report.result = "no alarm"
+            report.reason = f"within {self._limit:g} s there was no {lacks}{says}"
+        else:
+            end = course.seen[-1]
+            report.result = "alarm"
+            report.reason = f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
+
+    def _look(self, service: ShadowService, expectation: Expectation | None) -> Look:
+        """What is said now; those who are not ours are asked once a second."""
+        outside = {} if expectation is None else self._alarm.look(expectation)
+        self._stopping.check()
+        samples, gate = service.samples(), service.get("/gate")
+        found = service.get("/divergences?limit=50")["items"]
+        return Look(service.get(), gate, found, samples, **outside)  # What comes first is asked for last.

@@ -1,0 +1,181 @@
+"""The service of a drill: a process of its own that serves one comparison, by the code that serves all.
+
+It ends with the drill, however that ends: it watches a pipe that the drill holds open, and stops as at a
+SIGTERM when it is closed. Its log goes to a file.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any, cast
+
+import httpx
+import orjson
+from prometheus_client.parser import text_string_to_metric_families
+
+from twinstream.drill.signals import Samples
+from twinstream.errors import SettingsError, SourceError, TwinstreamError
+from twinstream.settings import Settings
+from twinstream.spec.file.model import Spec
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.05
+TIMEOUT_SECONDS = 5.0
+_PREFIX = "twinstream_"
+_LABELS = ("verdict", "state", "kind", "side")
+"""At most one of these beside `comparison`, in all metrics that a drill looks at."""
+_spawn = multiprocessing.get_context("spawn")
+
+
+class ShadowService:
+    """The service while the block runs. `token` is one that may read, where it asks for tokens.
+
+    Raises SettingsError and SourceError where it does not come to serve.
+    """
+
+    def __init__(self, settings: Settings, spec: Spec, log: Path, token: str | None) -> None:
+        self._name, self._log = spec.name, log
+        self._pipe, theirs = _spawn.Pipe()
+        self._process = _spawn.Process(target=_serve, args=(settings, spec, str(log), theirs))
+        self._process.start()
+        theirs.close()
+        self._http = httpx.Client(
+            timeout=TIMEOUT_SECONDS,
+            trust_env=False,
+            verify=_trusting(settings),
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+        )
+
+    def __enter__(self) -> ShadowService:
+        try:
+            self.address = self._told()
+            self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _told(self) -> str:
+        """The address at which it serves."""
+        try:
+            if self._pipe.poll(START_SECONDS):
+                kind, text = self._pipe.recv()
+                if kind == "serves":
+                    return str(text).strip().rstrip("/")
+                raise SettingsError(f"the drill's own service cannot start: {text}")
+        except EOFError:
+            pass
+        raise SourceError(f"the drill's own service did not come to serve: {self._last_words()}")
+
+    def _wait(self) -> None:
+        """Return when it answers: it tells its address a moment before."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self._get("/healthz")
+            except SourceError:
+                if time.monotonic() > deadline or not self._process.is_alive():
+                    raise
+                time.sleep(POLL_SECONDS)
+            else:
+                return
+
+    def _last_words(self) -> str:
+        with suppress(OSError, IndexError):
+            return self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1]
+        return "it said nothing"
+
+    def __exit__(self, *_: object) -> None:
+        self._pipe.close()
+        self._http.close()
+        self._process.join(STOP_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def get(self, path: str = "") -> Any:
+        """The JSON answer about the comparison. Raises SourceError."""
+        return orjson.loads(self._get(f"/v1/comparisons/{self._name}{path}"))
+
+    def samples(self) -> Samples:
+        """The metrics of the comparison. Raises SourceError."""
+        found: dict[tuple[str, str], float] = {}
+        for family in text_string_to_metric_families(self._get("/metrics").decode()):
+            for sample in family.samples:
+                if sample.labels.get("comparison") == self._name:
+                    found[sample.name.removeprefix(_PREFIX), _label(sample.labels)] = sample.value
+        return found
+
+    def _get(self, path: str) -> bytes:
+        try:
+            answer = self._http.get(f"{self.address}{path}")
+        except httpx.HTTPError as error:
+            said = "" if self._process.is_alive() else f"; it ended: {self._last_words()}"
+            raise SourceError(f"the drill's own service does not answer: {error}{said}") from None
+        if not answer.is_success:
+            raise SourceError(f"the drill's own service answers {path} with {answer.status_code}")
+        return answer.content
+
+
+def _label(labels: Mapping[str, str]) -> str:
+    return next((labels[name] for name in _LABELS if name in labels), "")
+
+
+def _trusting(settings: Settings) -> ssl.SSLContext | bool:
+    """Nobody else can answer at that address but our own process, whatever name its certificate is for."""
+    if settings.tls_cert is None:
+        return True
+    context = ssl.create_default_context(cafile=settings.tls_cert)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+# -- in the process of the service -------------------------------------------------------------------------
+
+
+class _Telling:
+    """Standard output of the service: the address that it prints goes to the drill."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._pipe.send(("serves", text))
+
+    def flush(self) -> None:
+        pass
+
+
+def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
+    from twinstream import bootstrap
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this when it is done.
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(file, 2)
+    sys.stdout = cast("Any", _Telling(pipe))
+    Thread(target=_stop_with_drill, args=(pipe,), daemon=True).start()
+    try:
+        bootstrap.serve(settings, [spec])
+    except TwinstreamError as error:
+        with suppress(OSError):
+            pipe.send(("refused", str(error)))
+
+
+def _stop_with_drill(pipe: Connection) -> None:
+    """Wait for the end of the pipe, which nobody writes to."""
+    with suppress(EOFError, OSError):
+        pipe.recv()
+    os.kill(os.getpid(), signal.SIGTERM)

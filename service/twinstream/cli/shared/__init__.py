@@ -1,0 +1,1 @@
+"""What several commands need: the client of the service, output, progress, receipts."""

@@ -1,0 +1,178 @@
+"""Asking a running service over HTTP."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import httpx
+
+from twinstream.cli.shared.output import Refused, Unreachable
+from twinstream.errors import without_secrets
+from twinstream.settings import DEFAULT_BIND
+
+TIMEOUT_SECONDS = 5.0
+
+_TOKEN, _CA = "twinstream.token", "twinstream.ca"
+_WRONG = frozenset(
+    {
+        httpx.codes.UNAUTHORIZED,
+        httpx.codes.FORBIDDEN,
+        httpx.codes.NOT_FOUND,
+        httpx.codes.CONFLICT,
+        httpx.codes.MISDIRECTED_REQUEST,
+        httpx.codes.UNPROCESSABLE_ENTITY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service is, and how to ask it. Its address may hold the token, as a password."""
+
+    address: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+
+    def __str__(self) -> str:
+        return without_secrets(self.address)
+
+    def url(self, path: str) -> str:
+        """The address of a path of the API."""
+        return f"{self.address.rstrip('/')}/v1{path}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What each request needs."""
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        verify = True if self.ca_file is None else ssl.create_default_context(cafile=self.ca_file)
+        return {"headers": headers, "verify": verify, "trust_env": False}
+
+
+def _note(
+    key: str, read: Callable[[str], str]
+) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """Keeps what an option names for `--service`, which is handled after it."""
+
+    def note(context: click.Context, _option: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            context.meta[key] = read(given)
+
+    return note
+
+
+def _read_token(file: str) -> str:
+    """The only line of a file."""
+    try:
+        token = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(
+            f"token file {file} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
+    if not _is_token(token):
+        raise click.UsageError(f"token file {file} must hold one token, and nothing else")
+    return token
+
+
+def _is_token(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
+
+
+def _check_ca(file: str) -> str:
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise click.UsageError(f"--ca-file {file} cannot be used: {error.strerror or error}") from None
+    return file
+
+
+def _service(context: click.Context, _option: click.Parameter, address: str) -> Service:
+    if not _is_address(address):
+        # It is not repeated: it may have a password.
+        raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
+    token = context.meta.get(_TOKEN) or os.environ.get("TWINSTREAM_TOKEN") or None
+    if token is not None and not _is_token(token):
+        raise click.UsageError("TWINSTREAM_TOKEN must be one token, and nothing else")
+    return Service(address, token, context.meta.get(_CA))
+
+
+def _is_address(address: str) -> bool:
+    """Whether it can be the address of a service: what is none is not waited for."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, or a bracket that stays open
+        return False
+
+
+def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which service to ask, and how; together they are its parameter `service`."""
+    options = (
+        click.option(
+            "--service",
+            envvar="TWINSTREAM_SERVICE",
+            default=f"http://{DEFAULT_BIND}",
+            show_default=True,
+            callback=_service,
+            help="Address of the service; also TWINSTREAM_SERVICE.",
+        ),
+        click.option(
+            "--token-file",
+            is_eager=True,
+            expose_value=False,
+            callback=_note(_TOKEN, _read_token),
+            help="A file with your token; or give the token itself in TWINSTREAM_TOKEN.",
+        ),
+        click.option(
+            "--ca-file",
+            envvar="TWINSTREAM_CA_FILE",
+            is_eager=True,
+            expose_value=False,
+            callback=_note(_CA, _check_ca),
+            help="Who signed the certificate of the service, where that is nobody public (PEM).",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def ask(service: Service, path: str) -> Any:
+    """The JSON answer of the service to GET `path`.
+
+    Raises Unreachable, or Refused where the service says that the request is wrong.
+    """
+    return _answer(service, "GET", path, TIMEOUT_SECONDS)
+
+
+def tell(service: Service, path: str, body: Any, timeout_seconds: float) -> Any:
+    """The JSON answer of the service to POST `path` with a body. Raises as `ask` does."""
+    return _answer(service, "POST", path, timeout_seconds, json=body)
+
+
+def _answer(service: Service, method: str, path: str, timeout_seconds: float, **body: Any) -> Any:
+    try:
+        response = httpx.request(
+            method, service.url(path), timeout=timeout_seconds, **service.options, **body
+        )
+        answer = response.json()
+    except httpx.InvalidURL:  # Its text may have a part of a password.
+        problem = "cannot be reached: that is no address of a service"
+        raise Unreachable(f"the service at {service} {problem}") from None
+    except (httpx.HTTPError, ValueError) as error:
+        distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        what = "name who signed its certificate with --ca-file" if distrusted else "is it running?"
+        raise Unreachable(f"the service at {service} cannot be reached: {error}; {what}") from None
+    if response.status_code in _WRONG:
+        raise Refused(answer.get("detail", "not found"))
+    if response.is_error:
+        raise Unreachable(
+            f"the service at {service} answered {response.status_code}: {answer.get('detail', '')}"
+        )
+    return answer

@@ -1,0 +1,95 @@
+"""Waiting for the gate to decide, for a pipeline of a release that has to stop until it does.
+
+`undecided` may become `pass` or `fail`, and a service that cannot be reached may come back, so both are asked
+again; whatever else is wrong (no such comparison, a bad token) stays wrong and ends the waiting at once. The
+service is asked a last time when the time is over, so that an answer which came meanwhile is not missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from twinstream.cli.shared.output import Unreachable
+from twinstream.spec.file.values import duration
+
+Answer = Mapping[str, Any]
+Tell = Callable[[str, float], None]
+"""Shows what keeps the gate from deciding, and how many seconds are left."""
+
+
+def span(_context: click.Context, _option: click.Parameter, given: str | None) -> timedelta | None:
+    """What an option says as a duration, written as in a comparison file; None where it is not given.
+
+    Raises BadParameter.
+    """
+    try:
+        found = None if given is None else duration(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    assert found is None or isinstance(found, timedelta)
+    return found
+
+
+def wait_until_decided(
+    ask: Callable[[], Answer],
+    wait: timedelta,
+    poll: timedelta,
+    tell: Tell,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Answer:
+    """The first answer that is decided, or the last one where none is within `wait`.
+
+    Raises Unreachable where the service never answered, and at once whatever else `ask` raises.
+    """
+    end = clock() + wait.total_seconds()
+    last: Answer | None = None
+    while True:
+        lost: Unreachable | None = None
+        try:
+            last = ask()
+        except Unreachable as error:
+            lost = error
+        else:
+            if not last["undecided"]:
+                return last
+        left = end - clock()
+        if left <= 0:
+            return _given(last, lost)
+        tell(lost.message if lost else str(last and last["reason"]), left)
+        sleep(min(poll.total_seconds(), left))
+
+
+def _given(last: Answer | None, lost: Unreachable | None) -> Answer:
+    """What is known when the time is over: one answer is more than none."""
+    if last is not None:
+        return last
+    assert lost is not None, "it is asked at least once"
+    raise lost
+
+
+@contextmanager
+def waiting_line(name: str, console: Console | None = None) -> Iterator[Tell]:
+    """One line that is kept current on standard error; nothing where that is no terminal."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _hindrance, _left: None
+        return
+    with console.status(Text(f"asking about {name}")) as line:
+        yield lambda hindrance, left: line.update(_said(name, hindrance, left))
+
+
+def _said(name: str, hindrance: str, left: float) -> Text:
+    minutes, seconds = divmod(round(left), 60)
+    text = Text(f"{name} is undecided, {minutes}:{seconds:02} left: {hindrance}", no_wrap=True)
+    text.overflow = "ellipsis"
+    return text

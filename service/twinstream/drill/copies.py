@@ -1,0 +1,219 @@
+"""What a drill copies: a recent stretch of both topics, cut so that both sides hold the same events.
+
+Two topics that are read from some offset on do not begin with the same event, and do not end with it. So of
+each side the events stay that the other side has as well, the latest of equal ones. Where that leaves too
+little, or no equivalent pair (the candidate is behind, or differs already), both copies are made of the
+reference alone: a drill asks whether a difference is noticed, and not whether there is one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
+from itertools import accumulate
+from typing import NamedTuple
+
+from twinstream.core.events import Form, Side
+from twinstream.core.order import Epochs, nodes
+from twinstream.errors import InputError, RelationError, SettingsError
+from twinstream.offline.check import check
+from twinstream.ports import Line
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.drills import Record
+from twinstream.spec.file.model import Spec
+
+LEAST_EVENTS = 20
+"""With fewer there is nothing before the difference, and too little behind it that could show it."""
+
+
+class Pair(NamedTuple):
+    """What both copies hold, in the order in which it is written."""
+
+    reference: Sequence[Record]
+    candidate: Sequence[Record]
+
+    def of(self, side: Side) -> Sequence[Record]:
+        """The records of a side."""
+        return self[side]
+
+
+class Stretch(NamedTuple):
+    """A pair without a difference. `alone` is why both are of the reference; None where they are not."""
+
+    pair: Pair
+    alone: str | None = None
+
+
+class Reading:
+    """Records as events: what a drill asks of the codec of a comparison."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.codec = spec, Codec(spec)
+
+    def form(self, record: Record, side: Side) -> Form | None:
+        """The form of an event; None where the record is none, or is left out."""
+        (form,), _ = self.codec.forms([record.held(self.spec)], side)
+        return None if form is IGNORED else Form._make(form)
+
+    def letter(self, record: Record, side: Side) -> bytes | None:
+        """What equal events have in common."""
+        form = self.form(record, side)
+        return None if form is None else self.codec.canonical(form.content)
+
+    def is_left_out(self, record: Record, side: Side) -> bool:
+        """Whether a record is no event, by a rule of the comparison file."""
+        _, refused = self.codec.forms([record.held(self.spec)], side)
+        return bool(refused) and refused[0].reason is None
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The records of all partitions as one: by time, and each partition in its own order."""
+    partitions: defaultdict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        partitions[record.partition].append(record)
+
+    def timed(those: list[Record]) -> Iterable[tuple[int, Record]]:
+        return zip(accumulate((record.timestamp_ms for record in those), max), those, strict=True)
+
+    return [record for _, record in merge(*map(timed, partitions.values()), key=lambda one: one[0])]
+
+
+def stretch_of(spec: Spec, reference: Iterable[Record], candidate: Iterable[Record]) -> Stretch:
+    """The pair of which the drill writes copies. Raises SettingsError where there is none."""
+    reading = Reading(spec)
+    read = Pair(in_order(reference), in_order(candidate))
+    if not read.reference:
+        topic = spec.reference.topic
+        raise SettingsError(f"topic {topic} has no record to copy: drill when the pipelines have written")
+    both = _in_both(reading, read)
+    why = _why_not(spec, both, len(read.reference))
+    if why is None:
+        return Stretch(both)
+    if spec.decode_of(Side.LEFT) != spec.decode_of(Side.RIGHT):
+        raise SettingsError(
+            f"no stretch of both topics can be copied, since {why}, and the reference alone will not do "
+            "where each side has a format of its own"
+        )
+    kept = [record for record in read.reference if _is_event(reading, record, Side.LEFT)]
+    alone = _behind_barrier(reading, Pair(kept, kept))
+    why_not = _why_not(spec, alone, 0)
+    if why_not is not None:
+        raise SettingsError(
+            f"nothing can be drilled on the last records of {spec.reference.topic}: {why_not}"
+        )
+    return Stretch(alone, why)
+
+
+def _in_both(reading: Reading, read: Pair) -> Pair:
+    letters = [[reading.letter(record, side) for record in read.of(side)] for side in Side]
+    common = Counter(filter(None, letters[0])) & Counter(filter(None, letters[1]))
+    kept = (_latest(reading, read.of(side), side, letters[side], common) for side in Side)
+    return _behind_barrier(reading, Pair(*kept))
+
+
+def _latest(
+    reading: Reading,
+    records: Sequence[Record],
+    side: Side,
+    letters: Sequence[bytes | None],
+    common: Mapping[bytes, int],
+) -> list[Record]:
+    """Of each event as many as there are in common, the latest ones; and what is left out by rule."""
+    left, kept = Counter(common), []
+    for record, letter in zip(reversed(records), reversed(letters), strict=True):
+        if letter is None:
+            if reading.is_left_out(record, side):
+                kept.append(record)
+        elif left[letter] > 0:
+            left[letter] -= 1
+            kept.append(record)
+    return kept[::-1]
+
+
+def _is_event(reading: Reading, record: Record, side: Side) -> bool:
+    return reading.form(record, side) is not None or reading.is_left_out(record, side)
+
+
+def _behind_barrier(reading: Reading, pair: Pair) -> Pair:
+    """What lies behind one barrier in all partitions, where each has a copy of it.
+
+    An epoch is counted by the copies that a partition has brought, so all have to begin in the same one.
+    """
+    order = reading.codec.order
+    if not any(isinstance(node.order, Epochs) and node.order.copies for node in nodes(order)):
+        return pair
+    barriers = _copied(reading, pair)
+    if barriers is None:
+        return Pair((), ())
+    return Pair(*(_from(reading, pair.of(side), side, barriers) for side in Side))
+
+
+def _copied(reading: Reading, pair: Pair) -> bytes | None:
+    """The first barrier of which each partition of both sides has a copy."""
+    places: defaultdict[bytes, set[tuple[Side, int]]] = defaultdict(set)
+    wanted = {(side, record.partition) for side in Side for record in pair.of(side)}
+    for side in Side:
+        for record in pair.of(side):
+            form = reading.form(record, side)
+            if form is not None and form[0] is None:
+                places[reading.codec.canonical(form.content)].add((side, record.partition))
+    return next((letter for letter, found in places.items() if found == wanted), None)
+
+
+def _from(reading: Reading, records: Sequence[Record], side: Side, barrier: bytes) -> list[Record]:
+    begun: set[int] = set()
+    kept = []
+    for record in records:
+        if record.partition not in begun and reading.letter(record, side) == barrier:
+            begun.add(record.partition)
+        if record.partition in begun:
+            kept.append(record)
+    return kept
+
+
+def _why_not(spec: Spec, pair: Pair, of: int) -> str | None:
+    """Why a pair cannot be copied; None where it can. It should hold at least half `of` so many records."""
+    least = min(len(pair.reference), len(pair.candidate))
+    if least < LEAST_EVENTS:
+        return f"the sides have only {least} of their last events in common, and {LEAST_EVENTS} are needed"
+    if least * 2 < of:
+        return f"the sides have only {least} of the last {of} events in common"
+    try:
+        answer = check(spec, lines_of(spec, pair))
+    except (InputError, RelationError) as error:
+        return str(error)
+    reason = str(answer["reason"])
+    return None if answer["verdict"] == "EQUIVALENT" else f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
+
+
+def placed(records: Sequence[Record]) -> list[tuple[int, int]]:
+    """Partition and offset of each record in a topic that holds nothing else."""
+    ends: Counter[int] = Counter()
+    places = []
+    for record in records:
+        places.append((record.partition, ends[record.partition]))
+        ends[record.partition] += 1
+    return places
+
+
+def lines_of(spec: Spec, pair: Pair) -> list[Line]:
+    """A pair as `check` reads it, both sides in turn, with the offsets that the copies will have."""
+    turns = [
+        (turn, side, record, place)
+        for side in Side
+        for turn, (record, place) in enumerate(zip(pair.of(side), placed(pair.of(side)), strict=True))
+    ]
+    return [
+        _line(spec, side, record, place, position)
+        for position, (_, side, record, place) in enumerate(sorted(turns, key=lambda one: one[:2]), 1)
+    ]
+
+
+def _line(spec: Spec, side: Side, record: Record, place: tuple[int, int], position: int) -> Line:
+    partition, offset = place
+    held, at = record.held(spec), f"{spec.version_of(side).topic}/{record.partition}"
+    return Line(
+        side, held, partition, offset, record.timestamp_ms, at, record.offset, position, held is None,
+        record.headers,
+    )  # fmt: skip

@@ -1,0 +1,337 @@
+"""Plans the difference of a drill, and has the offline comparison say that it is found, and nothing else is.
+
+A plan is a copy of the candidate in which one event is missing, stands twice, stands behind one that depends
+on it, or has another field; or one that ends too early. Which event that is, is tried out: of those in the
+middle of the copy, the ones first on which most later events depend, since those prove it. A plan is taken
+when the comparison finds the planted difference, and no other, once both copies have ended.
+
+Whether the records alone prove it, or only a clock can, is told as well (`Plan.proven`): by the same
+comparison of copies that have not ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from twinstream.core.events import Form, Side, alike
+from twinstream.core.order import dependent, ordered_class
+from twinstream.drill.copies import Pair, Reading, lines_of, placed
+from twinstream.drill.editing import changed, check_writable, fields_of
+from twinstream.errors import DecodeError, InputError, RelationError, SettingsError
+from twinstream.offline.check import Check
+from twinstream.spec.drills import HEADER, Record
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import Path, parse_path, path_text
+
+Kind = Literal["drop", "duplicate", "reorder", "field", "stall"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+TRIED_EVENTS = 12
+TRIED_FIELDS = 8
+"""Each try compares both copies."""
+FIT_ENOUGH = 3
+"""So many that do are looked at for one that is closed, too."""
+FOLLOWERS = 32
+"""So many later events that depend on one are as good as more: a scope meets again within half of them."""
+REACH = 2_000
+"""How far behind an event one is looked for that depends on it."""
+
+_FOUND: Mapping[Kind, Sequence[Sequence[str]]] = {
+    "drop": [["missing"]],
+    "duplicate": [["duplicate"], ["extra"]],
+    "reorder": [["reordered"]],
+    "field": [["changed"], ["extra", "missing"]],
+}
+"""What the comparison may call each kind."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A difference that was planted into the copy of the candidate.
+
+    Of each side the first `before` records hold no difference; it shows at the record `at` of the candidate's
+    copy, which for a silence is its last one. `marked` are the places in the copy of the
+    candidate that carry the mark; `origin` is the record that the difference is about, `text` what was done,
+    `touched` what equal events have in common with those that it touches.
+    `proven`: the records alone prove the difference; `closed`: it is classified for good, too.
+    """
+
+    kind: Kind
+    pair: Pair
+    before: tuple[int, int]
+    at: int
+    marked: tuple[int, ...]
+    origin: Record
+    text: str
+    touched: frozenset[bytes]
+    proven: bool = False
+    closed: bool = False
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Partition and offset of the marked records in the copy of the candidate."""
+        every = placed(self.pair.candidate)
+        return [every[place] for place in self.marked]
+
+    def about(self, spec: Spec) -> frozenset[tuple[Side, int, int]]:
+        """Where the events stand in the copies that a report of this difference may name."""
+        reading = Reading(spec)
+        return frozenset(
+            (side, *place)
+            for side in Side
+            for record, place in zip(self.pair.of(side), placed(self.pair.of(side)), strict=True)
+            if reading.letter(record, side) in self.touched
+        )
+
+
+class Unfit(Exception):  # noqa: N818 - one try of several
+    """A try that does not do; its text is why."""
+
+
+class NotCompared(Unfit):
+    """The field that was changed is not compared."""
+
+
+def plan(spec: Spec, pair: Pair, kind: Kind, identifier: str, field: str | None = None) -> Plan:
+    """Plant a difference of a kind. Raises SettingsError with the reason where none can be.
+
+    Complexity: at most `TRIED_EVENTS` * `TRIED_FIELDS` comparisons of the pair; one where the first try does.
+    """
+    planter = _Planter(spec, pair, identifier, field)
+    if kind == "stall":
+        return planter.stalled()
+    fit: list[Plan] = []
+    why: list[Unfit] = []
+    for attempt in planter.attempts(kind):
+        try:
+            fit.append(_judged(spec, attempt()))
+        except Unfit as unfit:
+            why.append(unfit)
+            continue
+        if fit[-1].closed or len(fit) == FIT_ENOUGH:
+            break
+    if not fit:
+        raise SettingsError(planter.refusal(kind, why))
+    return max(fit, key=lambda found: (found.proven, found.closed))
+
+
+def _judged(spec: Spec, attempt: Plan) -> Plan:
+    """The plan with what the comparison says of it. Raises Unfit where that is not what was planted."""
+    run = Check(spec)
+    lines = lines_of(spec, attempt.pair)
+    try:
+        for side in Side:
+            run.comparison.expect_partitions(side, {line.partition for line in lines if line.side is side})
+        for line in lines:
+            run.feed(line)
+        run.comparison.refresh()
+        proven, open_scopes = run.comparison.diverged, run.comparison.provisional()
+        answer = run.finish()
+    except (InputError, RelationError) as error:
+        raise Unfit(f"it makes a record that is no event of this comparison ({error})") from None
+    if hits := run.comparison.ledger.known.hits:
+        raise Unfit(f"the known difference {min(hits)} explains it, which is no alarm")
+    found = [one["kind"] for one in answer["examples"]]
+    if sorted(found) not in _FOUND[attempt.kind]:
+        raise Unfit("the comparison finds no difference, or more than the planted one")
+    return replace(attempt, proven=proven, closed=proven and not open_scopes)
+
+
+class _Planter:
+    """Makes attempts: the events that are worth trying, and what is done to each."""
+
+    def __init__(self, spec: Spec, pair: Pair, identifier: str, field: str | None) -> None:
+        self._spec, self._pair, self._field = spec, pair, field
+        self._mark = (HEADER, identifier.encode())
+        self._reading = Reading(spec)
+        self._forms = [self._reading.form(record, Side.RIGHT) for record in pair.candidate]
+        self._half = len(pair.candidate) // 2
+        self._before = (len(pair.reference) // 2, self._half)
+
+    # -- which events --------------------------------------------------------------------------------------
+
+    def _places(self) -> list[int]:
+        """Events of the second half, those first on which most later ones depend."""
+        later: Counter[Any] = Counter()
+        ranks = []
+        alike = Counter(form.content for form in self._forms if form is not None)
+        for place in range(len(self._forms) - 1, self._half - 1, -1):
+            form = self._forms[place]
+            if form is None:
+                continue
+            one = ordered_class(self._reading.codec.order, form[0])
+            followers = 0 if one is None else min(later[one], FOLLOWERS)
+            later[one] += 1
+            is_barrier = form[0] is None
+            ranks.append((is_barrier, alike[form.content] > 1, -followers, place))
+        return [place for *_, place in sorted(ranks)]
+
+    def attempts(self, kind: Kind) -> Iterator[Callable[[], Plan]]:
+        """What may be tried, the best first."""
+        ways: Mapping[str, Callable[[int], Iterator[Callable[[], Plan]]]] = {
+            "drop": self._drops,
+            "duplicate": self._duplicates,
+            "reorder": self._reorders,
+            "field": self._changes,
+        }
+        if kind == "field":
+            check_writable(self._spec.decode_of(Side.RIGHT))
+        left = TRIED_EVENTS
+        for place in self._places():
+            found = False
+            for attempt in ways[kind](place):
+                found = True
+                yield attempt
+            left -= found
+            if left == 0:
+                return
+
+    # -- what is done --------------------------------------------------------------------------------------
+
+    def _drops(self, place: int) -> Iterator[Callable[[], Plan]]:
+        candidate = self._pair.candidate
+        rest = [*candidate[:place], *candidate[place + 1 :]]
+        yield lambda: self._plan("drop", rest, (), place, "was left out")
+
+    def _duplicates(self, place: int) -> Iterator[Callable[[], Plan]]:
+        candidate = self._pair.candidate
+        twice = [*candidate[: place + 1], self._marked(candidate[place]), *candidate[place + 1 :]]
+        yield lambda: self._plan("duplicate", twice, (place + 1,), place, "was written twice")
+
+    def _reorders(self, place: int) -> Iterator[Callable[[], Plan]]:
+        behind = self._dependent_behind(place)
+        if behind is None:
+            return
+        candidate = self._pair.candidate
+        moved = [
+            *candidate[:place],
+            *candidate[place + 1 : behind + 1],
+            self._marked(candidate[place]),
+            *candidate[behind + 1 :],
+        ]
+        other = candidate[behind]
+        text = f"was written behind the event of offset {other.offset}, with which it must not change places"
+        yield lambda: self._plan("reorder", moved, (behind,), place, text, [other])
+
+    def _dependent_behind(self, place: int) -> int | None:
+        """The next event of its partition that depends on this one, if it is another event."""
+        form, partition = self._forms[place], self._pair.candidate[place].partition
+        assert form is not None, "only events are tried"
+        for behind in range(place + 1, min(len(self._forms), place + REACH)):
+            other = self._forms[behind]
+            if other is None or self._pair.candidate[behind].partition != partition:
+                continue
+            if dependent(self._reading.codec.order, form, other):
+                return behind if self._differ(form, other) else None
+        return None
+
+    def _differ(self, one: Form, other: Form) -> bool:
+        canonical = self._reading.codec.canonical
+        return not alike(canonical(one.content), canonical(other.content))
+
+    def _changes(self, place: int) -> Iterator[Callable[[], Plan]]:
+        record = self._pair.candidate[place]
+        if record.value is None:
+            return
+        for path in self._paths(record.value)[:TRIED_FIELDS]:
+            yield lambda path=path: self._change(place, record, path)  # type: ignore[misc]
+
+    def _paths(self, value: bytes) -> list[Path]:
+        every = fields_of(self._spec.decode_of(Side.RIGHT), value)
+        if self._field is not None:
+            return [path for path in every if path == parse_path(self._field)]
+        deciding = {path_text(path) for path in every} & {field for _, _, field in self._spec.deciding_fields}
+        return [path for path in every if path_text(path) not in deciding]
+
+    def _change(self, place: int, record: Record, path: Path) -> Plan:
+        assert record.value is not None, "a tombstone has no fields"
+        name = path_text(path) or "the value"
+        try:
+            value = changed(self._spec.decode_of(Side.RIGHT), record.value, path)
+        except (DecodeError, ValueError, OverflowError) as error:
+            raise Unfit(f"`{name}` cannot be written with another value ({error})") from None
+        other = self._marked(record._replace(value=value))
+        before, after = self._forms[place], self._reading.form(other, Side.RIGHT)
+        assert before is not None, "only events are tried"
+        if after is None or after.kind != before.kind or self._rerouted(before, after):
+            raise Unfit(f"`{name}` decides the kind or the order of an event, or whether it is one")
+        if not self._differ(before, after) and not self._too_far(before, after):
+            raise NotCompared(
+                f"`{name}` is not compared, or not so closely (`equality` in the comparison file)"
+            )
+        candidate = [*self._pair.candidate[:place], other, *self._pair.candidate[place + 1 :]]
+        what = f"got another {name}" if path else "got another value"
+        return self._plan("field", candidate, (place,), place, what)
+
+    def _rerouted(self, before: Form, after: Form) -> bool:
+        return before[0] != after[0] and self._routed(before)
+
+    def _routed(self, form: Form) -> bool:
+        """Whether the route is more than the event itself, as in a bag, where each is a lane of its own."""
+        return ordered_class(self._reading.codec.order, form[0]) is not None
+
+    def _too_far(self, before: Form, after: Form) -> bool:
+        """Whether two events that are equal but for a tolerance are beyond it."""
+        close = self._reading.codec.close
+        return close is not None and not close(before.record, after.record)
+
+    def stalled(self) -> Plan:
+        """The candidate falls silent after the first half."""
+        first = self._pair.candidate[: self._half]
+        plan = self._plan(
+            "stall", first, (), self._half - 1, "was the last one before the candidate fell silent"
+        )
+        return replace(plan, proven=True)
+
+    def _plan(
+        self,
+        kind: Kind,
+        candidate: Sequence[Record],
+        marked: tuple[int, ...],
+        place: int,
+        text: str,
+        others: Sequence[Record] = (),
+    ) -> Plan:
+        origin = self._pair.candidate[place]
+        records = [origin, *others, *(candidate[one] for one in marked)]
+        touched = frozenset(filter(None, (self._reading.letter(one, Side.RIGHT) for one in records)))
+        at = marked[0] if marked else min(place, len(candidate) - 1)
+        pair = Pair(self._pair.reference, candidate)
+        return Plan(kind, pair, self._before, at, marked, origin, text, touched)
+
+    def _marked(self, record: Record) -> Record:
+        return record._replace(headers=[*record.headers, self._mark])
+
+    # -- why not -------------------------------------------------------------------------------------------
+
+    def refusal(self, kind: Kind, why: Sequence[Unfit]) -> str:
+        """Why nothing could be planted, as a sentence."""
+        if kind == "reorder" and not why:
+            return self._no_order()
+        if kind == "field" and all(isinstance(one, NotCompared) for one in why):
+            return self._no_field(why)
+        reason = Counter(map(str, why)).most_common(1)
+        told = reason[0][0] if reason else "there is no event in the second half of the copy"
+        return f"a difference of the kind {kind} cannot be planted into {self._spec.name}: {told}"
+
+    def _no_order(self) -> str:
+        if not any(form is not None and self._routed(form) for form in self._forms):
+            return (
+                f"there is no order to break: the events of {self._spec.name} are compared "
+                f"{self._spec.order_text}; take another --kind"
+            )
+        return (
+            f"among the last {len(self._forms)} events no two of one partition differ and must keep their "
+            "order: give more --records, or take another --kind"
+        )
+
+    def _no_field(self, why: Sequence[Unfit]) -> str:
+        if self._field is not None:
+            return str(why[0]) if why else f"no event has a field `{self._field}`: name another --field"
+        return (
+            f"no field of {self._spec.name} can be changed so that it shows: each is left out by `equality`, "
+            "or decides the kind, the order or the identity of an event; take another --kind"
+        )

@@ -1,0 +1,132 @@
+"""The comparison of the copies: the rules of the live one, on topics of the drill's own.
+
+Kafka's times of the copies are moved so that the newest is now, since a gate asks how fresh things are. Where
+only the arrival clock can tell the difference, or that a side is silent, its time has to pass behind the
+difference; and neither side may lead by too much. Where their own times do not do, the copies get even ones,
+far enough apart. The order of records stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Literal
+
+from twinstream.core.events import Side
+from twinstream.drill.copies import Pair
+from twinstream.drill.planting import Plan
+from twinstream.errors import SettingsError
+from twinstream.explain.divergence import NAMES
+from twinstream.spec.drills import Names, Record
+from twinstream.spec.file.model import Evidence, Overdue, Spec, Start
+
+Expectation = Literal["fail", "suspicion", "stall"]
+
+LEAST_SPAN_MS = 1000
+ENOUGH = 2
+"""So many times the time after which an event is overdue has to pass behind the difference."""
+
+
+def shadow_of(spec: Spec, names: Names, before: int) -> Spec:
+    """The comparison file of the copies; it asks for no more evidence than `before` events can give."""
+    sides: dict[str, Any] = {
+        NAMES[side]: spec.version_of(side).model_copy(update={"topic": names.topics[side]}) for side in Side
+    }
+    evidence = Evidence(
+        matched=max(1, min(spec.evidence.matched, before // 2)),
+        seconds=0,
+        may_be_absent=list(spec.compared_kinds) if spec.kinds else [],
+    )
+    overdue = Overdue() if spec.overdue.clock == "input" else spec.overdue
+    return spec.model_copy(
+        update={
+            **sides,
+            "name": names.comparison,
+            "control": None,
+            "start": Start(),
+            "evidence": evidence,
+            "overdue": overdue,
+        }
+    )
+
+
+def left_out(spec: Spec) -> Iterator[str]:
+    """What of the live comparison the copies do not have, as sentences."""
+    if spec.overdue.clock == "input":
+        yield "the clock of the input: the copies have no control topic"
+    if spec.start.at != "earliest":
+        yield f"the start at `{spec.start.at}`: the copies are compared from their first record on"
+
+
+def expected(spec: Spec, plan: Plan) -> Expectation:
+    """What the rules of a comparison make of a difference. Raises SettingsError where nothing could come."""
+    if plan.kind == "stall":
+        return "stall"
+    if plan.proven:
+        return "fail"
+    if spec.overdue.clock == "input":
+        raise SettingsError(
+            f"only the clock of the input can tell this {plan.kind} in {spec.name}, since no order relates "
+            "the event to a later one, and the copies of a drill have no control topic: take another --kind"
+        )
+    return "fail" if spec.overdue.proves else "suspicion"
+
+
+def awaited(spec: Spec, plan: Plan) -> timedelta:
+    """How long the rules themselves wait: the arrival clock proves by what the reader has seen pass, too."""
+    by_clock = not plan.proven and spec.overdue.clock == "arrival" and spec.overdue.proves
+    return spec.overdue.after if by_clock else timedelta(0)
+
+
+def dated(spec: Spec, plan: Plan, now_ms: int) -> Pair:
+    """Both copies with Kafka times up to now. Raises SettingsError where they cannot be as they must."""
+    needed = _needed_ms(spec, plan)
+    newest = max(record.timestamp_ms for record in plan.pair.reference)
+    fits = newest - plan.origin.timestamp_ms >= needed
+    if fits and _together(spec, plan.pair):
+        moved = now_ms - max(newest, *(record.timestamp_ms for record in plan.pair.candidate))
+        return Pair(*([_at(one, one.timestamp_ms + moved) for one in plan.pair.of(side)] for side in Side))
+    if any(field == "$timestamp" for _, _, field in spec.deciding_fields):
+        raise SettingsError(
+            f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
+            "$timestamp, which must stay as it is: give more --records"
+        )
+    return _evenly(plan, needed, now_ms)
+
+
+def _together(spec: Spec, pair: Pair) -> bool:
+    """Whether both sides wrote what is copied at about the same time: neither leads, nor looks stalled."""
+    firsts = [pair.of(side)[0].timestamp_ms for side in Side]
+    apart = min(spec.limits.lead, spec.overdue.after / 4)
+    return abs(firsts[0] - firsts[1]) * 2 <= apart.total_seconds() * 1000
+
+
+def _needed_ms(spec: Spec, plan: Plan) -> int:
+    """How much of Kafka's time has to pass behind the difference for it to be told."""
+    by_clock = not plan.proven and spec.overdue.clock == "arrival"
+    after_ms = int(spec.overdue.after.total_seconds() * 1000)
+    return ENOUGH * after_ms if by_clock or plan.kind == "stall" else 0
+
+
+def _evenly(plan: Plan, needed_ms: int, now_ms: int) -> Pair:
+    """Both halves of both copies as far apart, so that what belongs together has one time."""
+    behind = 1 - _share(plan, Side.RIGHT, plan.at)
+    span = max(needed_ms / max(behind, 0.05), LEAST_SPAN_MS)
+    return Pair(
+        *(
+            [
+                _at(record, now_ms - int(span * (1 - min(1.0, _share(plan, side, place)))))
+                for place, record in enumerate(plan.pair.of(side))
+            ]
+            for side in Side
+        )
+    )
+
+
+def _share(plan: Plan, side: Side, place: int) -> float:
+    """Where a record stands in its copy, from 0 to about 1; the part before the difference is one half."""
+    return place / (2 * plan.before[side])
+
+
+def _at(record: Record, timestamp_ms: int) -> Record:
+    return record._replace(timestamp_ms=timestamp_ms)

@@ -1,0 +1,181 @@
+"""The way of an alarm: from a record in Kafka to whoever is to hear of it, one signal after the other.
+
+A signal looks at what service, Prometheus and Alertmanager say at one moment, and says what it sees there, or
+nothing. Which signals there are follows from what the rules of the comparison make of the difference: a
+proven one fails the gate, a suspicion and a silent side leave it undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from twinstream.core.events import Side
+from twinstream.drill.shadow import Expectation
+from twinstream.explain.divergence import NAMES
+
+Samples = Mapping[tuple[str, str], float]
+"""The metrics of the comparison: by name without prefix, and the value of its other label (else empty)."""
+
+ALERTS: Mapping[Expectation, str] = {
+    "fail": "TwinstreamDiverged",
+    "suspicion": "TwinstreamSuspicions",
+    "stall": "TwinstreamSideStalled",
+}
+STATES: Mapping[Expectation, tuple[str, str]] = {
+    "fail": ("verdict", "DIVERGED"),
+    "suspicion": ("suspicions", ""),
+    "stall": ("side_stalled", "candidate"),
+}
+"""The metric of each alert."""
+_VERDICTS: Mapping[Expectation, str] = {"fail": "DIVERGED", "suspicion": "INCONCLUSIVE"}
+
+
+def series(expectation: Expectation, comparison: str) -> str:
+    """The metric of the alert as Prometheus is asked for it."""
+    name, label = STATES[expectation]
+    labels = f'{{comparison="{comparison}"' + (f', {_NAMED[expectation]}="{label}"' if label else "") + "}"
+    return f"twinstream_{name}{labels}"
+
+
+_NAMED: Mapping[Expectation, str] = {"fail": "verdict", "stall": "side"}
+
+
+class Look(NamedTuple):
+    """What is said at one moment; the last four are None where nobody is asked.
+
+    `found` are the reports of differences. Of Prometheus: whether it has the metrics of the `live`
+    comparison, whether it has `scraped` the metric of the alert, and the `alerts` by name with their state.
+    `routed` is what Alertmanager does with each of these.
+    """
+
+    status: Mapping[str, Any]
+    gate: Mapping[str, Any]
+    found: Sequence[Mapping[str, Any]]
+    samples: Samples
+    live: bool | None = None
+    scraped: bool | None = None
+    alerts: Mapping[str, str] | None = None
+    routed: Mapping[str, str] | None = None
+
+
+class Wanted(NamedTuple):
+    """What is waited for: the events of each side, where a report may stand, and who is asked.
+
+    `closed`: the difference is classified for good, and then counted.
+    """
+
+    expectation: Expectation
+    events: tuple[int, int]
+    about: frozenset[tuple[Side, int, int]]
+    closed: bool = False
+    prometheus: bool = False
+    alertmanager: bool = False
+
+
+class Signal(NamedTuple):
+    """A step of the way. `seen` says what it sees in a look; None while there is nothing."""
+
+    name: str
+    seen: Callable[[Look], str | None]
+
+
+def signals(wanted: Wanted) -> list[Signal]:
+    """All that has to be seen, in the order in which it comes."""
+    expectation = wanted.expectation
+    told = [Signal("read", lambda look: read(look, wanted.events))]
+    if expectation == "fail":
+        told.append(Signal("found", lambda look: _found(look, wanted.about)))
+    if expectation == "stall":
+        told.append(Signal("health", _stalled))
+    else:
+        told.append(Signal("verdict", lambda look: _verdict(look, expectation)))
+    told += [
+        Signal("gate", lambda look: _gate(look, expectation)),
+        Signal("metric", lambda look: _metric(look, expectation)),
+    ]
+    if wanted.closed:
+        told.append(Signal("counted", _counted))
+    if wanted.prometheus:
+        told.append(
+            Signal("live", lambda look: "Prometheus scrapes the live comparison" if look.live else None)
+        )
+        told.append(Signal("scraped", lambda look: "Prometheus has the metric" if look.scraped else None))
+        told.append(Signal("alert", lambda look: _alert(look, ALERTS[expectation])))
+    if wanted.alertmanager:
+        told.append(Signal("routed", lambda look: (look.routed or {}).get(ALERTS[expectation])))
+    return told
+
+
+def read(look: Look, events: tuple[int, int]) -> str | None:
+    """Whether both copies were read as far as so many events."""
+    counts = look.status["events"]
+    if all(counts[NAMES[side]] >= events[side] for side in Side):
+        return f"{counts['reference']} and {counts['candidate']} events were read"
+    return None
+
+
+def unexpected(look: Look, wanted: Wanted) -> str | None:
+    """Why the drill has failed already: something was said that must not be. None while that is not so."""
+    if wanted.expectation != "fail" and look.status["verdict"] == "DIVERGED":
+        what = "silence of the candidate" if wanted.expectation == "stall" else "suspicion"
+        return f"the verdict is DIVERGED, though a {what} proves nothing: {look.status['reason']}"
+    hole = next(iter(look.status["holes"]), None)
+    return None if hole is None else f"a part of the copies was not checked: {hole['reason']}"
+
+
+def _found(look: Look, about: frozenset[tuple[Side, int, int]]) -> str | None:
+    for report in look.found:
+        for side in Side:
+            at = report["positions"][NAMES[side]]
+            if at is not None and (side, at["partition"], at["offset"]) in about:
+                sure = ", not classified for good yet" if report["provisional"] else ""
+                place = f"partition {at['partition']} offset {at['offset']}"
+                return f"{report['kind']}, at {place} of the {NAMES[side]}'s copy{sure}"
+    return None
+
+
+def _verdict(look: Look, expectation: Expectation) -> str | None:
+    verdict, suspicions = look.status["verdict"], look.status["suspicions"]
+    if verdict != _VERDICTS[expectation] or (expectation == "suspicion" and not suspicions):
+        return None
+    return str(verdict) if expectation == "fail" else f"{verdict}, suspicions: {suspicions}"
+
+
+def _stalled(look: Look) -> str | None:
+    health = look.status["health"]
+    return "; ".join(health["reasons"]) if "candidate" in health["stalled"] else None
+
+
+def _gate(look: Look, expectation: Expectation) -> str | None:
+    answer, before = look.gate["answer"], "fail" if expectation == "fail" else "undecided"
+    if answer != before:
+        return None
+    ready = {
+        "fail": True,
+        "suspicion": look.status["suspicions"] > 0,
+        "stall": "candidate" in look.status["health"]["stalled"],
+    }
+    return str(answer) if ready[expectation] else None
+
+
+def _metric(look: Look, expectation: Expectation) -> str | None:
+    name, label = STATES[expectation]
+    if look.samples.get((name, label), 0) < 1:
+        return None
+    labels = f'{{{_NAMED[expectation]}="{label}"}}' if label else ""
+    return f"twinstream_{name}{labels} is {look.samples[name, label]:g}"
+
+
+def _counted(look: Look) -> str | None:
+    counts = {kind: count for (name, kind), count in look.samples.items() if name == "divergences_total"}
+    kinds = [
+        f'twinstream_divergences_total{{kind="{kind}"}} is {count:g}'
+        for kind, count in counts.items()
+        if count
+    ]
+    return ", ".join(kinds) or None
+
+
+def _alert(look: Look, name: str) -> str | None:
+    return f"{name} fires" if (look.alerts or {}).get(name) == "firing" else None

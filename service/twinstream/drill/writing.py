@@ -1,0 +1,61 @@
+"""In which order the copies are written, and in which portions.
+
+Where replays are told by their batches, a difference counts when the batches that were open then are
+finished, as later ones tell. So the last part of the copies is held back until what lies before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from twinstream.core.events import Side
+from twinstream.drill.copies import Pair
+from twinstream.drill.planting import Plan
+from twinstream.spec.drills import Names, Record
+from twinstream.spec.file.model import Spec
+
+Written = Sequence[tuple[str, Record]]
+"""Records, each with its topic."""
+
+
+class Behind(NamedTuple):
+    """What is written behind the first half: at once, and when that has been read.
+
+    `mark` is the number of the record at which the difference shows, `events` how many of each side there are
+    with what is written at once.
+    """
+
+    first: Written
+    mark: int
+    events: tuple[int, int]
+    rest: Written
+
+
+def before(names: Names, copies: Pair, plan: Plan) -> Written:
+    """What is written before the difference."""
+    return _turns(names, Pair(*(copies.of(side)[: plan.before[side]] for side in Side)))
+
+
+def behind(spec: Spec, names: Names, copies: Pair, plan: Plan) -> Behind:
+    """What is written behind it."""
+    turns = _turns(names, Pair(*(copies.of(side)[plan.before[side] :] for side in Side)))
+    mark = 0
+    if plan.kind != "stall":
+        shown, topic = copies.candidate[plan.at], names.topics[Side.RIGHT]
+        mark = next(n for n, (name, record) in enumerate(turns) if name == topic and record is shown)
+    cut = (mark + len(turns)) // 2 if spec.duplicates.policy == "replays" else len(turns)
+    first = turns[:cut]
+    reference, candidate = (sum(1 for name, _ in first if name == topic) for topic in names.topics)
+    events = plan.before[Side.LEFT] + reference, plan.before[Side.RIGHT] + candidate
+    return Behind(first, mark, events, turns[cut:])
+
+
+def _turns(names: Names, pair: Pair) -> list[tuple[str, Record]]:
+    """The records of both sides, as far along in turn."""
+    parts = [
+        (place / max(1, len(pair.of(side))), int(side), place)
+        for side in Side
+        for place in range(len(pair.of(side)))
+    ]
+    return [(names.topics[side], pair.of(Side(side))[place]) for _, side, place in sorted(parts)]

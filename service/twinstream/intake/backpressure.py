@@ -1,0 +1,159 @@
+"""Whose turn it is to be read: what is behind, so that what runs ahead waits for it.
+
+Reading everything alike would fill the memory with what waits for partners that are not read yet. So
+
+- the side behind is always read. The other waits for it where it leads by too many events or too much Kafka
+  time, as long as the one behind has more: a side that is known to be read to its end holds nobody up, and
+  one of which the end is not known yet is behind;
+- while more than half of a limit waits, the side of which more waits is not read, whatever the other has,
+  until less than a quarter waits. That side may change from round to round; the other is always read;
+- while more than a quarter of a limit waits, the partitions of a side that are further in Kafka time than the
+  others wait for those: else a side would go on with one partition for which the other is not far enough.
+
+Once a limit was reached nothing more is kept, and so nobody waits: all is counted to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.intake.intake import Intake
+from twinstream.ports import Positions
+from twinstream.spec.file.model import Limits
+
+POLL_SECONDS = 0.02
+FULL_POLL = 1000
+LEAD_EVENTS = 20_000
+"""A side that is ahead by so many events waits for the other, as long as the other has something."""
+HOLD_ABOVE, READ_ON_BELOW = 0.5, 0.25
+"""Shares of a limit, of both sides together, between which a side that is held back stays so."""
+HOLD_ALWAYS_ABOVE = 0.75
+LEVEL_ABOVE, LEAVE_BELOW = 0.25, 0.125
+"""Such shares for the partitions of a side."""
+_NOTHING = float("-inf")
+
+
+class Turns:
+    """The turns of the sides of one comparison, and of their partitions.
+
+    `ends` asks where the partitions end, as last heard of. `left_alone` are the partitions of each side that
+    are not to be read in this round.
+    """
+
+    def __init__(
+        self, limits: Limits, comparison: Comparison, intake: Intake, ends: Callable[[], Positions]
+    ) -> None:
+        self._limits, self._comparison, self._intake, self._ends = limits, comparison, intake, ends
+        self._lead_ms = limits.lead // timedelta(milliseconds=1)
+        self._read = dict.fromkeys(Side, 0)
+        self._first_ms: dict[Side, int] = {}
+        self._holds_back = self._levels = False
+        self._target_ms = dict.fromkeys(Side, _NOTHING)
+        self.left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
+
+    def next(self) -> list[Side]:
+        """The sides to read in this round: the one behind first, one far ahead not at all."""
+        self._level()
+        ahead = self._held_back()
+        if ahead is None:
+            ahead = next((side for side in Side if self._is_far_ahead(side)), None)
+        if ahead is not None:
+            self._read[ahead] = 0
+            return [ahead.other]
+        behind = Side.LEFT if self._waits(Side.RIGHT) > self._waits(Side.LEFT) else Side.RIGHT
+        return [behind, behind.other]
+
+    def patience(self, side: Side) -> float:
+        """For how many seconds a side may be waited for: not at all while the other has plenty."""
+        return 0.0 if self._read[side.other] >= FULL_POLL else POLL_SECONDS
+
+    def note(self, side: Side, count: int) -> None:
+        """So many records were read of a side in its last turn."""
+        self._read[side] = count
+
+    # -- sides ---------------------------------------------------------------------------------------------
+
+    def _is_far_ahead(self, side: Side) -> bool:
+        """Whether a side leads too far: never both, since a lead in time is none against one in events."""
+        lead = self._waits(side) - self._waits(side.other)
+        too_far = lead > LEAD_EVENTS or (lead >= -LEAD_EVENTS and self._leads_ms(side) > self._lead_ms)
+        return too_far and self._has_more(side.other)
+
+    def _leads_ms(self, side: Side) -> int:
+        """By how much Kafka time a side leads: from its own first batch while the other has none."""
+        own, other = (max(self._intake.newest_ms[of].values(), default=None) for of in (side, side.other))
+        if own is None:
+            return 0
+        return own - (self._first_ms.setdefault(side, own) if other is None else other)
+
+    def _has_more(self, side: Side) -> bool:
+        """Whether a side is not known to be read to its end."""
+        return self._read[side] > 0 or bool(self._unread(side, self._ends()[side]))
+
+    def _unread(self, side: Side, ends: Mapping[int, int]) -> list[int]:
+        """The partitions of a side that are not known to be read to their ends."""
+        positions = self._intake.positions[side]
+        return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
+
+    def _held_back(self) -> Side | None:
+        """The side that is not read since too much waits; bytes are as of the last survey.
+
+        Where the other has no more, room is left for what it waits for itself.
+        """
+        share = self._share()
+        self._holds_back = share > HOLD_ABOVE or (self._holds_back and share >= READ_ON_BELOW)
+        if not self._holds_back:
+            return None
+        fuller = Side.RIGHT if self._filled(Side.RIGHT) > self._filled(Side.LEFT) else Side.LEFT
+        room = share <= HOLD_ALWAYS_ABOVE and self._filled(fuller) <= HOLD_ABOVE
+        return None if room and not self._has_more(fuller.other) else fuller
+
+    def _share(self) -> float:
+        """The share of the limits that all unmatched events take; none where nothing is kept any more."""
+        if self._comparison.overflowing:
+            return 0.0
+        held = sum(self._comparison.surveyed.held_bytes)
+        waits = sum(map(self._waits, Side))
+        return max(waits / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
+
+    def _filled(self, side: Side) -> float:
+        """The share of the limits that the unmatched events of a side take."""
+        held = self._comparison.surveyed.held_bytes[side]
+        return max(self._waits(side) / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
+
+    def _waits(self, side: Side) -> int:
+        """What was given up holds nobody up: no memory is taken by it, and no partner awaited."""
+        return self._comparison.ledger.waits(side)
+
+    # -- partitions ----------------------------------------------------------------------------------------
+
+    def _level(self) -> None:
+        """Leave alone the partitions of each side that are further than others, while much waits.
+
+        Complexity: O(p) in the partitions while they are levelled, else O(1).
+        """
+        share = self._share()
+        self._levels = share > LEVEL_ABOVE or (self._levels and share >= LEAVE_BELOW)
+        if self._levels:
+            ends = self._ends()
+            for side in Side:
+                self._level_side(side, ends[side])
+        elif any(self.left_alone.values()):
+            self.left_alone = dict.fromkeys(Side, frozenset())
+
+    def _level_side(self, side: Side, ends: Mapping[int, int]) -> None:
+        """Read those partitions that are behind half as far as the furthest, and then begin again from there.
+
+        One that is known to be read to its end holds nobody up, and is read on.
+        """
+        newest = self._intake.newest_ms[side]
+        reached = {partition: newest.get(partition, _NOTHING) for partition in self._unread(side, ends)}
+        low, high = min(reached.values(), default=_NOTHING), max(reached.values(), default=_NOTHING)
+        if low > self._target_ms[side] or not self.left_alone[side]:
+            self._target_ms[side] = low if low == _NOTHING else low + (high - low) // 2
+        self.left_alone[side] = frozenset(
+            partition for partition, at in reached.items() if at > self._target_ms[side]
+        )

@@ -1,0 +1,267 @@
+"""The hot path: a batch of records becomes forms, the forms are fed, and what came of it is counted.
+
+Everything here is done once a batch, the work for one event is in `Codec.forms` and `Lanes.feed`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.arrivals.run import Run
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Form, Side
+from twinstream.core.start.cut import Cut, EventTimeCut
+from twinstream.core.start.input_cut import InputCut
+from twinstream.errors import SourceError
+from twinstream.explain.coverage import Seen
+from twinstream.explain.holes import of_falls, of_gap
+from twinstream.intake.batch_records import InSight
+from twinstream.intake.batches import attempts_of
+from twinstream.intake.clock_skew import Stamp
+from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
+from twinstream.intake.histogram import Buckets
+from twinstream.ports import Batch, Clock, Gap
+from twinstream.spec.codec.codec import Codec, Refused
+from twinstream.spec.codec.keeping import KeptCodec
+from twinstream.spec.decode.marks import input_mark, kept_mark
+
+UNDECODABLE_KEPT = 20
+_read_at = itemgetter(4)
+
+
+class Undecodable(NamedTuple):
+    """A record that was kept out of matching: where, and why."""
+
+    side: Side
+    partition: int
+    offset: int
+    reason: str
+
+
+class Intake:
+    """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken.
+
+    `stamps` are those of each partition's last batch; `seen` is shown what is compared.
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        comparison: Comparison,
+        clock: Clock,
+        undecodable_budget: int,
+        seen: Seen,
+        cut: Cut | None = None,
+    ) -> None:
+        self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
+        self._budget = undecodable_budget
+        self._under_way: Batch | None = None
+        self.cut = cut
+        self.positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.compared_from: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
+        self.first_ms: int | None = None
+        self.stamps: dict[tuple[Side, int], Stamp] = {}
+        self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
+        self.match_latency = Buckets()
+        self.processing = Buckets()
+        self.max_unmatched = 0
+
+    def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
+        """Start reading at these positions."""
+        self.positions = {side: dict(positions[side]) for side in Side}
+        self.compared_from = {side: dict(positions[side]) for side in Side}
+        for side in Side:
+            self._comparison.expect_partitions(side, positions[side])
+        if self.cut is not None:
+            self.cut.begin(positions)
+
+    def take(self, item: Batch | Gap) -> None:
+        """Take what a source delivered.
+
+        Raises SourceError, and has taken nothing, while what the records need is not there yet: their schema,
+        or what a version says of their input.
+        """
+        if isinstance(item, Gap):
+            self._note_gap(item)
+            return
+        started = self._clock.monotonic()
+        marks = self._marks(item)
+        forms, refused = self._codec.forms(item.records, item.side)
+        self._under_way = item
+        run = Run(forms, item.partition, item.offsets, item.timestamps_ms, started)
+        if item.headers is not None and self._comparison.retries is not None:
+            attempts, refused = attempts_of(item.headers, refused)
+            run = run._replace(attempts=attempts)
+        run = run._replace(marks=marks)
+        if refused:
+            self._feed_without(refused, run, item.side)
+        else:
+            self._feed(item.side, run)
+        self._under_way = None
+        self._advance(item)
+        self.stamps[item.side, item.partition] = Stamp(min(item.timestamps_ms), started)
+        count = len(item.records)
+        self.processing.add((self._clock.monotonic() - started) / count, count)
+
+    def _marks(self, item: Batch) -> list[str | None] | None:
+        """The marks that name the input of each record, where they are asked for. Raises SourceError."""
+        cut = self.cut if isinstance(self.cut, InputCut) else None
+        if item.headers is None or not (cut or self._comparison.reads_input_marks):
+            return None
+        marks = list(map(input_mark, item.headers))
+        if isinstance(self._codec, KeptCodec):
+            marks = list(map(kept_mark, marks))
+        if cut is not None and (lacking := cut.lacks(item.side, marks)):
+            raise SourceError(lacking)
+        return marks
+
+    def survey(self, at_end: tuple[bool, bool]) -> None:
+        """Look at everything that waits, and remember for which positions that holds."""
+        self._comparison.note_ends(at_end)
+        ledger = self._comparison.ledger
+        sure_but_for = ledger.beginning
+        if isinstance(self.cut, EventTimeCut):
+            ledger.beginning = sure_but_for or self.cut.unread
+        self._comparison.survey(at_end, self._clock.monotonic())
+        ledger.beginning = sure_but_for
+        if self.waiting is None:
+            self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
+
+    @property
+    def waiting(self) -> str | None:
+        """Why nothing is compared yet, while the start is not found."""
+        return None if self.cut is None else self.cut.waiting
+
+    def resume(self) -> None:
+        """The start was found before; only a partition that was not read yet may still tell otherwise."""
+        if self.cut is not None:
+            unread = {
+                side: {
+                    partition: offset
+                    for partition, offset in self.positions[side].items()
+                    if partition not in self.newest_ms[side]
+                }
+                for side in Side
+            }
+            self.cut.begin(unread)
+            self.cut.found = True
+
+    def _feed(self, side: Side, run: Run) -> None:
+        if self.cut is None:
+            self._compare(side, run)
+        elif self.cut.refused is None:
+            self._sort(self.cut, side, run)
+
+    def _sort(self, cut: Cut, side: Side, run: Run) -> None:
+        """Feed what lies behind the start; what lies before it is settled, what is held is unmatched."""
+        passed = cut.take(side, run)
+        for place, reason in passed.refused:
+            self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+        for of in Side:
+            self._comparison.hold(of, passed.held[of])
+        if cut.refused is None:
+            self._doubt()
+        for of, part, behind in passed.parts:
+            if not behind:
+                self._leave_before(of, part, by_place=cut.by_place)
+            elif cut.refused is None:
+                self._compare(of, part if self._comparison.reads_input_marks else part._replace(marks=None))
+
+    def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
+        """Settle what lies before the start: of its partition all is compared at most from behind it."""
+        self._comparison.before_start(side, run, by_place=by_place)
+        begins = self.compared_from[side]
+        begins[run.partition] = max(begins.get(run.partition, 0), run.offsets[-1] + 1)
+
+    def _doubt(self) -> None:
+        """A start that shows to be no sure one stays so: of the comparison, over restarts."""
+        ledger = self._comparison.ledger
+        if isinstance(self.cut, EventTimeCut) and ledger.beginning is None:
+            ledger.beginning = self.cut.doubt
+
+    def _compare(self, side: Side, run: Run) -> None:
+        comparison = self._comparison
+        if self.first_ms is None or run.timestamps_ms[0] < self.first_ms:
+            self.first_ms = run.timestamps_ms[0]
+        self.seen.note(side, self._in_sight(side, run))
+        partners = comparison.feed(side, run)
+        for read_at, count in Counter(map(_read_at, partners)).items():
+            self.match_latency.add(run.read_at - read_at, count)
+        unmatched = comparison.unmatched(Side.LEFT) + comparison.unmatched(Side.RIGHT)
+        self.max_unmatched = max(self.max_unmatched, unmatched)
+
+    def _in_sight(self, side: Side, run: Run) -> Sequence[Form]:
+        """The forms of a run, with their records also where they hold none."""
+        codec, batch = self._codec, self._under_way
+        if not isinstance(codec, KeptCodec) or batch is None:
+            return run.forms
+        return InSight(codec, side, run, batch)
+
+    def _advance(self, batch: Batch) -> None:
+        self.positions[batch.side][batch.partition] = batch.offsets[-1] + 1
+        newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
+        newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
+
+    def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
+        """Feed a run without the records that are not matched, which are counted.
+
+        The one that is a hole comes at its place: a difference before it counts.
+        """
+        cut = self._first_beyond_budget(refused)
+        out = {place for place, _ in refused}
+        for part in (range(cut), range(cut, len(run.forms))):
+            for place, reason in refused:
+                if place in part and reason is None:
+                    self._comparison.ignore(side, 1)
+                elif place in part and reason is not None:
+                    self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
+            if kept := [place for place in part if place not in out]:
+                self._feed(side, run.only(kept))
+
+    def _first_beyond_budget(self, refused: list[Refused]) -> int:
+        """The place of the record that exceeds the budget for undecodable ones; 0 where none does."""
+        left = self._budget - sum(account.undecodable for account in self._comparison.accounts)
+        places = [place for place, reason in refused if reason is not None]
+        return places[left] if 0 <= left < len(places) else 0
+
+    def _refuse(self, record: Undecodable) -> None:
+        comparison = self._comparison
+        comparison.undecodable(record.side)
+        self.undecodable.append(record)
+        if sum(account.undecodable for account in comparison.accounts) == self._budget + 1:
+            reason = (
+                f"more records than undecodable.budget ({self._budget}) are no events of this comparison, "
+                f"the first beyond it is offset {record.offset:,} of {PLACE}, because: {record.reason}"
+            )
+            comparison.hole(Hole(reason, record.side, record.partition, record.offset))
+
+    def _note_gap(self, gap: Gap) -> None:
+        """Go on behind records that are not read, and say so.
+
+        What lies before the start is no hole, but where matchers fell over it: nobody knows what it was. Of
+        what is left out the rest may come with a later batch.
+        """
+        if gap.left_out and self.positions[gap.side].get(gap.partition, 0) >= gap.available:
+            return
+        is_hole = True
+        if self.cut is not None and (before := self.cut.gap(gap.side, gap.partition)) is not None:
+            is_hole = gap.left_out
+            self.compared_from[gap.side][gap.partition] = gap.available
+            for run in before:
+                self._comparison.hold(gap.side, -len(run.forms))
+                self._leave_before(gap.side, run, by_place=self.cut.by_place)
+        if is_hole:
+            self._comparison.hole(Hole(_reason(gap), gap.side, gap.partition, gap.wanted))
+        self.positions[gap.side][gap.partition] = gap.available
+
+
+def _reason(gap: Gap) -> str:
+    if gap.left_out:
+        return of_falls(gap.wanted, gap.available, FALLS_TO_LEAVE_OUT)
+    return of_gap(gap.wanted, gap.available)

@@ -1,0 +1,335 @@
+"""One course of a comparison: from a start, found anew or taken over from what was saved, while it holds.
+
+Where it begins is settled once: where the comparison file says (`start`, or `Opening` for a start at the
+input), where a checkpoint says, or, where Kafka remembers a course that the store has lost, where that one
+began. `refusal` says why none of these will do; then nothing is read.
+
+A course has a part of the work where several matchers share it. It asks the source, and never the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.clocks.input import Finished
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.start.input_cut import InputCut
+from twinstream.core.state import snapshot
+from twinstream.core.verdict import Verdict
+from twinstream.errors import SourceError
+from twinstream.explain.coverage import Seen
+from twinstream.explain.masking import Mask
+from twinstream.intake.backpressure import Turns
+from twinstream.intake.control import ControlDesk, missing, unreliable
+from twinstream.intake.intake import Intake, Undecodable
+from twinstream.intake.topic_monitor import Looks
+from twinstream.intake.topics import TopicBook
+from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
+from twinstream.reporting.verdict_status import Reporter, Situation
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.compile.cut import cut_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.lint.sharding import unfit
+from twinstream.spec.load import digest
+from twinstream.starting.input_start import Opening
+from twinstream.starting.offset_backup import LOST, Account, Past, Rereading, marks_of, resumed
+from twinstream.starting.reset_model import Ground, Resets
+from twinstream.starting.start import Unsafe, apart, positions_of
+from twinstream.status.comparison import ComparisonStatus, Ended, ShardStatus
+
+log = structlog.get_logger()
+
+
+class Course:
+    """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
+
+    It begins where the comparison file says, or the last of its `resets`.
+    `refusal` says why it has no start, `shard` what it reads. `opening` is what finds a start at the input;
+    it may outlive a course that has not begun. `mask` has its secret before it begins.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        codec: Codec,
+        source: Source,
+        clock: Clock,
+        shard: Shard,
+        opening: Opening | None,
+        resets: Resets,
+        mask: Mask,
+    ) -> None:
+        self._digest = digest(spec)
+        spec = resets.applied_to(spec)
+        self._spec, self._codec, self._source, self._clock = spec, codec, source, clock
+        self._shard, self._opening, self._resets = shard, opening, resets
+        self.comparison = Comparison(rules_of(spec, codec))
+        cut = cut_of(spec, codec)
+        self._mask = mask
+        seen, budget = Seen(spec, codec, mask), spec.undecodable.budget
+        self.intake = Intake(codec, self.comparison, clock, budget, seen, cut)
+        self.input_cut = cut if isinstance(cut, InputCut) else None
+        self.turns = Turns(spec.limits, self.comparison, self.intake, source.ends)
+        self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
+        self.situation = Situation(started_at=clock.now(), resets=resets)
+        self.topics = TopicBook(spec)
+        self.looks = Looks(source, self.topics, self.comparison)
+        self.control = ControlDesk(spec, self._note_said)
+        self.refusal: str | None = None
+        self._same_beginning = spec.start.is_cut
+        self._starts: Positions = {side: {} for side in Side}
+        self._rereading: Rereading | None = None
+        self._placed_behind: list[Hole] = []
+
+    # -- where it begins -----------------------------------------------------------------------------------
+
+    def begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
+        """Begin where the comparison file says, or know why that cannot be.
+
+        `head` is that of what was saved, if anything was: then all that is settled. With that of a reset only
+        what it has settled is: maybe where this shard begins.
+        """
+        anew: dict[str, Any] = {}
+        if head is not None and head.get("anew"):
+            anew, head = head, None
+            self.situation.started_at = datetime.fromisoformat(anew["started_at"])
+        positions: Positions = {side: topic.first for side, topic in topics.items()}
+        refusal = self._unfit(topics)
+        try:
+            if self._opening is not None and head is None:
+                positions = self._opening.positions(topics)
+                self._hand_over(self._opening)
+            else:
+                positions = positions_of(self._spec, topics, self._source.bound())
+        except Unsafe as reason:
+            refusal = refusal or str(reason)
+        indivisible = self._indivisible(topics)
+        self.refusal = indivisible or (refusal if head is None else None)
+        self._placed_behind = list(map(Hole.of, anew.get("holes", ())))
+        if place := anew.get("place"):
+            positions = {side: dict(place[side]) for side in Side}
+            if self._placed_behind:
+                self.refusal, self._same_beginning = indivisible or self._unfit(topics), True
+        self._starts = {side: self.own(positions[side]) for side in Side}
+        self.intake.begin(self._starts)
+        self.topics.begin(topics)
+
+    def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
+        """Why these topics cannot be compared at all."""
+        return self.topics.refusal(topics) or unreliable(self._spec, self._source.control())
+
+    def _hand_over(self, opening: Opening) -> None:
+        """The start at the input is found, and what was heard by then is known."""
+        assert self.input_cut is not None, "the comparison file starts at the input"
+        opening.hand_over(self.comparison, self.input_cut)
+        self.control.position = opening.position
+
+    def _indivisible(self, topics: Mapping[Side, Topic]) -> str | None:
+        """Why these topics cannot be compared in so many shards, or as co-partitioned ones."""
+        counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
+        return unfit(self._spec, self._shard.of, counts)
+
+    def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
+        """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
+        if past is None or self._is_of_another_beginning(past):
+            for hole in self._placed_behind:
+                self.comparison.hole(hole)
+            return
+        self.refusal = self._unfit(topics)
+        self._starts, holes = resumed(past, topics)
+        self._starts = {side: self.own(self._starts[side]) for side in Side}
+        if self._opening is not None:
+            try:
+                self._starts = self._opening.positions(topics, self._starts)
+            except Unsafe as reason:
+                self.refusal = self.refusal or str(reason)
+                return
+            self._hand_over(self._opening)
+        self.intake.begin(self._starts)
+        self._same_beginning = True
+        self.situation.started_at = past.account.started_at
+        self._rereading = Rereading(past.reached, past.account.verdict)
+        self.situation.rereading = self._rereading.sentence(self.intake.positions)
+        log.warning("the stored state is gone, so all is read again", comparison=self._spec.name)
+        for hole in holes:
+            self.comparison.hole(hole)
+
+    def _is_of_another_beginning(self, past: Past) -> bool:
+        """Whether a reset lies between what Kafka remembers and what is stored; a lost one is a hole."""
+        if past.account.resets > self._resets.made:
+            self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
+        return past.account.resets != self._resets.made
+
+    def recall_rest(self, past: Past | None) -> None:
+        """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
+        if past is None or self._is_of_another_beginning(past):
+            return
+        if self._rereading is not None or self.comparison.diverged:
+            return
+        rereading = Rereading(past.reached, past.account.verdict)
+        self.situation.rereading = rereading.sentence(self.intake.positions)
+        if self.situation.rereading is not None:
+            self._rereading = rereading
+            log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
+
+    def own(self, offsets: Mapping[int, int]) -> dict[int, int]:
+        """The partitions that this shard reads."""
+        return {partition: offset for partition, offset in offsets.items() if self.reads(partition)}
+
+    def reads(self, partition: int) -> bool:
+        """Whether a partition is read by this shard."""
+        return self._shard.has(partition)
+
+    def begun(self) -> bool:
+        """Whether the start is found; what was read before is read again after a crash, and not saved."""
+        return self.refusal is None and self.intake.waiting is None
+
+    def same_start(self, side: Side, items: Iterable[Batch | Gap]) -> bool:
+        """Whether what came first of a side may be taken: its beginning is of the time of the other's.
+
+        Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
+        """
+        if self._same_beginning or not self.intake.newest_ms[side.other]:
+            return True
+        try:
+            topics = self._source.topics()
+        except SourceError:
+            return False
+        came = {side.other: [self.intake.first_ms], side: [_first_ms(item) for item in items]}
+        known = {of: [topics[of].first_ms, *came[of]] for of in Side}
+        first = {of: min((at for at in times if at is not None), default=None) for of, times in known.items()}
+        reason = apart(self._spec, first)
+        self._same_beginning = reason is None
+        self.refusal = self.refusal or reason
+        return self._same_beginning
+
+    def unsafe(self) -> str | None:
+        """Why there is no safe start, as what was read has shown."""
+        if self.intake.cut is not None and self.intake.cut.refused is not None:
+            self.refusal = self.intake.cut.refused
+        return self.refusal
+
+    # -- on the way ----------------------------------------------------------------------------------------
+
+    def troubles(self) -> list[str]:
+        """What is wrong with the topics themselves, and with what is said on the control topic."""
+        control = self._source.control()
+        found = (self.control.trouble, missing(self._spec, control), unreliable(self._spec, control))
+        return [*filter(None, found), *self.topics.missing]
+
+    def _note_said(self, side: Side, fact: Finished) -> None:
+        self.comparison.note_finished(side, fact)
+        reason = None if self.input_cut is None else self.input_cut.hear(side, fact)
+        if reason is not None:
+            self.comparison.hole(Hole(reason, side))
+
+    def read_again(self) -> bool:
+        """Tell how far a course of which the state was lost has come, and what it has not found again.
+
+        Whether it has come as far just now.
+        """
+        if self._rereading is None:
+            return False
+        self.situation.rereading = self._rereading.sentence(self.intake.positions)
+        if self.situation.rereading is not None:
+            return False
+        missing = self._rereading.missing(diverged=self.comparison.diverged)
+        if missing is not None:
+            self.comparison.hole(missing)
+        self._rereading = None
+        return True
+
+    def marks(self, sequence: int, verdict: Verdict) -> Marks | None:
+        """What Kafka is to remember of a checkpoint; nothing while it is read again, since that is more."""
+        if self._rereading is not None:
+            return None
+        begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
+        account = Account(self._digest, begun, sequence, verdict, holes, resets.made, resets.noted)
+        return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
+
+    def ground(self) -> Ground | None:
+        """Where it stands, once it has begun."""
+        if not self.begun():
+            return None
+        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
+
+    def told(self, made_at: float) -> ComparisonStatus | ShardStatus:
+        """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""
+        if self._shard.whole:
+            return self.reporter.glance(self.situation, made_at)
+        return self.reporter.part(self.situation, made_at, self._mask.secret_for("shards"))
+
+    def ended(self) -> Ended:
+        """How it stands, for the record of the reset that ends it."""
+        return self.reporter.ended(self.situation)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All but the state of the comparison: what is small, and tells how things stand."""
+        intake, reporter = self.intake, self.reporter
+        return {
+            "spec_digest": self._digest,
+            "started_at": self.situation.started_at.isoformat(),
+            "verdict_since": None if reporter.since is None else reporter.since.isoformat(),
+            "verdict": reporter.verdict.value,
+            "accounts": [dict(vars(account)) for account in self.comparison.ledger.accounts],
+            "positions": [_pairs(intake.positions[side]) for side in Side],
+            "newest_ms": [_pairs(intake.newest_ms[side]) for side in Side],
+            "first_ms": intake.first_ms,
+            "topics": self.topics.state(),
+            "starts": [_pairs(self._starts[side]) for side in Side],
+            "compared_from": [_pairs(intake.compared_from[side]) for side in Side],
+            "rereading": None if self._rereading is None else self._rereading.state(),
+            "control": self.control.position,
+            "start": None if self.input_cut is None else self.input_cut.state(),
+            **self._resets.state(),
+            "max_unmatched": intake.max_unmatched,
+            "undecodable": [list(record) for record in intake.undecodable],
+            "hole_times": [seen.when.isoformat() for seen in reporter.holes_seen],
+            "seen": intake.seen.state(),
+        }
+
+    def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
+        """Take over a `state`, and the merged snapshots of the comparison."""
+        intake, reporter = self.intake, self.reporter
+        snapshot.restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
+        for side in Side:
+            intake.positions[side].update(dict(state["positions"][side]))
+            intake.newest_ms[side] = dict(state["newest_ms"][side])
+        intake.first_ms, intake.max_unmatched = state["first_ms"], state["max_unmatched"]
+        self.topics.restore(state.get("topics", []))
+        if "starts" in state:
+            self._starts = {side: dict(state["starts"][side]) for side in Side}
+        known = state.get("compared_from") or (state.get("starts") if intake.cut is None else None)
+        intake.compared_from = {side: dict(known[side]) if known else {} for side in Side}
+        if state.get("rereading"):
+            self._rereading = Rereading.of(state["rereading"])
+            self.situation.rereading = self._rereading.sentence(intake.positions)
+        self.control.position = state.get("control")
+        if self.input_cut is not None:
+            self.input_cut.restore(state["start"])
+        if state.get("seen"):
+            intake.seen.restore(state["seen"])
+        intake.undecodable.extend(Undecodable(Side(row[0]), *row[1:]) for row in state["undecodable"])
+        self.situation.started_at = datetime.fromisoformat(state["started_at"])
+        reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
+        self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
+        intake.resume()
+        self.situation.saved = self.comparison.ledger.found_by_kind.copy()
+
+
+def _first_ms(item: Batch | Gap) -> int | None:
+    return item.timestamps_ms[0] if isinstance(item, Batch) else None
+
+
+def _pairs(mapping: Mapping[int, int]) -> list[list[int]]:
+    return [[key, value] for key, value in mapping.items()]

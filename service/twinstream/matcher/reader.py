@@ -1,0 +1,99 @@
+"""Reading: what the source has brought of each side, taken in at once or kept until it can be.
+
+What was read is kept unread, and nothing more of its side is asked for, while a schema or a control record is
+awaited for it, or while nobody knows yet whether both sides begin at the same time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+
+from twinstream.core.events import Side
+from twinstream.errors import SourceError
+from twinstream.intake.falls import Caution, without
+from twinstream.matcher.comparison_run import Course
+from twinstream.ports import Batch, Clock, Gap, Source
+
+RETRY_SECONDS = 1.0
+"""What could not be taken is tried again so often."""
+
+
+class Reader:
+    """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
+
+    def __init__(self, course: Course, source: Source, clock: Clock, caution: Caution) -> None:
+        self._course, self._source, self._clock, self._caution = course, source, clock, caution
+        self._unread: dict[Side, deque[Batch | Gap]] = {}
+        self._retry_at = dict.fromkeys(Side, 0.0)
+        self._left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
+        self._asked = True
+        self.lacking: dict[Side, str] = {}
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the last round asked for records, and so may have waited for some."""
+        return self._course.refusal is None and self._asked
+
+    def read(self) -> bool:
+        """One round: read each side whose turn it is. Whether anything was taken in."""
+        self._asked = False
+        sides = self._course.turns.next()
+        self._leave_alone(self._course.turns.left_alone)
+        counts = [self._read(side) for side in sides]
+        return any(counts)
+
+    def _leave_alone(self, partitions: Mapping[Side, frozenset[int]]) -> None:
+        for side in Side:
+            if partitions[side] != self._left_alone[side]:
+                self._left_alone[side] = partitions[side]
+                self._source.pause(side, partitions[side])
+
+    def _read(self, side: Side) -> int:
+        items = self._unread.pop(side, None) or self._poll(side)
+        count = 0
+        if items and not self._course.same_start(side, items):
+            self._unread[side] = items
+            items = deque()
+        while items:
+            if not self._take(items[0]):
+                self._unread[side] = items
+                break
+            item = items.popleft()
+            count += len(item.records) if isinstance(item, Batch) else 1
+        self._course.turns.note(side, count)
+        return count
+
+    def _poll(self, side: Side) -> deque[Batch | Gap]:
+        self._asked = True
+        return deque(self._without_left_out(self._source.poll(side, self._course.turns.patience(side))))
+
+    def _without_left_out(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap]:
+        """What was read, but for what matchers fell over."""
+        for item in items:
+            if isinstance(item, Gap):
+                yield item
+            else:
+                yield from without(item, self._caution.left_out, self._topic(item.side))
+
+    def _topic(self, side: Side) -> str:
+        return self._course.topics.ids().get(side, "")
+
+    def _take(self, item: Batch | Gap) -> bool:
+        """Hand over what was read; False where a schema or a control record is awaited for it."""
+        side = item.side
+        if self._clock.monotonic() < self._retry_at[side]:
+            return False
+        if isinstance(item, Batch):
+            self._caution.trail.enter(item, self._topic(side))
+            self._course.comparison.moment += len(item.records)
+        try:
+            self._course.intake.take(item)
+        except SourceError as error:
+            self._caution.trail.leave()
+            self.lacking[side] = str(error)
+            self._retry_at[side] = self._clock.monotonic() + RETRY_SECONDS
+            return False
+        self._caution.trail.leave()
+        self.lacking.pop(side, None)
+        return True

@@ -1,0 +1,164 @@
+"""That all shards of a comparison are of one beginning.
+
+A reset is made by shard 0, in its own store. Each other shard looks at what shard 0 has saved, once a second;
+where that has begun later, it begins anew, too: from the start that the reset named, and with `now` where it
+rests itself. A pair belongs to one shard, so there is no need for a moment at which all of them rest. Until
+all have begun anew, the comparison is undecided.
+
+Shard 0 looks at the others in turns: where one has begun later, its own memory of that reset is lost, with
+its store or by an older state of that. So all of them come to the last beginning that any of them knows of.
+
+Where offsets are the start it may not be known where just this shard began, if its state is gone. And Kafka
+may not have the beginning any more. Then it begins behind a hole: nothing that it finds decides anything
+until somebody resets it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import structlog
+
+from twinstream.checkpoints import format as checkpoint
+from twinstream.checkpoints.writer import Keeper
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.events import Side
+from twinstream.errors import Fenced, Replaced, SourceError, StoreError
+from twinstream.matcher.comparison_run import Course
+from twinstream.ports import Clock, Positions, Source
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.start import Start
+from twinstream.spec.load import digest
+from twinstream.starting.offset_backup import gone
+from twinstream.starting.reset_model import Resets, at_offsets, unrest
+
+LOOK_SECONDS = 1.0
+PLACE_LOST = (
+    "where {shard} began with the last reset was lost with its state in the store, so nobody knows which of "
+    "its events are to be compared: reset it again"
+)
+UNSURE = "nobody knows whether it has begun anew with the other shards"
+AWAITS_REST = "it begins anew at a moment at which no event waits for a partner ({waiting})"
+
+log = structlog.get_logger()
+
+
+class Shards(Protocol):
+    """The part of a store in which the shards of a comparison see each other."""
+
+    def head_of(self, number: int) -> bytes:
+        """The head of what another shard has saved last; empty where there is none. Raises StoreError."""
+        ...
+
+    def forget(self, shards: int) -> None:
+        """Give up the state of another number of shards. Raises Unready while a process works on it."""
+        ...
+
+
+class Agreement:
+    """What the other shards know of resets, for one that owns its store."""
+
+    def __init__(self, spec: Spec, source: Source, shard: Shard, shards: Shards | None, clock: Clock) -> None:
+        self._spec, self._digest, self._source = spec, digest(spec), source
+        self._shard, self._clock = shard, clock
+        self._shards = None if shard.whole else shards
+        self._asked, self._next_look = 0, 0.0
+        self._later: Mapping[str, Any] | None = None
+
+    def look(self, resets: Resets) -> None:
+        """See whether another shard has begun later, if it is time."""
+        if self._shards is None or self._clock.monotonic() < self._next_look:
+            return
+        self._next_look = self._clock.monotonic() + LOOK_SECONDS
+        head = self._head_of_next(self._shards)
+        if head is not None and _is_later(Resets.of(head), resets):
+            self._later = head
+
+    def follow(self, course: Course, keeper: Keeper) -> None:
+        """Begin anew with the others, if one has begun later and this is a moment for it.
+
+        Raises Replaced where this one is over, since it has begun anew; and StoreError where nobody knows
+        whether it has: then nothing more may be saved under this owner.
+        """
+        if (head := self._later) is None:
+            return
+        try:
+            beginning = self._beginning(course, head)
+        except SourceError:
+            return  # Kafka does not say what there is: it is tried again.
+        if beginning is None:
+            return
+        try:
+            keeper.begin_anew(checkpoint.encode(beginning))
+        except Fenced:
+            raise
+        except StoreError as error:
+            raise StoreError(f"{UNSURE}: {error}") from error
+        log.warning("begins anew with the others", comparison=self._spec.name, shard=self._shard.number)
+        raise Replaced("another shard has begun anew")
+
+    def _head_of_next(self, shards: Shards) -> Mapping[str, Any] | None:
+        """The head of shard 0, or for that of the next; None where nothing of the same file is saved."""
+        if self._shard.number == 0:
+            self._asked = self._asked % (self._shard.of - 1) + 1
+        try:
+            data = shards.head_of(self._asked)
+        except StoreError:
+            return None  # It is looked at again in its turn.
+        head = checkpoint.decode(data) if data else None
+        return head if head is not None and head["spec_digest"] == self._digest else None
+
+    def _beginning(self, course: Course, head: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
+        resets = Resets.of(head)
+        is_lost = course.situation.started_at > resets.records[-1].at if resets.records else True
+        if resets.rested and not is_lost:
+            return self._here(course, head, resets)
+        start = resets.applied_to(self._spec).start
+        placed = self._placed(course, start, resets) if start.at in ("earliest", "offsets") else {}
+        return {**resets.beginning(self._digest, head["started_at"]), **placed}
+
+    def _here(self, course: Course, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
+        """The head with which this shard begins where it rests; None where it does not."""
+        ground = course.ground()
+        waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
+        course.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
+        if ground is None or waiting is not None:
+            return None
+        start = resets.applied_to(self._spec).start
+        here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
+        return resets.moved_to(here).beginning(self._digest, head["started_at"])
+
+    def _placed(self, course: Course, start: Start, resets: Resets) -> dict[str, Any]:
+        """Where it begins, and behind which holes, if that is not just where the start says."""
+        topics = self._source.topics()
+        named = {side: start.offsets_of(side) for side in Side}
+        if start.at == "earliest":
+            named = {side: dict.fromkeys(topics[side].first, 0) for side in Side}
+        wanted: Positions = {
+            side: {**course.intake.positions[side], **course.own(named[side])} for side in Side
+        }
+        own = {side: topics[side]._replace(first=course.own(topics[side].first)) for side in Side}
+        holes = list(gone(wanted, own))
+        if resets.rested:
+            holes.insert(0, Hole(PLACE_LOST.format(shard=self._shard)))
+        if not holes:
+            return {}
+        place = {
+            side: {p: max(at, topics[side].first.get(p, at)) for p, at in wanted[side].items()}
+            for side in Side
+        }
+        return {
+            "place": [list(map(list, place[side].items())) for side in Side],
+            "holes": list(map(list, holes)),
+        }
+
+
+def _is_later(theirs: Resets, own: Resets) -> bool:
+    """Whether others have begun later: by the count, else by the records where they are not lost."""
+    if theirs.made != own.made or not (theirs.records and own.records):
+        return theirs.made > own.made
+    last = theirs.records[-1], own.records[-1]
+    return (last[0].at, last[0].id) > (last[1].at, last[1].id)

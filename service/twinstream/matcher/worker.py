@@ -1,0 +1,405 @@
+"""The matcher: one loop on one thread that owns its source, its state and its store.
+
+    acquire the lease → load the checkpoint → assign positions → loop:
+        poll the side that is behind → take what came → review; every second a beat:
+            survey → checkpoint → publish
+
+The loop never waits for anything but records, and those for a few milliseconds. Kafka or Redis away make it
+*degraded*, not dead: it goes on, says since when, and recovers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from twinstream.checkpoints import format as checkpoint
+from twinstream.checkpoints.writer import Keeper
+from twinstream.core.arrivals.sharding import WHOLE, Shard
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.core.state import snapshot
+from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.masking import fresh_secret
+from twinstream.intake.backpressure import POLL_SECONDS
+from twinstream.intake.clock_skew import Timepieces
+from twinstream.intake.falls import Caution, Trail
+from twinstream.intake.intake import Intake
+from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.memory import watch_memory
+from twinstream.matcher.reader import Reader
+from twinstream.matcher.reset_commit import Renewal
+from twinstream.matcher.schedule import Saves
+from twinstream.matcher.settlement import Surveys
+from twinstream.matcher.shard_resets import Agreement, Shards
+from twinstream.matcher.side_inputs import Hearing
+from twinstream.matcher.stalled import silences
+from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
+from twinstream.processes.standby import Bulletins, Relay
+from twinstream.reporting.divergences import Reports
+from twinstream.reporting.record_refetch import explainer_of, nothing
+from twinstream.reporting.secrecy import Secrecy
+from twinstream.reporting.unmatched_sample import Waiting
+from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import digest
+from twinstream.starting.input_start import Opening
+from twinstream.starting.offset_backup import past_of
+from twinstream.starting.reset_model import Resets
+from twinstream.status.comparison import ComparisonStatus, Dependency, ResetRequest, ShardStatus
+
+BEAT_SECONDS = 1.0
+RETRY_SECONDS = 1.0
+
+STANDBY = "another process owns this comparison; this one stands by"
+TAKING_OVER = "the process that owned this comparison has ended, and this one takes it over"
+
+log = structlog.get_logger()
+
+
+class Worker:
+    """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
+
+    Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
+    StoreError. `recall` reads records again, where none are held. `shards` is where it sees the others.
+    `where` it is, is told to who stands by.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        source: Source,
+        store: Store,
+        publisher: Publisher,
+        clock: Clock,
+        caution: Caution | None = None,
+        shard: Shard = WHOLE,
+        bulletins: Bulletins | None = None,
+        mask_secret: Callable[[], bytes] = fresh_secret,
+        recall: Recall = nothing,
+        shards: Shards | None = None,
+        where: str = "",
+    ) -> None:
+        self._shard, self._shards = shard, shards
+        self._caution = caution or Caution(Trail())
+        self._spec, self._digest = spec, digest(spec)
+        self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
+        self._codec = codec_of(spec)
+        self._resets = Resets()
+        self._opening = self._new_opening()
+        self._secrecy = Secrecy(spec, self._codec, mask_secret)
+        self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
+        self._timepieces = Timepieces(clock)
+        self._renewal = Renewal(spec, source, publisher, clock, shard)
+        self._agreement = Agreement(spec, source, shard, shards, clock)
+        explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
+        self._reports = Reports(spec, explainer, publisher, clock)
+        self._waiting = Waiting(spec.name, explainer, publisher)
+        self._keeper = Keeper(spec.name, store, self._reports, clock)
+        self._course = self._new_course()
+        self._owns = False
+        self._next_beat = 0.0
+
+    def _new_course(self) -> Course:
+        course = Course(
+            self._spec,
+            self._codec,
+            self._source,
+            self._clock,
+            self._shard,
+            self._opening,
+            self._resets,
+            self._secrecy.mask,
+        )
+        self._reader = Reader(course, self._source, self._clock, self._caution)
+        self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
+        self._saves = Saves(course, self._source, self._keeper, self._clock, self._head)
+        self._hearing = Hearing(self._spec, course, self._source, self._surveys, self._keeper)
+        return course
+
+    def _new_opening(self) -> Opening | None:
+        spec = self._resets.applied_to(self._spec)
+        return Opening(spec, self._source) if spec.start.at == "input" else None
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison, as far as it has come."""
+        return self._course.comparison
+
+    @property
+    def intake(self) -> Intake:
+        """What takes records into it."""
+        return self._course.intake
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    def run(
+        self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None] = lambda: None
+    ) -> bool:
+        """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced.
+
+        Returns whether another worker has to go on, since the comparison was begun anew: as `asked` for here,
+        or for all shards.
+        """
+        try:
+            return self._work(stopping, asked)
+        except Replaced as reason:
+            log.info("leaves its state", comparison=self._spec.name, reason=str(reason))
+            self._leave(self._resets)
+            return True
+
+    def _work(self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None]) -> bool:
+        while not self.start():
+            if stopping(RETRY_SECONDS):
+                return False
+            if self.begin_anew(asked()):
+                return True
+        while not stopping(0.0 if self._reader.goes_on else POLL_SECONDS):
+            self.step()
+            if self.begin_anew(asked()):
+                return True
+        self.stop()
+        return False
+
+    def start(self) -> bool:
+        """Try to own the comparison and to find its positions; on False say why, and try again later.
+
+        Raises CheckpointError where the stored state cannot be read.
+        """
+        try:
+            self._owns = self._store.acquire()
+            if not self._owns:
+                return self._stand_by()
+            self._secrecy.take()
+            if self._relay is not None and self._relay.end():
+                self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
+            self._resume(self._store.load())
+            self._agreement.look(self._resets)
+            self._agreement.follow(self._course, self._keeper)
+        except (CheckpointError, Replaced):
+            raise
+        except Divided as state:
+            return self._wait_for_number(state)
+        except SourceError as error:
+            return self._wait_for(str(error), unreachable="kafka")
+        except StoreError as error:
+            return self._wait_for(str(error), unreachable="redis")
+        if reason := self._course.refusal:
+            return self._wait_for(reason)
+        self._course.situation.waiting_for, self._course.situation.standby = None, False
+        self._source.assign(self.intake.positions)
+        if self._spec.followed is not None:
+            self._source.follow(self._course.control.position)
+        log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
+        return True
+
+    def step(self) -> None:
+        """One round: read, match, and beat when it is time. Raises Fenced."""
+        self._round()
+        if not self._keeper.trouble:
+            self._agreement.follow(self._course, self._keeper)
+
+    def _round(self) -> None:
+        if self._course.refusal is None:
+            self._read()
+        self._saves.dirty |= self.comparison.review()
+        if self.comparison.diverged and not self.comparison.diverged_for_sure:
+            self._course.looks.ask()
+            self._saves.dirty |= self._hearing.look_at_topics()
+        if self._clock.monotonic() >= self._next_beat or (
+            self._saves.newly_diverged() and not self._keeper.trouble
+        ):
+            self.beat()
+
+    def _read(self) -> None:
+        self._saves.dirty |= self._reader.read()
+        if reason := self._course.unsafe():
+            self._wait_for(reason)
+
+    def stop(self) -> None:
+        """Checkpoint, publish and give the lease back; what cannot be reached is left."""
+        self._saves.hasten()
+        try:
+            self.beat()
+            self._store.release()
+        except StoreError as error:
+            log.warning("stopped without a checkpoint", comparison=self._spec.name, reason=str(error))
+        self._store.close()
+        self._source.close()
+
+    # -- beginning anew ------------------------------------------------------------------------------------
+
+    def begin_anew(self, request: ResetRequest | None = None) -> bool:
+        """Begin anew, if that is asked for and can be by now; True when it took effect.
+
+        Then this worker is over, and a new one finds the new beginning in the store. Where it cannot be, that
+        is published and nothing has changed. Raises StoreError where nobody knows whether it took effect.
+        """
+        made = self._renewal.take(request, self._course, self._resets, self._keeper)
+        if made is None:
+            return False
+        if self._relay is not None:
+            self._relay.retract()
+        self._leave(made)
+        self._publisher.publish(made.records[-1])  # Who hears of it finds nothing that was said before.
+        return True
+
+    def _leave(self, resets: Resets) -> None:
+        """This worker is over: nothing that it said holds any more."""
+        self._reports.resume({}, {}, {})
+        self._resets = resets
+        self._course = self._new_course()
+        self._wait_for("it begins anew")
+        self._store.close()
+        self._source.close()
+
+    def _stand_by(self) -> bool:
+        """Show what the owner says, if it answers; False."""
+        if self._relay is not None and self._relay.pass_on():
+            to_ask = f": ask the owner, on {self._relay.owner}" if self._relay.owner else ""
+            self._course.situation.standby, self._course.situation.waiting_for = True, STANDBY + to_ask
+            return False
+        return self._wait_for(STANDBY, standby=True)
+
+    def _wait_for_number(self, state: Divided) -> bool:
+        """The state is that of another number of shards: nothing is read, until a reset; False."""
+        self._owns = True
+        head = checkpoint.decode(state.head) if state.head else {}
+        if self._shards is not None and head.get("spec_digest") != self._digest:
+            try:
+                self._shards.forget(state.found)
+            except StoreError as error:
+                return self._wait_for(str(error), standby=isinstance(error, Unready))
+            self._note_other_file()
+            return self._wait_for("it begins anew")
+        self._resets = Resets.of(head)
+        self._course = self._new_course()
+        self._course.refusal = str(state)
+        return self._wait_for(str(state))
+
+    def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
+        """Publish why there is no start yet; False."""
+        situation = self._course.situation
+        situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
+        situation.unreachable = [unreachable] if unreachable else []
+        self._tell()
+        return False
+
+    # -- the beat ------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
+        self._next_beat = self._clock.monotonic() + BEAT_SECONDS
+        self._hear()
+        if not self._keeper.trouble:
+            self._timepieces.ask(self._store)
+        if self._saves.due():
+            self._saves.save(self._survey)
+        if not self._keeper.trouble:
+            self._agreement.look(self._resets)
+        self._course.looks.ask()
+        self._saves.dirty |= self._hearing.look_at_topics()
+        self._reports.show(self.comparison.provisional())
+        self._tell()
+
+    def _tell(self) -> None:
+        """Publish the status, and answer those who stand by, who asked before it was written."""
+        relay = None if self._keeper.trouble or not self._owns else self._relay
+        asked = b"" if relay is None else relay.asked()
+        said = self._publish_status()
+        if relay is not None and asked:
+            relay.tell(asked, said, self._reports.provisional, self._waiting.shown)
+
+    def _hear(self) -> None:
+        self._saves.dirty |= self._hearing.look_at_topics()
+        if self._spec.followed is not None:
+            self._saves.dirty |= self._hearing.hear_versions()
+
+    def _survey(self) -> None:
+        """Look at everything that waits, and report what was found since the last time."""
+        if self._course.refusal is not None:  # Some of what was read was left out, and proves nothing.
+            return
+        watch_memory(self.comparison, self._caution.memory_limit_bytes)
+        self._surveys.take()
+        self._waiting.show(self.comparison, self._surveys.at_end)
+        self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
+        self._reports.add_explained(self.comparison.ledger.known.take_examples())
+        self._saves.dirty |= self._course.read_again()
+
+    def _publish_status(self) -> ComparisonStatus | ShardStatus:
+        situation = self._course.situation
+        self._surveys.hear()
+        if situation.waiting_for is None:
+            away: dict[Dependency, str | None] = {
+                "kafka": self._source.trouble(),
+                "redis": self._keeper.trouble,
+            }
+            situation.unreachable = [name for name, trouble in away.items() if trouble]
+            lacking = dict.fromkeys(self._reader.lacking.values())
+            troubles = (*away.values(), *lacking, self._timepieces.trouble(), *self._course.troubles())
+            silent = silences(self._course)
+            situation.stalled = [one.side for one in silent if one.stalled]
+            situation.troubles = [*filter(None, troubles), *(one.sentence for one in silent)]
+        situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
+        made_at = self._clock.monotonic()
+        said = self._course.told(made_at)
+        self._publisher.publish(said, made_at)
+        return said
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def _resume(self, stored: Stored) -> None:
+        """Take over what was saved, or begin where the topics begin."""
+        topics = self._source.topics()
+        head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
+        self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
+        course = self._course = self._new_course()
+        course.begin(topics, head)
+        if head is None or head.get("anew"):
+            course.recall(topics, past)
+            course.looks.begin(topics, self.intake.positions)
+            self._reports.resume({}, {}, {})
+            return
+        base, *deltas = map(checkpoint.decode, stored.bodies)
+        course.restore(head, snapshot.merged(base, deltas))
+        self._saves.resume()
+        course.recall_rest(past)
+        self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
+        self._hearing.log(course.looks.begin(topics, self.intake.positions))
+
+    def _begin_at(self, resets: Resets) -> None:
+        """The comparison begins where the last reset says, else where its file does."""
+        if resets.start != self._resets.start:
+            self._resets = resets
+            self._opening = self._new_opening()
+        self._resets = resets
+
+    def _head(self) -> dict[str, Any]:
+        """All but the state of the comparison: what is small, and tells how things stand."""
+        reports = self._reports.state(self.comparison.ledger.doubted)
+        return {**self._course.state(), **reports, **self._secrecy.state()}
+
+    def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
+        """The head of what was saved; None where there is nothing that can be used."""
+        if stored.sequence is None:
+            return None
+        self._keeper.adopt(stored.sequence)
+        head = checkpoint.decode(stored.head)
+        if head["spec_digest"] == self._digest:
+            self._secrecy.check(head)
+            return head
+        self._note_other_file()
+        self._store.clear()
+        return None
+
+    def _note_other_file(self) -> None:
+        log.warning(
+            "the comparison file has changed, so the comparison begins anew", comparison=self._spec.name
+        )
+
+
+def _by_name(positions: Mapping[Side, Mapping[int, int]]) -> dict[str, dict[int, int]]:
+    return {NAMES[side]: dict(offsets) for side, offsets in positions.items()}

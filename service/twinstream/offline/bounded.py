@@ -1,0 +1,88 @@
+"""`check --brokers`: a stretch of two topics compared once, from reading it to the answer.
+
+Both sides end with the stretch. What was read counts only once the topics have been looked at again behind
+it: where one was created anew meanwhile, nobody knows what was read. And where the end was to be that of the
+topics, but one of them has grown, its version has not stopped; so its end is none, and what lacks a partner
+near it is undecided (`range_edges`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from twinstream.core.accounting.ledger import NEVER
+from twinstream.core.accounts import Hole
+from twinstream.core.events import Side
+from twinstream.explain.holes import of_gap
+from twinstream.intake.topics import TopicBook
+from twinstream.offline.check import Check
+from twinstream.offline.offset_range import Edge, Stretch, stretch_of
+from twinstream.offline.range_edges import Edges
+from twinstream.offline.range_reader import Recorded
+from twinstream.ports import Archive, Clock, Gap, Line
+from twinstream.spec.file.model import Spec
+
+NO_LIMIT = 1 << 62
+
+Watch = Callable[[Iterable[Line]], Iterator[Line]]
+
+
+class BoundedCheck:
+    """One comparison of a stretch of two topics, as they are when it is made. `size` is in offsets.
+
+    Raises SettingsError where that cannot be compared, and SourceError where Kafka does not answer.
+    """
+
+    def __init__(
+        self, spec: Spec, archive: Archive, begin: Edge, end: Edge, slack: timedelta, clock: Clock
+    ) -> None:
+        self._archive, self._topics = archive, TopicBook(spec)
+        topics = archive.topics()
+        self._topics.begin(topics)
+        self._stretch: Stretch = stretch_of(spec, archive, begin, end, slack, clock.now())
+        self._edges = Edges(self._stretch)
+        self._check = Check(spec, self._edges)
+        names = {side: spec.version_of(side).topic for side in Side}
+        self._recorded = Recorded(archive, names, self._stretch.ranges, NO_LIMIT, clock, self._note_lost)
+        self.size = self._stretch.size
+        for side, topic in topics.items():
+            self._check.comparison.expect_partitions(side, topic.first)
+        for hole in self._stretch.holes:
+            self._check.comparison.hole(hole)
+
+    def run(self, watch: Watch, *, open_ended: bool, allow_empty: bool, evidence: bool) -> dict[str, Any]:
+        """Read and compare it; `watch` is what the lines go through. The options are those of `check`.
+
+        Raises SourceError where Kafka stops answering.
+        """
+        comparison = self._check.comparison
+        comparison.vouch(0)
+        for line in watch(self._recorded.in_step()):
+            self._check.feed(line)
+        self._look_again()
+        comparison.vouch(NEVER)
+        return self._check.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)
+
+    def _look_again(self) -> None:
+        topics = self._archive.topics()
+        ends = {
+            side: {number: part.read_end for number, part in parts.items()}
+            for side, parts in self._stretch.parts.items()
+        }
+        changes = self._topics.changes(topics, ends)
+        if changes:
+            self._check.comparison.disown()
+        for hole in changes:
+            self._check.comparison.hole(hole)
+        self._edges.go_on = self._stretch.end == "latest" and any(
+            topics[side].ends.get(number, 0) > end
+            for side, of_side in ends.items()
+            for number, end in of_side.items()
+        )
+
+    def _note_lost(self, gap: Gap) -> None:
+        self._check.comparison.hole(
+            Hole(of_gap(gap.wanted, gap.available), gap.side, gap.partition, gap.wanted)
+        )

@@ -1,0 +1,188 @@
+"""`calibrate`: two recorded runs of one version, and the comparison that judges each proposed file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from twinstream.calibration.evidence import Event, Runs, Subset, bare_record
+from twinstream.calibration.proposals import Draft, Start
+from twinstream.calibration.search import Calibration, Left
+from twinstream.calibration.search import calibrate as search
+from twinstream.calibration.writing import file_text
+from twinstream.core.events import Side
+from twinstream.errors import DecodeError, InputError
+from twinstream.explain.divergence import NAMES
+from twinstream.offline.check import check, equivalent
+from twinstream.ports import Line
+from twinstream.spec.codec.codec import IGNORED, Codec
+from twinstream.spec.decode.marks import attempt_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.paths import ABSENT, parse_path, read
+from twinstream.spec.file.source import dump, read_source
+from twinstream.spec.load import load, loads
+
+TIGHTEST: Mapping[str, Any] = {
+    "version": 1,
+    "name": "calibrated",
+    "reference": {"topic": "reference"},
+    "candidate": {"topic": "candidate"},
+    "order": "total",
+}
+"""Where no file is given: everything is compared, and in its order."""
+
+MOST_PLACES = 20
+"""So many places of what is unexplained stand in the object for machines."""
+
+
+def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> Start:
+    """What is to be loosened: a comparison file, or the tightest of all.
+
+    `topics`, by side, and `identity`, where they are given, stand for those of the file. Raises SpecError.
+    """
+    data = dict(TIGHTEST)
+    if file is not None:
+        load(file)
+        data = dict(read_source(Path(file).read_text(encoding="utf-8"), file).data)
+    for side, topic in topics.items():
+        if topic is not None:
+            data[side] = {**data[side], "topic": topic}
+    if identity:
+        data["identity"] = list(identity)
+    spec = loads(dump(data), file or "the command line")
+    if file is not None:
+        read = load(file)
+        sides = {side: getattr(spec, side).model_copy(update={"decode": getattr(read, side).decode})
+                 for side in ("reference", "candidate")}  # fmt: skip
+        spec = spec.model_copy(update={"decode": read.decode, **sides})
+    return Start(data, spec, file is not None)
+
+
+class Recording:
+    """The events of both runs, which are fed as lines and kept. `limit` bounds those of each side."""
+
+    def __init__(self, spec: Spec, limit: int) -> None:
+        self._spec, self._codec, self._limit = spec, Codec(spec), limit
+        self._undecodable = 0
+        self._kept: dict[Side, list[tuple[Line, Event]]] = {side: [] for side in Side}
+        self.cut = False
+
+    def read(self, lines: Iterable[Line]) -> None:
+        """Keep the events of one side, up to the limit.
+
+        Raises InputError where a line is no event, beyond the budget of the file.
+        """
+        for line in lines:
+            if len(self._kept[line.side]) == self._limit:
+                self.cut = True
+                return
+            event = self._event(line)
+            if event is not None:
+                self._kept[line.side].append((line, event))
+
+    def _event(self, line: Line) -> Event | None:
+        (form,), refused = self._codec.forms((line.record,), line.side)
+        if form is IGNORED:
+            if refused[0].reason is not None:
+                self._refuse(line, refused[0].reason)
+            return None
+        record = form[3]
+        value = self._codec.compared(record)
+        return Event(record, form[2], value["$value"] if self._spec.whole else value, _marked(line))
+
+    def _refuse(self, line: Line, reason: str) -> None:
+        self._undecodable += 1
+        if self._undecodable > self._spec.undecodable.budget:
+            raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
+
+    @property
+    def runs(self) -> Runs:
+        """The events, as the calibration reads them."""
+        left, right = ([event for _, event in self._kept[side]] for side in Side)
+        return Runs(left, right, self.cut)
+
+    def lacking(self, fields: Iterable[str]) -> str | None:
+        """The first of these fields of a value that no event of either run has; None also without events."""
+        values = [event.value for kept in self._kept.values() for _, event in kept]
+        for field in fields:
+            path = parse_path(field)
+            if values and not field.startswith("$") and all(read(value, path) is ABSENT for value in values):
+                return field
+        return None
+
+    def judge(self, spec: Spec, subset: Subset) -> bool:
+        """Whether some of the events are equal under a comparison file."""
+        try:
+            return equivalent(spec, self._lines(spec, subset))
+        except InputError:
+            return False
+
+    def check(self, spec: Spec) -> dict[str, Any]:
+        """The answer of `check` for all events under a comparison file."""
+        every = Subset(*(range(len(self._kept[side])) for side in Side))
+        return check(spec, self._lines(spec, every))
+
+    def _lines(self, spec: Spec, subset: Subset) -> Iterable[Line]:
+        """The lines of some events, in turn as far as both sides have some."""
+        bare = self._spec.whole and not spec.whole
+        sides = [[self._kept[side][i][0] for i in some] for side, some in zip(Side, subset, strict=True)]
+        order = sorted((place, side) for side in Side for place in range(len(sides[side])))
+        for position, (place, side) in enumerate(order, 1):
+            line = sides[side][place]
+            record = bare_record(line.record) if bare and line.record is not None else line.record
+            yield line._replace(position=position, record=record)
+
+
+def _marked(line: Line) -> bool:
+    try:
+        return attempt_of(line.headers) is not None
+    except DecodeError:
+        return False
+
+
+class Answer(NamedTuple):
+    """A calibration, the file that it proposes, and what no rule of it explains (as `check` tells it)."""
+
+    found: Calibration
+    file: str | None
+    differences: dict[str, Any] | None
+
+    def to_dict(self, recording: Recording) -> dict[str, Any]:
+        """As ``calibrate --json`` prints it."""
+        found, runs = self.found, recording.runs
+        return {
+            "result": found.result,
+            "reason": found.reason,
+            "events": {NAMES[side]: len(run) for side, run in zip(Side, runs[:2], strict=True)},
+            "cut": runs.cut,
+            "beyond_cut": found.beyond,
+            "pairs": found.pairs,
+            "paired_by": list(found.named_by),
+            "proposals": [proposal.to_dict() for proposal in found.draft.proposals],
+            "unexplained": [{**one._asdict(), "places": _places(one)} for one in found.unexplained],
+            "differences": self.differences,
+            "file": self.file,
+        }
+
+
+def _places(left: Left) -> list[dict[str, int]]:
+    """The first places of what is unexplained, as numbers of events counted from 1."""
+    return [{"reference": i + 1, "candidate": j + 1} for i, j in left.places[:MOST_PLACES]]
+
+
+def calibrate(recording: Recording, start: Start, keys: Sequence[str] = ()) -> Answer:
+    """The tightest file under which both runs are equal; see `twinstream.calibration.search`."""
+    found = search(recording.runs, start, recording.judge, keys)
+    if found.result == "undecided":
+        return Answer(found, None, None)
+    differences = recording.check(found.draft.spec) if found.result == "unexplained" else None
+    return Answer(found, _file(found.draft, file_text(found)), differences)
+
+
+def _file(draft: Draft, text: str) -> str:
+    """The text, which says what was verified."""
+    said = loads(text, "the proposed file")
+    assert said.order == draft.spec.order, "the file is the draft"
+    assert said.equality == draft.spec.equality, "the file is the draft"
+    return text

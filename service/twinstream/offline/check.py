@@ -1,0 +1,320 @@
+"""`check`: the comparison over recorded input, line by line, with the line at which it was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from twinstream.core.accounting.ledger import NEVER
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.run import Run
+from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.findings import KINDS
+from twinstream.core.diagnosis.known_differences import Known
+from twinstream.core.events import Side
+from twinstream.core.verdict import Verdict, verdict_of
+from twinstream.errors import InputError
+from twinstream.explain import holes
+from twinstream.explain.coverage import Seen, notes
+from twinstream.explain.divergence import NAMES, Explainer
+from twinstream.explain.masking import Everything
+from twinstream.explain.reason import undecided
+from twinstream.intake.batches import HELD, attempts_of, unmarked
+from twinstream.offline.file_start import Beginning, cut_in_events
+from twinstream.offline.partitions import with_partitions
+from twinstream.offline.range_edges import (
+    Edges,
+    Sorted,
+    count_by_side,
+    count_settled,
+    explain,
+    told,
+    undecided_text,
+)
+from twinstream.ports import Line
+from twinstream.reporting.accounts import account_of, unexplained
+from twinstream.spec.codec.codec import Codec
+from twinstream.spec.compile.compile import rules_of
+from twinstream.spec.file.model import Spec
+from twinstream.spec.load import digest
+from twinstream.status.comparison import Coverage
+
+EXAMPLES_LIMIT = 100
+UNDECIDED_LIMIT = 20
+REVIEW_EVERY = 1000
+SEEN = {"matched_by_kind", "events", "kinds", "more_fields", "keys", "more_keys", "notes"}
+"""What of a coverage is for recorded input, too; the rest is evidence, which a service waits for."""
+
+
+class Check:
+    """One offline comparison. Feed lines, then `finish`. With `edges` they are a stretch of two topics.
+
+    Raises InputError where a line is no event of the comparison, or comes after the end of its side.
+    """
+
+    def __init__(self, spec: Spec, edges: Edges | None = None) -> None:
+        self._spec, self._edges = spec, edges
+        self._codec = Codec(spec)
+        rules = rules_of(spec, self._codec, running_at=datetime.now(UTC))
+        self._known_last = None if edges is None or not edges.stretch.fuzzy else Known(rules.known)
+        self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
+        self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
+        self._seen = Seen(spec, self._codec)
+        self._lines = 0
+        self._max_unmatched = 0
+        self._undecodable = 0
+        self._events = 0
+        self._sorted = Sorted()
+
+    def feed(self, line: Line) -> None:
+        """Take one line."""
+        self._lines += 1
+        if self.begins.ended(line.side):
+            raise InputError(line.file, line.number, f"the {NAMES[line.side]} goes on after its end")
+        ends = line.record is None and not line.tombstone
+        self.comparison.moment = NEVER if ends else line.position
+        if ends:
+            self.begins.end(line.side)
+        else:
+            self._feed_event(line)
+        if self._lines % REVIEW_EVERY == 0:
+            self.comparison.review()
+        self._note()
+
+    def _feed_event(self, line: Line) -> None:
+        forms, refused = self._codec.forms((line.record,), line.side)
+        place = "within" if self._edges is None else self._edges.note(line)
+        if self._edges is not None and place != "within" and not refused:
+            self._edges.note_form(line.side, self.comparison.rules.canonical(forms[0][1]))
+        attempts = None
+        if self.comparison.retries is not None:
+            attempts, refused = attempts_of((line.headers,), refused)
+        if refused:
+            reason = refused[0].reason
+            if reason is None:
+                self.comparison.ignore(line.side, 1)
+        else:
+            run = Run(forms, line.partition, (line.offset,), (line.timestamp_ms,), 0.0, attempts=attempts)
+            reason = self._compare(line.side, run)
+        if reason is not None:
+            self._refuse(line, reason)
+        elif place != "beside":
+            self._events += 1
+
+    def _compare(self, side: Side, run: Run) -> str | None:
+        """Compare an event; why it is none, if it is not."""
+        compared, reason = self.begins.feed(side, run)
+        for where, behind in compared:
+            self._seen.note(where, behind.forms)
+        return reason
+
+    def _refuse(self, line: Line, reason: str) -> None:
+        self._undecodable += 1
+        if self._undecodable > self._spec.undecodable.budget:
+            raise InputError(line.file, line.number, f"not an event of this comparison: {reason}")
+        self.comparison.undecodable(line.side)
+
+    def _note(self) -> None:
+        """Keep the largest count of unmatched events."""
+        self._max_unmatched = max(self._max_unmatched, self.comparison.ledger.waiting)
+
+    def finish(
+        self, *, open_ended: bool = False, allow_empty: bool = False, evidence: bool = False
+    ) -> dict[str, Any]:
+        """The answer after the last line, as the object that ``check --json`` prints.
+
+        `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an
+        event be equivalent. `evidence` asks for the evidence of the spec.
+        """
+        self.comparison.moment = NEVER
+        if not open_ended:
+            for side in Side:
+                if not self.begins.ended(side):
+                    self.begins.end(side)
+        self.comparison.review()
+        self.comparison.refresh()
+        return self._answer(allow_empty, evidence)
+
+    def _answer(self, allow_empty: bool, evidence: bool) -> dict[str, Any]:
+        comparison = self.comparison
+        self._sorted = found = self._sort()
+        verdict, reason = self._verdict(allow_empty, evidence)
+        explainer = Explainer(self._spec, digest(self._spec), self._codec, Everything())
+        kinds = [divergence.finding.kind for divergence in found.counted]
+        answer = {
+            "verdict": verdict.value,
+            "decided_at": self._decided_at(),
+            "reason": reason,
+            "events": {NAMES[side]: comparison.accounts[side].consumed for side in Side},
+            "matched": comparison.matched,
+            "unmatched": {NAMES[side]: self._unmatched(side) for side in Side},
+            "max_unmatched": self._max_unmatched,
+            "accounts": {NAMES[side]: self._account(side) for side in Side},
+            "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
+            "explained_by_rule": (self._known_last or comparison.ledger.known).counts,
+            "holes": [self._hole(hole) for hole in comparison.holes],
+            "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
+            "spec_digest": digest(self._spec),
+            "coverage": self._coverage(),
+        }
+        if self._edges is not None:
+            undecided = [explainer.report(divergence) for divergence in found.undecided[:UNDECIDED_LIMIT]]
+            answer["ranges"] = told(self._edges, self._spec, found, undecided)
+        return answer
+
+    def _coverage(self) -> dict[str, Any]:
+        """What was seen of the events."""
+        matched = self.comparison.ledger.matched_by_kind
+        coverage = Coverage(
+            matched=self.comparison.matched,
+            matched_required=self._spec.evidence.matched,
+            seconds=0.0,
+            seconds_required=0.0,
+            matched_by_kind={kind: matched[kind] for kind in self._spec.compared_kinds},
+            missing=[],
+            **self._seen.told(),
+        )
+        told = coverage.model_copy(update={"notes": notes(coverage)})
+        return told.model_dump(include=SEEN)
+
+    def _hole(self, hole: Hole) -> dict[str, Any]:
+        """What was not checked: why, and where if that is known."""
+        position = None
+        if hole.side is not None and hole.partition is not None and hole.offset is not None:
+            topic = self._spec.version_of(hole.side).topic
+            position = {"topic": topic, "partition": hole.partition, "offset": hole.offset}
+        side = None if hole.side is None else NAMES[hole.side]
+        return {"reason": holes.told(hole, self._spec), "side": side, "position": position}
+
+    def _sort(self) -> Sorted:
+        """Every divergence, as it was found last."""
+        closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
+        for number in self.comparison.take_tainted():
+            closed[number] = closed[number]._replace(tainted=True)
+        found = [*closed.values(), *self.comparison.provisional()]
+        if self._edges is None:
+            return Sorted(found)
+        found_there = self._edges.sort(found, self.comparison.rules)
+        if self._known_last is None:
+            return found_there
+        return explain(found_there, self._known_last, self.comparison.matched)
+
+    def _account(self, side: Side) -> dict[str, int]:
+        """Where the events of a side went; what is undecided is not settled, what is left out is ignored."""
+        account = account_of(self.comparison, side)
+        undecided, left_out, explained = map(count_settled, self._sorted[1:])
+        account["divergent"] -= undecided[side] + left_out[side] + explained[side]
+        account["unmatched"] += undecided[side]
+        account["ignored"] += left_out[side]
+        account["explained"] += explained[side]
+        return account
+
+    def _decided_at(self) -> int | None:
+        """The line that decided; an end is no such line."""
+        moment = self.comparison.diverged_at
+        return moment if self._sharp and moment != NEVER else None
+
+    @property
+    def _sharp(self) -> bool:
+        return self._edges is None or self._edges.sharp
+
+    @property
+    def _diverged(self) -> bool:
+        """Whether a difference is proven; at edges that are not sharp only one that counts."""
+        counted = self._sharp or any(not divergence.tainted for divergence in self._sorted.counted)
+        return self.comparison.diverged and counted
+
+    def _unmatched(self, side: Side) -> int:
+        if self._sharp:
+            return self.comparison.unmatched(side) + self.comparison.partnerless.at_end[side]
+        found = (*self._sorted.counted, *self._sorted.undecided, *self._sorted.explained)
+        alone = (one for one in found if one.finding.kind != "reordered")
+        return self.comparison.unmatched(side) + count_by_side(alone)[side]
+
+    def verdict(self) -> Verdict:
+        """The verdict so far; a side that has not ended is open."""
+        return self._verdict(allow_empty=False, evidence=False)[0]
+
+    def _verdict(self, allow_empty: bool, evidence: bool) -> tuple[Verdict, str]:
+        comparison = self.comparison
+        doubts = holes.doubts(comparison.holes, self._spec)
+        if comparison.in_dispute:
+            doubts.append("a difference was found that may be a known one, and is not classified yet")
+        if comparison.is_held:
+            doubts.append(HELD)
+        if self._sorted.undecided:
+            doubts.append(undecided_text(self._sorted))
+        if not self._events and not allow_empty:
+            doubts.append("neither side has an event, so nothing was compared")
+        lacking = self._lacking(evidence)
+        verdict = verdict_of(diverged=self._diverged, doubts=bool(doubts), lacking=bool(lacking))
+        return verdict, self._reason(verdict, doubts, lacking)
+
+    def _lacking(self, evidence: bool) -> list[str]:
+        comparison = self.comparison
+        if self.begins.waiting is not None:
+            return [self.begins.waiting]
+        waiting = {side: comparison.unmatched(side) for side in Side}
+        lacking = comparison.disagreeing_batches
+        if any(waiting.values()) and not self._diverged:
+            counts = " and ".join(f"{count} of the {NAMES[side]}" for side, count in waiting.items())
+            lacking.append(f"{counts} are unmatched, and the sides are open")
+        if evidence and comparison.matched < self._spec.evidence.matched:
+            wanted = self._spec.evidence.matched
+            lacking.append(f"{comparison.matched} of {wanted} pairs match (evidence.matched)")
+        return lacking
+
+    def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
+        if verdict is Verdict.DIVERGED:
+            decided_at = self._decided_at()
+            what = "line" if self._edges is None else "record"
+            when = f"known at {what} {decided_at}" if decided_at else "known at the end of the input"
+            text = f"The outputs differ, {when}; they are compared {self._spec.order_text}"
+            return f"{text}{unexplained(self.comparison)}{unmarked(self.comparison)}."
+        if verdict is Verdict.INCONCLUSIVE:
+            return undecided(doubts)
+        if verdict is Verdict.PENDING:
+            return f"Nothing wrong so far, but {'; '.join(lacking)}."
+        matched = self.comparison.matched
+        if not matched:
+            return f"Nothing differs, and no pair was compared; that would be {self._spec.order_text}."
+        what = "The one pair matches" if matched == 1 else f"All {matched} pairs match"
+        return f"{what}; they are compared {self._spec.order_text}."
+
+
+def check(
+    spec: Spec,
+    lines: Iterable[Line],
+    *,
+    open_ended: bool = False,
+    allow_empty: bool = False,
+    evidence: bool = False,
+) -> dict[str, Any]:
+    """Compare recorded input; see `Check`."""
+    run, lines = _begun(spec, lines)
+    for line in lines:
+        run.feed(line)
+    return run.finish(open_ended=open_ended, allow_empty=allow_empty, evidence=evidence)
+
+
+def equivalent(spec: Spec, lines: Iterable[Line]) -> bool:
+    """Whether recorded input is equivalent; it is read up to the first difference."""
+    run, lines = _begun(spec, lines)
+    for line in lines:
+        run.feed(line)
+        if run.comparison.diverged:
+            return False
+    return bool(run.finish()["verdict"] == Verdict.EQUIVALENT.value)
+
+
+def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
+    """A comparison, and the lines for it."""
+    run = Check(spec)
+    if run.comparison.copies or run.begins.waiting is not None:
+        partitions, lines = with_partitions(lines)
+        run.begins.expect(partitions)
+        for side in Side:
+            run.comparison.expect_partitions(side, partitions[side])
+    return run, lines

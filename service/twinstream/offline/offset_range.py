@@ -1,0 +1,278 @@
+"""Which stretch of two topics is compared once: from an edge to an edge, and what is read beside it.
+
+An edge is *sharp* where nothing beyond it can be the partner of what lies within: the beginning of a topic,
+its end when the version has stopped, and offsets, which whoever gives them declares to belong together.
+
+A time is no such edge. The versions write equal events at different times, so the partner of what lies
+within may lie beyond. Therefore the records up to `slack` beyond a time are read, too, on both sides: they
+may be partners, and nothing is asked of themselves. `range_edges` judges what is left over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple, TypeVar
+
+from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.events import Side
+from twinstream.errors import SettingsError
+from twinstream.explain.divergence import NAMES
+from twinstream.offline.range_reader import Range, Ranges
+from twinstream.ports import Archive, Positions, Topic
+from twinstream.settings import time_of
+from twinstream.spec.file.model import Barrier, Spec
+from twinstream.spec.file.orders import nodes
+from twinstream.spec.lint.topics import Topic as TopicFacts
+from twinstream.spec.lint.topics import refusals
+
+Offsets = Mapping[Side, Mapping[int, int]]
+"""By side and partition; a side that is not in it has none."""
+Edge = Literal["earliest", "latest"] | datetime | Offsets
+
+T = TypeVar("T")
+_MS = timedelta(milliseconds=1)
+_OFFSETS = re.compile(r"(reference|candidate):(\d+=\d+(?:,\d+=\d+)*)")
+_SIDES: Mapping[str, Side] = {name: side for side, name in NAMES.items()}
+
+
+class Part(NamedTuple):
+    """Of a partition: the offsets that are compared, and those that are read."""
+
+    first: int
+    end: int
+    read_first: int
+    read_end: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What is compared.
+
+    By side: `begins_ms` is the time of its very first record, where it began later than the other side and
+    than the stretch; `passed` tells whether it has records beyond a time that ends the stretch. `holes` are
+    what is not there any more.
+    """
+
+    begin: Edge
+    end: Edge
+    slack: timedelta
+    parts: Mapping[Side, Mapping[int, Part]]
+    begins_ms: tuple[int | None, int | None] = (None, None)
+    passed: tuple[bool, bool] = (True, True)
+    holes: Sequence[Hole] = ()
+
+    @property
+    def fuzzy(self) -> bool:
+        """Whether an edge is a time."""
+        return isinstance(self.begin, datetime) or isinstance(self.end, datetime)
+
+    @property
+    def slack_ms(self) -> int:
+        """The slack in milliseconds."""
+        return self.slack // _MS
+
+    @property
+    def ranges(self) -> Ranges:
+        """What is read."""
+        return {
+            side: {number: Range(part.read_first, part.read_end) for number, part in parts.items()}
+            for side, parts in self.parts.items()
+        }
+
+    @property
+    def size(self) -> int:
+        """The offsets that are read: no fewer than there are records."""
+        return sum(
+            part.read_end - part.read_first for parts in self.parts.values() for part in parts.values()
+        )
+
+
+def edge_of(option: str, texts: Sequence[str], default: Literal["earliest", "latest"]) -> Edge:
+    """The edge that the values of an option name. Raises SettingsError.
+
+    >>> edge_of("--from", ["reference:0=5,1=7"], "earliest")
+    {<Side.LEFT: 0>: {0: 5, 1: 7}}
+    """
+    if not texts:
+        return default
+    if len(texts) == 1 and texts[0] == default:
+        return default
+    if len(texts) == 1 and (moment := time_of(texts[0])) is not None:
+        return moment.astimezone(UTC)
+    offsets: dict[Side, dict[int, int]] = {}
+    for text in texts:
+        found = _OFFSETS.fullmatch(text)
+        if found is None:
+            raise SettingsError(
+                f"{option} {text}: give {default}, a time with its zone like 2026-01-01T00:00:00Z, or offsets"
+                " of a side like reference:0=1200,1=980 (again for the other side)"
+            )
+        of_side = offsets.setdefault(_SIDES[found[1]], {})
+        for pair in found[2].split(","):
+            partition, offset = map(int, pair.split("="))
+            if of_side.setdefault(partition, offset) != offset:
+                raise SettingsError(f"{option} names partition {partition} of the {found[1]} twice")
+    return offsets
+
+
+def edge_text(edge: Edge) -> str:
+    """An edge in a word: that of a side is told with its partitions."""
+    if isinstance(edge, datetime):
+        return edge.isoformat()
+    return edge if isinstance(edge, str) else "offsets"
+
+
+def stretch_of(
+    spec: Spec, archive: Archive, begin: Edge, end: Edge, slack: timedelta, now: datetime
+) -> Stretch:
+    """Find the stretch in the topics as they are now.
+
+    Raises SettingsError where that cannot be compared, and SourceError.
+    """
+    _check_edges(spec, begin, end, now)
+    topics = archive.topics()
+    _check_topics(spec, topics)
+    _check_named("--from", begin, topics)
+    _check_named("--to", end, topics)
+    first, read_first = _at(archive, begin, {side: topic.first for side, topic in topics.items()}, -slack)
+    last, read_end = _at(archive, end, {side: topic.ends for side, topic in topics.items()}, slack)
+    parts = {
+        side: {
+            number: Part(*(offsets[side][number] for offsets in (first, last, read_first, read_end)))
+            for number in sorted(topic.first)
+        }
+        for side, topic in topics.items()
+    }
+    _check_order(parts)
+    return Stretch(
+        begin,
+        end,
+        slack,
+        {side: _readable(parts[side], topics[side]) for side in Side},
+        begins_ms=_beginnings(begin, slack, parts, topics),
+        passed=_by_side(lambda side: _is_passed(end, parts[side], topics[side])),
+        holes=[hole for side in Side for hole in _lost(begin, side, parts[side], topics[side])],
+    )
+
+
+def _by_side(value_of: Callable[[Side], T]) -> tuple[T, T]:
+    return value_of(Side.LEFT), value_of(Side.RIGHT)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------
+
+
+def _check_edges(spec: Spec, begin: Edge, end: Edge, now: datetime) -> None:
+    for option, edge in (("--from", begin), ("--to", end)):
+        if isinstance(edge, datetime) and edge > now:
+            raise SettingsError(f"{option} {edge.isoformat()} lies in the future")
+    if isinstance(begin, datetime) and isinstance(end, datetime) and begin > end:
+        raise SettingsError(f"--from {begin.isoformat()} is later than --to {end.isoformat()}")
+    if not (isinstance(begin, datetime) or isinstance(end, datetime)):
+        return
+    if spec.on_divergence == "halt":
+        raise SettingsError(
+            "`on_divergence: halt` ends at the first difference, and at a time that may be none, since its "
+            "partner may lie beyond: give offsets, or set `continue`"
+        )
+    for node in nodes(spec.order, spec.compared_kinds):
+        if isinstance(node.order, Barrier) and node.order.copies == "per_partition":
+            raise SettingsError(
+                "a time would part the copies of one barrier (`copies: per_partition`): give offsets, or "
+                "earliest and latest"
+            )
+
+
+def _check_topics(spec: Spec, topics: Mapping[Side, Topic]) -> None:
+    facts = {
+        spec.version_of(side).topic: TopicFacts(len(topic.first), topic.cleanup_policy)
+        for side, topic in topics.items()
+    }
+    if notes := list(refusals(spec, facts)):
+        raise SettingsError("; ".join(f"`{note.key}`: {note.text}" for note in notes))
+
+
+def _check_named(option: str, edge: Edge, topics: Mapping[Side, Topic]) -> None:
+    """Offsets name all partitions of a side, and none beyond their ends."""
+    if not isinstance(edge, Mapping):
+        return
+    for side, offsets in edge.items():
+        name, topic = NAMES[side], topics[side]
+        for partition in sorted(offsets.keys() ^ topic.first.keys()):
+            problem = "is not named" if partition in topic.first else "does not exist"
+            raise SettingsError(f"{option}: partition {partition} of the {name} {problem}")
+        for partition, offset in offsets.items():
+            if offset > topic.ends[partition]:
+                raise SettingsError(
+                    f"{option}: partition {partition} of the {name} ends at {topic.ends[partition]}, so "
+                    f"{offset} lies beyond it"
+                )
+
+
+def _check_order(parts: Mapping[Side, Mapping[int, Part]]) -> None:
+    for side, of_side in parts.items():
+        for number, part in of_side.items():
+            if part.first > part.end:
+                raise SettingsError(
+                    f"--from lies behind --to in partition {number} of the {NAMES[side]}: it would be "
+                    f"compared from offset {part.first} up to {part.end}"
+                )
+
+
+# -- where it lies -----------------------------------------------------------------------------------------
+
+
+def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tuple[Positions, Positions]:
+    """Where an edge lies, and where reading begins or ends for it."""
+    if isinstance(edge, datetime):
+        return archive.at(_ms(edge)), archive.at(_ms(edge + beyond))
+    found = {**whole, **edge} if isinstance(edge, Mapping) else whole
+    return found, found
+
+
+def _readable(parts: Mapping[int, Part], topic: Topic) -> dict[int, Part]:
+    """The parts without what is lost."""
+    return {
+        number: Part(*(max(offset, topic.first[number]) for offset in part)) for number, part in parts.items()
+    }
+
+
+def _is_passed(end: Edge, parts: Mapping[int, Part], topic: Topic) -> bool:
+    if not isinstance(end, datetime):
+        return True
+    return any(part.read_end < topic.ends[number] for number, part in parts.items())
+
+
+def _beginnings(
+    begin: Edge, slack: timedelta, parts: Mapping[Side, Mapping[int, Part]], topics: Mapping[Side, Topic]
+) -> tuple[int | None, int | None]:
+    """Where a side has nothing before its first record, and the other began earlier: when that was."""
+
+    def beginning(side: Side) -> int | None:
+        own, other = topics[side].first_ms, topics[side.other].first_ms
+        if not isinstance(begin, datetime) or own is None or other is None:
+            return None
+        whole = all(part.read_first == 0 for part in parts[side].values())
+        return own if whole and own - other > slack // _MS else None
+
+    return _by_side(beginning)
+
+
+def _lost(begin: Edge, side: Side, parts: Mapping[int, Part], topic: Topic) -> Iterator[Hole]:
+    """What was to be read may be deleted: but for offsets, nothing tells that what is there is all."""
+    declared = isinstance(begin, Mapping) and side in begin
+    for number, part in parts.items():
+        retained = topic.first[number]
+        if part.read_first < retained or (retained and part.read_first == retained and not declared):
+            reason = (
+                f"Kafka no longer has anything below offset {retained:,} of {PLACE}, so the beginning of "
+                "what was to be compared may be lost"
+            )
+            yield Hole(reason, side, number, part.read_first)
+
+
+def _ms(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MS

@@ -1,0 +1,218 @@
+"""What differs at the edges of a stretch, and whether that means anything.
+
+A difference counts where an event is proven to have no partner, or to have changed places with another. At a
+sharp edge (see `offset_range`) that is what the comparison says of it. At a time it is not: a partner may lie
+beyond. It is assumed that no two partners are further apart than `slack`, in Kafka's time. Then
+
+- an event that lies *beside* the stretch, in the `slack` that is read for partners, need not have one: where
+  it has none, it is left out;
+- an event of the stretch has its partner in what is read, if the other side goes as far. Where that begins
+  too late or has not come far enough yet, a missing partner is *undecided*;
+- which of several equal events lacks its partner, nobody can tell. An event of the stretch that equals one
+  beside it, or an undecided one, may only lack its own since that one took it: that is undecided, too.
+
+So a difference of one event counts where that event lies in the stretch, is decided, and equals none that is
+not. Of two that changed places each must, and the witness: if one of them has no partner in what is read,
+places tell nothing.
+
+Known differences are therefore asked last (`explain`): what is left over beside the stretch is none of theirs
+and must not use up their ceilings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.known_differences import Known
+from twinstream.core.events import Event, Side
+from twinstream.core.rules import Rules
+from twinstream.explain.divergence import NAMES
+from twinstream.intake.timestamps import moment_of
+from twinstream.offline.offset_range import Part, Stretch, edge_text
+from twinstream.ports import Line
+from twinstream.spec.file.model import Spec
+
+Place = Literal["within", "undecided", "beside"]
+
+
+class Sorted(NamedTuple):
+    """Divergences: those that count, of which it is not known, that are left out, that are known ones."""
+
+    counted: Sequence[Divergence] = ()
+    undecided: Sequence[Divergence] = ()
+    left_out: Sequence[Divergence] = ()
+    explained: Sequence[Divergence] = ()
+
+
+def explain(found: Sorted, known: Known, matched: int) -> Sorted:
+    """Let known differences explain what they cover, of `matched` pairs.
+
+    What is undecided has a partner, or is a difference; if a known one, it is harmless either way. It only
+    gets what is left of a ceiling, so that no ceiling is reached by what may be no difference.
+    """
+    explained: list[Divergence] = []
+    rest: list[list[Divergence]] = []
+    for divergences in (found.counted, found.undecided):
+        left: list[Divergence] = []
+        for one in divergences:
+            (left if known.explain(one.finding, matched) is None else explained).append(one)
+        rest.append(left)
+    return found._replace(counted=rest[0], undecided=rest[1], explained=explained)
+
+
+class Edges:
+    """Judges what one comparison of a stretch has found.
+
+    Of each line call `note`; of an event that is not `within`, also `note_form`. When all was read, `sort`.
+    With `go_on` a version is known to write still, so that the end of what is read is no end of it.
+    """
+
+    def __init__(self, stretch: Stretch) -> None:
+        self.stretch = stretch
+        self.read = [0, 0]
+        self.beside = [0, 0]
+        self.first_ms: list[int | None] = [None, None]
+        self.newest_ms: list[int | None] = [None, None]
+        self._reached_ms: list[int | None] = [None, None]
+        self.go_on = False
+        slack = stretch.slack_ms
+        since = [None if at is None else at + slack for at in stretch.begins_ms]
+        self._since_ms = since[1], since[0]
+        self._doubtful: tuple[set[int], set[int]] = (set(), set())
+
+    def note(self, line: Line) -> Place:
+        """Where a line lies, by what is known before the end is reached."""
+        side, at = line.side, line.timestamp_ms
+        self.read[side] += 1
+        self._reached_ms[side] = _later(self._reached_ms[side], at)
+        place = self._place(side, line.partition, line.offset, at)
+        if place == "beside":
+            self.beside[side] += 1
+        else:
+            first = self.first_ms[side]
+            self.first_ms[side] = at if first is None else min(first, at)
+            self.newest_ms[side] = _later(self.newest_ms[side], at)
+        return place
+
+    def note_form(self, side: Side, letter: bytes) -> None:
+        """Remember the canonical form of an event that is not within."""
+        self._doubtful[side].add(hash(letter))
+
+    @property
+    def sharp(self) -> bool:
+        """Whether all that was found counts."""
+        return not (self.stretch.fuzzy or self.go_on)
+
+    def sort(self, found: Sequence[Divergence], rules: Rules) -> Sorted:
+        """Sort what was found."""
+        if self.sharp:
+            return Sorted(found)
+        sorts: dict[Place, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
+        until = self._until(Side.LEFT), self._until(Side.RIGHT)
+        for divergence in found:
+            sorts[self._judge(divergence, rules, until)].append(divergence)
+        return Sorted(*sorts.values())
+
+    def _place(self, side: Side, partition: int, offset: int, at: int) -> Place:
+        part: Part = self.stretch.parts[side][partition]
+        if not part.first <= offset < part.end:
+            return "beside"
+        since = self._since_ms[side]
+        return "within" if since is None or at >= since else "undecided"
+
+    def _until(self, side: Side) -> float:
+        """The time up to which a missing partner of an event of this side is decided, by the other side."""
+        ended = self.stretch.passed[side.other] and not self.go_on
+        if ended:
+            return float("inf")
+        reached = self._reached_ms[side.other]
+        return float("-inf") if reached is None else reached - self.stretch.slack_ms
+
+    def _judge(self, divergence: Divergence, rules: Rules, until: tuple[float, float]) -> Place:
+        finding = divergence.finding
+        events = [(side, event) for side, event in finding.events if event is not None]
+        if all(self._of(side, event) == "beside" for side, event in events):
+            return "beside"
+
+        def proves(side: Side, event: Event) -> bool:
+            decided = self._of(side, event) == "within" and event[3] <= until[side]
+            return decided and hash(rules.letter(event)) not in self._doubtful[side]
+
+        if finding.kind == "reordered":
+            sure = all(proves(side, event) for side, event in (*events, *finding.witness))
+        else:
+            sure = any(proves(side, event) for side, event in events)
+        return "within" if sure else "undecided"
+
+    def _of(self, side: Side, event: Event) -> Place:
+        return self._place(side, event[1], event[2], event[3])
+
+
+def _later(newest: int | None, at: int) -> int:
+    return at if newest is None else max(newest, at)
+
+
+def count_by_side(found: Iterable[Divergence]) -> tuple[int, int]:
+    """How many events of each side some divergences are about."""
+    counts = [0, 0]
+    for divergence in found:
+        for side, event in divergence.finding.events:
+            counts[side] += event is not None
+    return counts[0], counts[1]
+
+
+def count_settled(found: Iterable[Divergence]) -> tuple[int, int]:
+    """The same of those that are not provisional."""
+    return count_by_side(divergence for divergence in found if divergence.number >= 0)
+
+
+# -- in words, and as data ---------------------------------------------------------------------------------
+
+
+def undecided_text(found: Sorted) -> str:
+    """What is to be said where something is undecided."""
+    count = len(found.undecided)
+    what = "1 difference is" if count == 1 else f"{count:,} differences are"
+    return (
+        f"{what} so near to an edge of the range, or equal to what is, that a partner may lie beyond it: let "
+        "the range end earlier or begin later"
+    )
+
+
+def told(edges: Edges, spec: Spec, found: Sorted, undecided: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was compared, as ``ranges`` of the answer; `undecided` are examples."""
+    stretch = edges.stretch
+    left_out = count_by_side(found.left_out)
+    return {
+        "from": edge_text(stretch.begin),
+        "to": edge_text(stretch.end),
+        "slack_seconds": stretch.slack.total_seconds(),
+        **{name: _side(edges, side, spec, left_out[side]) for side, name in NAMES.items()},
+        "undecided": {"total": len(found.undecided), "examples": list(undecided)},
+    }
+
+
+def _side(edges: Edges, side: Side, spec: Spec, left_out: int) -> dict[str, Any]:
+    return {
+        "topic": spec.version_of(side).topic,
+        "partitions": {
+            str(number): {
+                "from": part.first,
+                "to": part.end,
+                "read_from": part.read_first,
+                "read_to": part.read_end,
+            }
+            for number, part in edges.stretch.parts[side].items()
+        },
+        "records": edges.read[side] - edges.beside[side],
+        "records_beside": edges.beside[side],
+        "left_out": left_out,
+        "first_at": _moment(edges.first_ms[side]),
+        "last_at": _moment(edges.newest_ms[side]),
+    }
+
+
+def _moment(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else moment_of(milliseconds).isoformat()

@@ -1,0 +1,127 @@
+"""The pipe between a matcher process and its supervisor: what goes over it, and how each end uses it.
+
+A matcher sends messages and may wait for that. Its supervisor lives on the event loop of the API, and never
+waits for a matcher: one that is frozen in the middle of a message would hold up all that the process does. So
+a message bears its length, and the supervisor puts it together from what has come.
+
+The other way go a few words, each at once: `STOP_WORD`, or a request for a reset.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+from twinstream.status.common import Frozen
+from twinstream.status.comparison import (
+    ComparisonStatus,
+    DivergenceReport,
+    Publication,
+    Relayed,
+    Reset,
+    ResetRefused,
+    ResetRequest,
+    Resumed,
+    ShardStatus,
+    UnmatchedSample,
+    Withdrawn,
+)
+
+STOP_WORD = b"stop"
+LENGTH_BYTES = 4
+RECEIVED_BYTES = 1 << 16
+"""The most that is taken from a pipe at a time, so that one matcher does not keep the event loop for long."""
+
+
+class Failure(Frozen):
+    """Why a matcher gives up, as a sentence."""
+
+    reason: str
+
+
+Message = Publication | Failure
+_MESSAGES: dict[str, type[Message]] = {
+    message.__name__: message
+    for message in (
+        *(ComparisonStatus, ShardStatus, Relayed, DivergenceReport, Withdrawn, Resumed, Reset, ResetRefused),
+        *(UnmatchedSample, Failure),
+    )
+}
+
+
+class Inbox:
+    """The supervisor's side of the pipe: what has come of messages so far. It waits for nothing."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._held = bytearray()
+
+    def receive(self) -> None:
+        """Take what is there; only when there is something. Raises EOFError where the other end is closed."""
+        came = os.read(self._pipe.fileno(), RECEIVED_BYTES)
+        if not came:
+            raise EOFError
+        self._held += came
+
+    def whole(self) -> Iterator[tuple[Message, float]]:
+        """The messages that have come whole, each once, with the moment of which they tell."""
+        while len(self._held) >= LENGTH_BYTES:
+            end = LENGTH_BYTES + int.from_bytes(self._held[:LENGTH_BYTES])
+            if len(self._held) < end:
+                return
+            data = bytes(self._held[LENGTH_BYTES:end])
+            del self._held[:end]
+            yield _read(data)
+
+
+class PipePublisher:
+    """The matcher's side of the pipe."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._asked: deque[ResetRequest] = deque()
+        self._told_to_stop = False
+
+    def publish(self, publication: Message, made_at: float | None = None) -> None:
+        """Send one message; the supervisor reads all the time."""
+        left = memoryview(_written(publication, time.monotonic() if made_at is None else made_at))
+        while left:
+            left = left[os.write(self._pipe.fileno(), left) :]
+
+    def stopping(self, seconds: float) -> bool:
+        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it, or for a request."""
+        if not self._told_to_stop and self._pipe.poll(seconds):
+            self._hear()
+        return self._told_to_stop
+
+    def asked(self) -> ResetRequest | None:
+        """The next reset that was asked for until `stopping` was called last."""
+        return self._asked.popleft() if self._asked else None
+
+    def _hear(self) -> None:
+        try:
+            word = self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            word = STOP_WORD
+        if word == STOP_WORD:
+            self._told_to_stop = True
+        else:
+            self._asked.append(ResetRequest.model_validate_json(word))
+
+
+def _written(message: Message, made_at: float) -> bytes:
+    """A message on the pipe: its length, its class, when what it tells was so, a line end, its JSON.
+
+    All processes of a machine share its monotonic clock, so the time on the way is told without any other.
+    """
+    data = f"{type(message).__name__} {made_at!r}\n{message.model_dump_json()}".encode()
+    return len(data).to_bytes(LENGTH_BYTES) + data
+
+
+def _read(data: bytes) -> tuple[Message, float]:
+    head, _, body = data.partition(b"\n")
+    name, made_at = head.decode().split()
+    return _MESSAGES[name].model_validate_json(body), float(made_at)

@@ -1,0 +1,240 @@
+"""Matcher processes: started, listened to, restarted when they fall, and stopped together.
+
+Each matcher is a process with one pipe. It sends publications, and a `Failure` before it gives up; an end of
+the pipe means that it is gone. The supervisor lives on the event loop of the API process and never blocks it.
+
+A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`; one that
+falls over the same batch is started again soon, until that is left out (see `falls`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, MutableSequence
+from multiprocessing.connection import Connection
+from typing import NamedTuple, Protocol
+from uuid import uuid4
+
+import structlog
+
+from twinstream.core.arrivals.sharding import WHOLE, Shard
+from twinstream.intake.falls import TRAIL_LENGTH, Falls, Stretch, Trail
+from twinstream.processes.pipe import STOP_WORD, Failure, Inbox, Message
+from twinstream.status.comparison import Publication, Reset, ResetRefused, ResetRequest
+
+BACKOFF_SECONDS = 0.5
+BACKOFF_LIMIT_SECONDS = 30.0
+STEADY_SECONDS = 60.0
+"""A matcher that has run so long has overcome its trouble: the next restart is quick again."""
+STOP_SECONDS = 15.0
+ANSWER_SECONDS = 30.0
+"""For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
+
+_PR_SET_PDEATHSIG = 1
+
+log = structlog.get_logger()
+_spawn = multiprocessing.get_context("spawn")
+
+
+class Brief(NamedTuple):
+    """What a matcher process is told at its start.
+
+    The token under which it owns the comparison, the memory of its trail, what it leaves out, and which part
+    of the work is its own.
+    """
+
+    token: str
+    trail: MutableSequence[int]
+    left_out: tuple[Stretch, ...] = ()
+    shard: Shard = WHOLE
+
+
+Matcher = Callable[[Connection, Brief], None]
+"""The body of a matcher process: it gets its end of the pipe and its brief."""
+
+
+class Listener(Protocol):
+    """Who is told: in the service, the board of the API."""
+
+    def accept(self, publication: Publication, shard: int, made_at: float) -> None:
+        """A matcher published something; `made_at` is when what it tells was so, on the monotonic clock."""
+        ...
+
+    def lost(self, name: str, reason: str, shard: int) -> None:
+        """A matcher is gone, not because it was told to."""
+        ...
+
+
+class MatcherProcess:
+    """One comparison's matcher, over all its restarts; that of a shard, where several share the work.
+
+    `release(token)` hands the lease of a fallen matcher back; it may block, and is called on a thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: Matcher,
+        listener: Listener,
+        release: Callable[[str], None],
+        shard: Shard = WHOLE,
+    ) -> None:
+        self._name, self._body, self._listener, self._release = name, body, listener, release
+        self._shard = shard
+        self._log = log if shard.whole else log.bind(shard=shard.number)
+        self._backoff = BACKOFF_SECONDS
+        self._stopping = False
+        self._failure: str | None = None
+        self._over = asyncio.Event()
+        self._restart: asyncio.Task[None] | None = None
+        self._answers: dict[str, asyncio.Future[Reset | ResetRefused]] = {}
+        self._falls = Falls()
+
+    @property
+    def name(self) -> str:
+        """The comparison's name."""
+        return self._name
+
+    def start(self) -> None:
+        """Start the process. Call it on the thread of the event loop: the process ends with that thread."""
+        self._token = uuid4().hex
+        self._failure = None
+        self._pipe, theirs = _spawn.Pipe()
+        self._inbox = Inbox(self._pipe)
+        memory = _spawn.RawArray("q", TRAIL_LENGTH)
+        self._trail = Trail(memory)
+        brief = Brief(self._token, memory, self._falls.left_out, self._shard)
+        name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
+        self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
+        self._process.start()
+        theirs.close()
+        self._over.clear()
+        self._started = time.monotonic()
+        asyncio.get_running_loop().add_reader(self._pipe.fileno(), self._readable)
+
+    def _readable(self) -> None:
+        try:
+            self._inbox.receive()
+        except (EOFError, OSError):
+            self._fallen()
+            return
+        for message, made_at in self._inbox.whole():
+            self._hear(message, made_at)
+
+    def _hear(self, message: Message, made_at: float) -> None:
+        if isinstance(message, Failure):
+            self._failure = message.reason
+            return
+        if isinstance(message, Reset):
+            self._falls = Falls()  # It may read everything again, and what made it fall may be mended.
+        if isinstance(message, Reset | ResetRefused):
+            self._answer(message)
+        self._listener.accept(message, self._shard.number, made_at)
+
+    async def reset(self, request: ResetRequest) -> Reset | ResetRefused:
+        """Have the comparison begin anew; what came of it, after at most `ANSWER_SECONDS`."""
+        if self._over.is_set() or self._stopping:
+            return ResetRefused(id=request.id, reason="its matcher does not run: try again when it does")
+        if self._answers:
+            return ResetRefused(id=request.id, reason="another reset is under way: wait for it")
+        answer = self._answers[request.id] = asyncio.get_running_loop().create_future()
+        try:
+            self._pipe.send_bytes(request.model_dump_json().encode())
+            return await asyncio.wait_for(answer, ANSWER_SECONDS)
+        except (OSError, TimeoutError):
+            reason = f"its matcher has not answered for {ANSWER_SECONDS:g} s"
+            return ResetRefused(id=request.id, reason=reason, open=True)
+        finally:
+            del self._answers[request.id]
+
+    def _answer(self, message: Reset | ResetRefused) -> None:
+        answer = self._answers.get(message.id)
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+    def _fallen(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pipe.fileno())
+        self._pipe.close()
+        self._over.set()
+        for identifier in self._answers:
+            self._answer(
+                ResetRefused(id=identifier, reason="its matcher ended before it answered", open=True)
+            )
+        if self._stopping:
+            return
+        steady = time.monotonic() - self._started > STEADY_SECONDS
+        if self._falls.fell_over(self._trail.stretch()) or steady:
+            self._backoff = BACKOFF_SECONDS
+        reason = self._failure or "its matcher process ended unexpectedly"
+        self._log.error(
+            "matcher lost", comparison=self._name, reason=reason, restart_in_seconds=self._backoff
+        )
+        self._listener.lost(self._name, f"{reason}; it is started again", self._shard.number)
+        self._restart = asyncio.create_task(self._start_again())
+
+    async def _start_again(self) -> None:
+        await self._reap()
+        started = False
+        while not started:
+            await asyncio.sleep(self._backoff)
+            self._backoff = min(self._backoff * 2, BACKOFF_LIMIT_SECONDS)
+            started = self._may_start()
+
+    def _may_start(self) -> bool:
+        """Start the process, where the system has what that takes; whether it did."""
+        try:
+            self.start()
+        except OSError as error:
+            reason = f"its matcher process cannot be started: {error.strerror or error}"
+            self._log.error(
+                "matcher not started",
+                comparison=self._name,
+                reason=reason,
+                restart_in_seconds=self._backoff,
+            )
+            self._listener.lost(self._name, f"{reason}; it is tried again", self._shard.number)
+            return False
+        return True
+
+    async def _reap(self) -> None:
+        """Wait for the process and give its lease back."""
+        await asyncio.to_thread(self._process.join, STOP_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+        await asyncio.to_thread(self._release, self._token)
+
+    async def stop(self) -> None:
+        """Ask the process to checkpoint and end; kill it when it does not within `STOP_SECONDS`."""
+        self._stopping = True
+        if self._restart is not None:
+            self._restart.cancel()
+        if self._over.is_set():
+            return
+        try:
+            self._pipe.send_bytes(STOP_WORD)
+            await asyncio.wait_for(self._over.wait(), STOP_SECONDS)
+        except (OSError, TimeoutError):
+            self._log.error("matcher killed", comparison=self._name, reason="it did not stop in time")
+            self._process.kill()
+        await self._reap()
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the service is gone, however it went.
+
+    It may have gone before this is asked for: a process takes its time to start.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ignore_terminal() -> None:
+    """Leave Ctrl-C to the supervisor, which stops matchers in order."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

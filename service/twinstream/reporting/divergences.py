@@ -1,0 +1,243 @@
+"""What a matcher reports of the differences that it finds: for good, and provisionally.
+
+A report is *provisional* while it may still be replaced or withdrawn. It is final when all of this holds:
+
+- its scope has closed: the explanation of an open one is only the best so far;
+- a checkpoint has it: whoever goes on after a crash may cut the input otherwise, and find others;
+- it decides what it says (`Ledger.doubted`): nothing is open any more that would taint it.
+
+A report that was final stays so: what is known of it later is shown when that is saved, too.
+
+Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
+which tell best how the differences came to be; beyond the bound they are only counted.
+
+What known differences explain is told by examples (see `known_differences`). They stand apart, take no room
+of those that count, and are final with the checkpoint that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+import structlog
+
+from twinstream.core.accounting.halves import Divergence
+from twinstream.core.diagnosis.known_differences import Covered
+from twinstream.explain.divergence import Explainer
+from twinstream.explain.sentences import TAINTED
+from twinstream.ports import Clock, Publisher
+from twinstream.reporting.truncate import shortened
+from twinstream.spec.file.model import Spec
+from twinstream.status import comparison as status
+
+PROVISIONAL_SHOWN = 100
+KEPT_BYTES = 64 * 2**20
+"""All reports of a matcher together, as they are saved. One is of a few KB: this is room for as many as
+`limits.kept_divergences` allows, and bounds what a start has to read where records are large."""
+EXPLAINED_BYTES = 8 * 2**20
+"""Those of what known differences explain, likewise."""
+
+log = structlog.get_logger()
+
+
+class Reports:
+    """The reports of one comparison, by identifier.
+
+    `unsaved` are those that no checkpoint has yet, `provisional` those that are shown as such.
+    """
+
+    def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
+        self._name, self._kept = spec.name, spec.limits.kept_divergences
+        self._explainer, self._publisher, self._clock = explainer, publisher, clock
+        self._closed: dict[str, bytes] = {}
+        self._explained: dict[str, bytes] = {}
+        self._bytes, self._full = 0, False
+        self._number: dict[str, int] = {}
+        self._final: set[str] = set()
+        self._lacking: dict[str, Divergence] = {}
+        self._awaiting: dict[str, status.DivergenceReport] = {}
+        self.provisional: dict[str, status.DivergenceReport] = {}
+        self._first_seen: dict[str, datetime] = {}
+        self.unsaved: dict[str, bytes] = {}
+
+    @property
+    def closed(self) -> Mapping[str, bytes]:
+        """All that closed scopes found, as JSON by id; another value stands for what is known of it now."""
+        return self._closed
+
+    def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
+        """Take what closed scopes found, and which of it turned out to decide nothing.
+
+        Beyond `limits.kept_divergences` and `KEPT_BYTES` it is only counted.
+        """
+        kept = [divergence for divergence in closed if divergence.number < self._kept]
+        for some in self._in_parts(kept):
+            for divergence in some:
+                self._close(divergence)
+        self._taint(set(tainted))
+
+    def add_explained(self, covered: Iterable[Covered]) -> None:
+        """Take examples of what known differences have explained, as long as there is room."""
+        rules = {id(one.finding): one.rule for one in covered}
+        found = [Divergence(one.finding, tainted=False, first=one.finding) for one in covered]
+        for some in self._in_parts(found):
+            for divergence in some:
+                report = self._report(divergence)
+                self._first_seen.pop(report.id, None)
+                if sum(map(len, self._explained.values())) < EXPLAINED_BYTES:
+                    self._number[report.id] = divergence.number
+                    self._await(report.model_copy(update={"explained": rules[id(divergence.finding)]}))
+
+    def _in_parts(self, divergences: Sequence[Divergence]) -> Iterator[Sequence[Divergence]]:
+        """Some after another, each time with all at hand that can be known of them now."""
+        start = 0
+        while start < len(divergences):
+            some = divergences[start : start + self._explainer.at_once]
+            with self._at_hand(some):
+                yield some
+            start += len(some)
+
+    def _close(self, divergence: Divergence) -> None:
+        report = self._report(divergence)
+        if report.id not in self._closed and not self._has_room():
+            self._first_seen.pop(report.id, None)
+            return
+        self._lacking.pop(report.id, None)
+        if self._explainer.lacks(divergence):
+            self._lacking[report.id] = divergence
+        self._number[report.id] = divergence.number
+        self._await(report)
+
+    def _catch_up(self) -> None:
+        """Report again what lacked something, as far as that is at hand now.
+
+        What cannot be had though it comes first goes behind the rest, which it does not hold up so.
+        """
+        left, failed = list(self._lacking.items()), []
+        while left:
+            some, left = left[: self._explainer.at_once], left[self._explainer.at_once :]
+            with self._at_hand(divergence for _, divergence in some):
+                still = [one for one in some if not self._completed(*one)]
+            failed += still
+            if len(still) == len(some):
+                break
+        self._lacking = dict(left + failed)
+
+    def _completed(self, key: str, divergence: Divergence) -> bool:
+        if self._explainer.lacks(divergence):
+            return False
+        known = status.DivergenceReport.model_validate_json(self._closed[key])
+        self._number[key] = divergence.number
+        self._await(self._report(divergence._replace(tainted=known.tainted)))
+        return True
+
+    def _at_hand(self, divergences: Iterable[Divergence]) -> AbstractContextManager[None]:
+        """Within it all is at hand that can be known of these now."""
+        return self._explainer.at_hand(chain.from_iterable(map(self._explainer.needs, divergences)))
+
+    def _has_room(self) -> bool:
+        """Whether one more report is kept."""
+        if self._bytes >= KEPT_BYTES and not self._full:
+            self._full = True
+            count, size = len(self._closed), self._bytes
+            log.warning("further divergences are only counted", comparison=self._name, kept=count, bytes=size)
+        return not self._full
+
+    def _taint(self, numbers: Set[int]) -> None:
+        for key in [key for key, number in self._number.items() if number in numbers]:
+            report = status.DivergenceReport.model_validate_json(self._closed[key])
+            if not report.tainted:
+                said = {"tainted": True, "text": f"{report.text} {TAINTED}"}
+                self._await(report.model_copy(update=said))
+
+    def _await(self, report: status.DivergenceReport) -> None:
+        """Let a report become final with the save that makes it so."""
+        data = report.model_dump_json().encode()
+        if report.explained is None:
+            self._bytes += len(data) - len(self._closed.get(report.id, b""))
+        self._of(report)[report.id] = self.unsaved[report.id] = data
+        self._awaiting[report.id] = report.model_copy(update={"provisional": True})
+        self._first_seen.pop(report.id, None)
+
+    def _of(self, report: status.DivergenceReport) -> dict[str, bytes]:
+        """Where a report is kept."""
+        return self._closed if report.explained is None else self._explained
+
+    def show(self, explanations: Sequence[Divergence]) -> None:
+        """Report provisionally what is not final, and the explanations of the scopes that are open now.
+
+        They take the place of those of the last time.
+        """
+        self._catch_up()
+        shown = explanations[:PROVISIONAL_SHOWN]
+        found = [self._report(one, provisional=True) for some in self._in_parts(shown) for one in some]
+        reports = {report.id: report for report in found}
+        reports.update((key, report) for key, report in self._awaiting.items() if key not in self._final)
+        for key in self.provisional.keys() - reports.keys():
+            self._first_seen.pop(key, None)
+            self._publisher.publish(status.Withdrawn(id=key, comparison=self._name))
+        for key, report in reports.items():
+            if (before := self.provisional.get(key)) is not report and before != report:
+                self._publisher.publish(report)
+        self.provisional = reports
+
+    def saved(self, doubted: Set[int]) -> None:
+        """A checkpoint has all that was added; what has a number that is `doubted` is not final yet."""
+        self.unsaved = {}
+        for key, report in tuple(self._awaiting.items()):
+            if self._number[key] not in doubted:
+                self._publisher.publish(report.model_copy(update={"provisional": False}))
+                self._final.add(key)
+                self.provisional.pop(key, None)
+                del self._awaiting[key], self._number[key]
+
+    def lost(self) -> None:
+        """The store has lost some of what was saved, nobody knows how much."""
+        self.unsaved = {**self._closed, **self._explained}
+
+    def awaits(self, doubted: Set[int]) -> bool:
+        """Whether another save makes something final."""
+        return any(self._number[key] not in doubted for key in self._awaiting)
+
+    def state(self, doubted: Set[int]) -> dict[str, dict[str, Any]]:
+        """For a checkpoint: when those open were seen first, and the numbers of those that stay doubted."""
+        return {
+            "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
+            "doubted": {key: number for key, number in self._number.items() if number in doubted},
+        }
+
+    def resume(
+        self, saved: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
+    ) -> None:
+        """Take over what was saved, and report it: it is all that stands."""
+        self._closed, self._explained = {}, {}
+        self._lacking = {}
+        self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
+        self._publisher.publish(status.Resumed(comparison=self._name, divergences=tuple(saved)))
+        for key, data in saved.items():
+            report = status.DivergenceReport.model_validate_json(data)
+            self._of(report)[key] = data
+            if key in doubted:
+                self._number[key] = doubted[key]
+                self._awaiting[key] = report.model_copy(update={"provisional": True})
+            else:
+                self._final.add(key)
+                self._publisher.publish(report)
+        self._bytes, self._full = sum(map(len, self._closed.values())), False
+
+    def _report(self, divergence: Divergence, *, provisional: bool = False) -> status.DivergenceReport:
+        plain = shortened(self._explainer.report(divergence))
+        first_seen = self._first_seen_of(plain["id"])
+        more = {"comparison": self._name, "provisional": provisional, "first_seen": first_seen}
+        return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
+
+    def _first_seen_of(self, key: str) -> datetime:
+        """When a divergence was seen first; one that is told anew was seen before."""
+        for kept in (self._closed, self._explained):
+            if key in kept:
+                return status.DivergenceReport.model_validate_json(kept[key]).first_seen
+        return self._first_seen.setdefault(key, self._clock.now())

@@ -1,0 +1,78 @@
+"""A sample of what waits for a partner: the events of each side that came first.
+
+It is bounded in number and size, made when everything that waits was looked at, and sent when it has changed;
+an event that stays in it is decoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Event, Side
+from twinstream.explain.divergence import Explainer
+from twinstream.intake.timestamps import moment_of
+from twinstream.ports import Publisher
+from twinstream.reporting.truncate import cut
+from twinstream.status import comparison as status
+
+SAMPLE_EVENTS = 200
+SAMPLE_BYTES = 256_000
+"""Of each side, as records: a few large ones say as much, and all of it goes through a pipe."""
+
+_Key = tuple[Side, int, int, bool]
+
+
+class Waiting:
+    """Publishes the sample of one comparison."""
+
+    def __init__(self, name: str, explainer: Explainer, publisher: Publisher) -> None:
+        self._name, self._explainer, self._publisher = name, explainer, publisher
+        self._shown: dict[_Key, status.UnmatchedEvent] | None = None
+        self._lacking: set[_Key] = set()
+
+    @property
+    def shown(self) -> tuple[status.UnmatchedEvent, ...]:
+        """What was published last."""
+        return tuple((self._shown or {}).values())
+
+    def show(self, comparison: Comparison, at_end: tuple[bool, bool]) -> None:
+        """Publish what has waited longest, as of the last survey, if that has changed.
+
+        Complexity: O(sample); about 20 µs for an event that is new in it.
+        """
+        before = self._shown or {}
+        oldest = {
+            (side, event[1], event[2], overdue): event
+            for side in Side
+            for event, overdue in _bounded(comparison.oldest(side, at_end, SAMPLE_EVENTS))
+        }
+        known = {key: told for key, told in before.items() if key not in self._lacking}
+        due = [(key[0], event) for key, event in oldest.items() if key[3] and key not in known]
+        with self._explainer.at_hand(due):
+            sample = {
+                key: known.get(key) or self._told(key[0], event, overdue=key[3])
+                for key, event in oldest.items()
+            }
+            lacking = {(side, *event[1:3]) for side, event in due if self._explainer.lacks_event(side, event)}
+        self._lacking = {key for key in sample if key[3] and key[:3] in lacking}
+        if self._shown is None or sample.keys() != self._shown.keys() or not known.keys() >= sample.keys():
+            events = tuple(sample.values())
+            self._publisher.publish(status.UnmatchedSample(comparison=self._name, events=events))
+        self._shown = sample
+
+    def _told(self, side: Side, event: Event, *, overdue: bool) -> status.UnmatchedEvent:
+        plain = self._explainer.waiting(side, event)
+        short = {"scope": cut(plain["scope"]), "value": cut(plain["value"])}
+        more = {"at": moment_of(event[3]), "overdue": overdue}
+        return status.UnmatchedEvent.model_validate({**plain, **short, **more})
+
+
+def _bounded(oldest: Iterator[tuple[Event, bool]]) -> Iterator[tuple[Event, bool]]:
+    """The first of them, and more while all together are no more than `SAMPLE_BYTES`."""
+    size = 0
+    for event, overdue in oldest:
+        size += len(event[0][3])
+        if size > SAMPLE_BYTES and size > len(event[0][3]):
+            return
+        yield event, overdue

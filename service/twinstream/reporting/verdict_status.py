@@ -1,0 +1,369 @@
+"""What a matcher says about its comparison: the verdict with its reason, and the status as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from itertools import chain, islice
+from typing import NamedTuple, TypeVar
+
+from twinstream.core.accounts import Hole
+from twinstream.core.comparison import Comparison
+from twinstream.core.diagnosis.findings import KINDS, Kind
+from twinstream.core.events import Side
+from twinstream.core.order import BARRIER
+from twinstream.core.verdict import Verdict, verdict_of
+from twinstream.explain import holes
+from twinstream.explain.coverage import notes
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.reason import undiverged
+from twinstream.intake.batches import HELD, unmarked
+from twinstream.intake.clock_skew import SeenAt
+from twinstream.intake.intake import Intake, Undecodable
+from twinstream.intake.timestamps import moment_of
+from twinstream.ports import Clock
+from twinstream.reporting.accounts import account_of, unexplained
+from twinstream.reporting.progress_text import frontier_of
+from twinstream.spec.file.evidence import lacking, wanted
+from twinstream.spec.file.model import Spec
+from twinstream.starting.reset_model import Resets
+from twinstream.status import common as parts
+from twinstream.status import comparison as status
+from twinstream.status.comparison import Dependency
+
+HOLES_SHOWN = 20
+UNPAIRED_TOLD = 250
+"""So many of those that were left over last, and of those that wait: 16 bytes each."""
+_UNCHANGED = "a look has found both topics unchanged"
+T = TypeVar("T")
+
+
+class Verified(NamedTuple):
+    """Up to when all is settled: the smallest Kafka time of an unsettled event, or a look that found none.
+
+    `at` is when it was that time, on the monotonic clock: how old it is, whatever becomes of other clocks.
+    """
+
+    through: datetime
+    at: float
+
+
+class Standing(NamedTuple):
+    """How things stood at a moment: what may be told of them once that is vouched for."""
+
+    moment: int
+    verified: Verified | None
+    evidence: status.Coverage
+
+
+@dataclass
+class Situation:
+    """What the worker knows beside the comparison itself.
+
+    `rereading`: the state was lost, and how far reading again has come.
+    `behind`: why it has not begun anew with the other shards.
+    `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
+    `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
+    `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as last heard of.
+    """
+
+    started_at: datetime
+    troubles: list[str] = field(default_factory=list)
+    unreachable: list[Dependency] = field(default_factory=list)
+    stalled: list[Side] = field(default_factory=list)
+    standby: bool = False
+    waiting_for: str | None = None
+    behind: str | None = None
+    rereading: str | None = None
+    unsaved_divergence: bool = False
+    standing: Standing | None = None
+    saved: Counter[Kind] = field(default_factory=Counter)
+    checkpoint: status.CheckpointInfo = field(default_factory=status.CheckpointInfo)
+    firsts: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+    resets: Resets = field(default_factory=Resets)
+    ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+    heard_ends: Mapping[Side, Mapping[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+
+
+class Reporter:
+    """Builds statuses, and remembers since when the verdict holds."""
+
+    def __init__(self, spec: Spec, digest: str, comparison: Comparison, intake: Intake, clock: Clock) -> None:
+        self._spec, self._digest, self._clock = spec, digest, clock
+        self._comparison, self._intake = comparison, intake
+        self.verdict = Verdict.PENDING
+        self.since: datetime | None = None
+        self.holes_seen: list[SeenAt] = []
+
+    def glance(self, situation: Situation, made_at: float) -> status.ComparisonStatus:
+        """The comparison at a glance; `made_at` is what time it is on the monotonic clock."""
+        comparison, spec, now = self._comparison, self._spec, self._clock.now()
+        verified = None if situation.standing is None else situation.standing.verified
+        verdict, reason = self._judge(situation)
+        if verdict is not self.verdict or self.since is None:
+            self.verdict, self.since = verdict, now
+        return status.ComparisonStatus(
+            name=spec.name,
+            spec_digest=self._digest,
+            order=spec.order_text,
+            reference=status.Version(topic=spec.reference.topic, version=spec.reference.version),
+            candidate=status.Version(topic=spec.candidate.topic, version=spec.candidate.version),
+            verdict=verdict.value,
+            reason=reason,
+            since=self.since,
+            health=status.Health(
+                status="degraded" if situation.troubles else "ok",
+                reasons=situation.troubles,
+                unreachable=situation.unreachable,
+                stalled=[NAMES[side] for side in situation.stalled],
+                standby=situation.standby,
+            ),
+            events=_sides(lambda side: comparison.accounts[side].consumed),
+            matched=comparison.matched,
+            unmatched=_sides(comparison.unmatched),
+            max_unmatched=self._intake.max_unmatched,
+            accounts=_sides(lambda side: parts.Accounts(**account_of(comparison, side))),
+            divergences=self._divergences(),
+            closed_divergences=_counts(situation.saved),
+            explained_by_rule=comparison.ledger.known.counts,
+            suspicions=comparison.surveyed.suspicions,
+            waiting_for=self._waiting_for(situation),
+            difference_awaits=self._difference_awaits(situation),
+            hole_count=len(comparison.holes),
+            holes=self._holes(),
+            undecodable=[self._undecodable(record) for record in self._intake.undecodable],
+            coverage=self._coverage(situation),
+            verified_up_to=_sides(self._verified_up_to),
+            verified_through=None if verified is None else verified.through,
+            verified_age_seconds=None if verified is None else made_at - verified.at,
+            progress=_sides(lambda side: self._progress(side, situation)),
+            frontier=_sides(lambda side: self._frontier(side, situation.ends[side])),
+            match_latency=self._intake.match_latency.published(),
+            processing=self._intake.processing.published(),
+            checkpoint=situation.checkpoint,
+            max_staleness_seconds=spec.gate.max_staleness.total_seconds(),
+            resets=list(situation.resets.records),
+            reset_count=situation.resets.made,
+            started_at=situation.started_at,
+            updated_at=now,
+        )
+
+    def ended(self, situation: Situation) -> status.Ended:
+        """How the comparison stands, for the record of the reset that ends it."""
+        positions = self._intake.positions
+        return status.Ended(
+            verdict=self.verdict.value,
+            since=self.since,
+            started_at=situation.started_at,
+            matched=self._comparison.matched,
+            divergences=self._divergences().total,
+            positions=_sides(lambda side: {str(p): offset for p, offset in sorted(positions[side].items())}),
+        )
+
+    def part(self, situation: Situation, made_at: float, secret: bytes) -> status.ShardStatus:
+        """One shard of the comparison, with what merging needs beside its status; `secret` is that of all."""
+        glance = self.glance(situation, made_at)
+        return status.ShardStatus(
+            status=glance,
+            waiting_for=situation.behind or self._waiting_for(situation),
+            doubts=[] if glance.verdict == "DIVERGED" else self._doubts(situation),
+            first_at=_moment(self._intake.first_ms),
+            open_since=_moment(self._comparison.surveyed.oldest_ms),
+            constants=self._intake.seen.constants(),
+            unpaired=_sides(lambda side: self._unpaired(side, secret)),
+        )
+
+    def _unpaired(self, side: Side, secret: bytes) -> list[str]:
+        """The digests of events of a side without a partner: equal for equal events.
+
+        Copies of a barrier are equal in all shards, and not told.
+        """
+        ledger = self._comparison.ledger
+        left = (half for strays in (ledger.strays, ledger.lone) for half in strays.all(side))
+        latest = sorted(left, key=lambda half: half.moment)[-UNPAIRED_TOLD:]
+        events = chain((half.finding.event for half in latest), islice(ledger.held.of(side), UNPAIRED_TOLD))
+        forms = (self._comparison.rules.form(one) for one in events if one[0][0] is not BARRIER)
+        return [blake2b(form, digest_size=8, key=secret).hexdigest() for form in forms]
+
+    def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
+        """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
+        moments = map(datetime.fromisoformat, hole_times)
+        self.holes_seen = [SeenAt.before(moment, self._clock) for moment in moments]
+        self.verdict = Verdict(verdict)
+        self.since = None if since is None else datetime.fromisoformat(since)
+
+    # -- verdict -------------------------------------------------------------------------------------------
+
+    def _judge(self, situation: Situation) -> tuple[Verdict, str]:
+        comparison = self._comparison
+        doubts = self._doubts(situation)
+        waiting = self._waiting_for(situation)
+        lacking = [waiting] if waiting else self._coverage(situation).missing
+        diverged = comparison.diverged and not (situation.unsaved_divergence or situation.rereading)
+        verdict = verdict_of(diverged=diverged, doubts=bool(doubts), lacking=bool(lacking))
+        return verdict, self._reason(verdict, doubts, lacking)
+
+    def _waiting_for(self, situation: Situation) -> str | None:
+        return situation.waiting_for or self._intake.waiting or situation.rereading
+
+    def _difference_awaits(self, situation: Situation) -> list[status.Awaited]:
+        comparison = self._comparison
+        awaited: dict[status.Awaited, bool] = {
+            "checkpoint": situation.unsaved_divergence,
+            "classification": comparison.in_dispute,
+            "batches": comparison.is_held,
+        }
+        return [name for name, holds in awaited.items() if holds]
+
+    def _doubts(self, situation: Situation) -> list[str]:
+        comparison = self._comparison
+        doubts = holes.doubts(comparison.holes, self._spec)
+        if situation.rereading and comparison.diverged:
+            doubts.insert(0, situation.rereading)
+        if situation.unsaved_divergence:
+            until = "it is saved" if comparison.diverged_for_sure else _UNCHANGED
+            doubts.insert(0, f"a difference was found, and is announced as soon as {until}")
+        if comparison.in_dispute:
+            doubts.append("a difference was found that may be a known one, and is not classified yet")
+        if comparison.is_held:
+            doubts.append(HELD)
+        if suspicions := comparison.surveyed.suspicions:
+            doubts.append(self._overdue(suspicions))
+        return doubts
+
+    def _overdue(self, count: int) -> str:
+        it, partners = ("it", "its partner") if count == 1 else ("they", "their partners")
+        after = f"{self._spec.overdue.after.total_seconds():g} s"
+        gone_on = f"the other side went on for {after} without {partners}"
+        if self._spec.overdue.clock == "event_time":
+            gone_on = f"the other side's event times are {after} further than {it}, or more"
+        events = "1 unmatched event is" if count == 1 else f"{count:,} unmatched events are"
+        return f"{events} overdue: {gone_on}"
+
+    def _reason(self, verdict: Verdict, doubts: list[str], lacking: list[str]) -> str:
+        if verdict is Verdict.DIVERGED:
+            return self._diverged_reason()
+        return undiverged(verdict, doubts, lacking, self._comparison.matched, self._spec.order_text)
+
+    def _diverged_reason(self) -> str:
+        closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())
+        named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
+        if provisional:
+            halted = "classified by what came before the halt, behind which nothing is compared"
+            sure = halted if self._comparison.halted else "not yet classified for good"
+            named.append(f"{provisional:,} {sure}")
+        text = f"The outputs differ: {', '.join(named)}; they are compared {self._spec.order_text}"
+        return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
+
+    def _divergences(self) -> parts.DivergenceCounts:
+        """Those of closed scopes, and the best explanation of the open ones."""
+        open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
+        return _counts(self._comparison.ledger.closed_by_kind + open_kinds)
+
+    # -- evidence ------------------------------------------------------------------------------------------
+
+    def _coverage(self, situation: Situation) -> status.Coverage:
+        """The evidence that is vouched for, and what is lacking now."""
+        found = self.evidence() if situation.standing is None else situation.standing.evidence
+        missing = [*found.missing, *self._comparison.disagreeing_batches]
+        return found.model_copy(update={"missing": missing})
+
+    def evidence(self) -> status.Coverage:
+        """The evidence so far against what the spec asks for."""
+        comparison, asked = self._comparison, self._spec.evidence
+        first, until = self._verified_time()
+        seconds = 0.0 if first is None or until is None else max(0, until - first) / 1000
+        kinds = {kind: comparison.ledger.matched_by_kind[kind] for kind in self._compared_kinds()}
+        needed = wanted(self._spec)
+        missing = lacking(needed, comparison.matched, seconds, kinds)
+        coverage = status.Coverage(
+            matched=comparison.matched,
+            matched_required=asked.matched,
+            seconds=seconds,
+            seconds_required=asked.seconds,
+            matched_by_kind=kinds,
+            missing=missing,
+            until=_moment(until),
+            kinds_required=list(needed.kinds),
+            matched_since=status.Stretches(**comparison.ledger.stretches.state()),
+            **self._intake.seen.told(),
+        )
+        return coverage.model_copy(update={"notes": notes(coverage)})
+
+    def _compared_kinds(self) -> list[str]:
+        return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]
+
+    def _verified_time(self) -> tuple[int | None, int | None]:
+        """The Kafka times of the first record, and of the oldest that is not settled, or else the newest."""
+        oldest_open = self._comparison.surveyed.oldest_ms
+        newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
+        until = oldest_open if newest and oldest_open is not None else max(newest, default=None)
+        return self._intake.first_ms, until
+
+    # -- parts ---------------------------------------------------------------------------------------------
+
+    def _verified_up_to(self, side: Side) -> dict[str, int]:
+        found = self._comparison.verified_up_to(side, self._intake.surveyed_positions[side])
+        return {str(partition): offset for partition, offset in found.items()}
+
+    def _progress(self, side: Side, situation: Situation) -> list[status.PartitionProgress]:
+        newest, firsts = self._intake.newest_ms[side], situation.firsts[side]
+        ends = situation.heard_ends[side]
+        settled = self._comparison.settled_up_to(side, self._intake.surveyed_positions[side])
+        return [
+            status.PartitionProgress(
+                partition=partition,
+                first=firsts.get(partition),
+                begin=self._intake.compared_from[side].get(partition),
+                settled=settled.get(partition),
+                position=position,
+                end=ends.get(partition),
+                lag=max(0, ends[partition] - position) if partition in ends else None,
+                newest_event_at=_moment(newest.get(partition)),
+            )
+            for partition, position in sorted(self._intake.positions[side].items())
+        ]
+
+    def _frontier(self, side: Side, ends: Mapping[int, int]) -> status.Frontier:
+        return frontier_of(self._spec, self._comparison, side, self._intake.positions[side], ends)
+
+    def _holes(self) -> list[status.Hole]:
+        found = self._comparison.holes
+        self.holes_seen += [SeenAt.of(self._clock)] * (len(found) - len(self.holes_seen))
+        shown = list(zip(found, self.holes_seen, strict=False))[:HOLES_SHOWN]
+        return [self._hole(hole, seen.when) for hole, seen in shown]
+
+    def _hole(self, hole: Hole, seen_at: datetime) -> status.Hole:
+        side = None if hole.side is None else NAMES[hole.side]
+        position = None
+        if hole.side is not None and hole.partition is not None and hole.offset is not None:
+            position = self._position(hole.side, hole.partition, hole.offset)
+        return status.Hole.model_validate(
+            {"reason": holes.told(hole, self._spec), "side": side, "position": position, "seen_at": seen_at}
+        )
+
+    def _undecodable(self, record: Undecodable) -> status.Undecodable:
+        position = self._position(record.side, record.partition, record.offset)
+        return status.Undecodable.model_validate(
+            {"side": NAMES[record.side], "position": position, "reason": record.reason}
+        )
+
+    def _position(self, side: Side, partition: int, offset: int) -> status.Position:
+        topic = self._spec.version_of(side).topic
+        return status.Position(topic=topic, partition=partition, offset=offset)
+
+
+def _sides(value_of: Callable[[Side], T]) -> parts.Sides[T]:
+    return parts.Sides(reference=value_of(Side.LEFT), candidate=value_of(Side.RIGHT))
+
+
+def _counts(by_kind: Mapping[Kind, int]) -> parts.DivergenceCounts:
+    counts = {kind: by_kind.get(kind, 0) for kind in KINDS}
+    return parts.DivergenceCounts(total=sum(counts.values()), by_kind=counts)
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else moment_of(milliseconds)

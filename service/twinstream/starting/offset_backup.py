@@ -1,0 +1,209 @@
+"""A second witness beside the store: what Kafka remembers of a comparison in its consumer group.
+
+Next to each checkpoint the offsets that it holds are committed to the group `twinstream.NAME`, with a note.
+So a store that came back empty is told from a first start: the comparison is read again from where it once
+began, and says so until it has come as far as before. The checkpoint alone decides; the group is never needed
+to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.events import Side
+from twinstream.core.verdict import Verdict
+from twinstream.explain.divergence import NAMES
+from twinstream.explain.holes import offsets
+from twinstream.ports import Mark, Marks, Positions, Topic
+from twinstream.spec.file.start import Start
+from twinstream.starting.reset_model import Resets
+
+VERSION = 1
+LOST = "the state in the store was lost"
+
+
+class Account(NamedTuple):
+    """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes.
+
+    And how often it was reset, with the start of the last reset: without its offsets, which stand beside.
+    """
+
+    digest: str
+    started_at: datetime
+    sequence: int
+    verdict: Verdict
+    holes: int
+    resets: int = 0
+    start: Mapping[str, Any] | None = None
+
+
+class Past(NamedTuple):
+    """What the group remembers: where reading began, how far it had come, and what was known by then."""
+
+    starts: Positions
+    reached: Positions
+    topics: Mapping[Side, str]
+    account: Account
+
+    @property
+    def resets(self) -> Resets:
+        """How often it was reset, and the start that the last reset named; the records are gone."""
+        named = self.account.start
+        if named is None:
+            return Resets(made=self.account.resets)
+        offsets = {NAMES[side]: self.starts[side] for side in Side} if named["at"] == "offsets" else {}
+        return Resets((), self.account.resets, Start.model_validate({**named, **offsets}), rested=True)
+
+
+def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Account) -> Marks:
+    """What to commit: by partition the next offset, and the note."""
+    return {
+        side: {
+            partition: Mark(offset, _note(starts[side].get(partition, offset), topics[side], account))
+            for partition, offset in reached[side].items()
+        }
+        for side in Side
+    }
+
+
+def _note(start: int, topic: str, account: Account) -> str:
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "digest": account.digest,
+            "run": account.started_at.isoformat(),
+            "sequence": account.sequence,
+            "verdict": account.verdict.value,
+            "holes": account.holes,
+            "resets": account.resets,
+            "begins": account.start,
+            "start": start,
+            "topic": topic,
+        }
+    ).decode()
+
+
+def past_of(marks: Marks, digest: str) -> Past | None:
+    """What the group remembers of this comparison; None where that is nothing, or of another file."""
+    notes = {side: {p: _read(mark.note) for p, mark in marks[side].items()} for side in Side}
+    ours = {
+        side: {p: note for p, note in notes[side].items() if note and note["digest"] == digest}
+        for side in Side
+    }
+    newest = max((note for side in Side for note in ours[side].values()), key=_age, default=None)
+    if newest is None:
+        return None
+    resets = newest.get("resets", 0)
+    ours = {
+        side: {p: note for p, note in ours[side].items() if note.get("resets", 0) == resets} for side in Side
+    }
+    return Past(
+        {side: {p: note["start"] for p, note in ours[side].items()} for side in Side},
+        {side: {p: marks[side][p].offset for p in ours[side]} for side in Side},
+        {side: next((note["topic"] for note in ours[side].values()), "") for side in Side},
+        Account(
+            digest,
+            datetime.fromisoformat(newest["run"]),
+            newest["sequence"],
+            Verdict(newest["verdict"]),
+            newest["holes"],
+            resets,
+            newest.get("begins"),
+        ),
+    )
+
+
+def _read(note: str) -> dict[str, Any] | None:
+    """The members of a note; None for one that is not ours."""
+    try:
+        found = orjson.loads(note)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def _age(note: dict[str, Any]) -> tuple[int, int]:
+    return int(note.get("resets", 0)), int(note["sequence"])
+
+
+class Rereading:
+    """The way back to where a comparison had come before its state was lost."""
+
+    def __init__(self, reached: Positions, verdict: Verdict) -> None:
+        self._reached, self._verdict = reached, verdict
+
+    def sentence(self, positions: Positions) -> str | None:
+        """How far it is; None when everything was read again."""
+        for side in Side:
+            for partition, target in self._reached[side].items():
+                position = positions[side].get(partition)
+                if position is not None and position < target:
+                    return (
+                        f"{LOST}, and everything is read again: the {NAMES[side]} has come to offset "
+                        f"{position} of {target} in partition {partition}"
+                    )
+        return None
+
+    def missing(self, *, diverged: bool) -> Hole | None:
+        """What had been announced and was not found again."""
+        if self._verdict is not Verdict.DIVERGED or diverged:
+            return None
+        return Hole(f"a difference had been found before {LOST}, and reading again has not found it")
+
+    def state(self) -> list[Any]:
+        """All of it, as JSON values."""
+        return [[list(map(list, self._reached[side].items())) for side in Side], self._verdict.value]
+
+    @classmethod
+    def of(cls, state: list[Any]) -> Rereading:
+        """What `state` was of."""
+        reached, verdict = state
+        return cls({side: dict(reached[side]) for side in Side}, Verdict(verdict))
+
+
+def resumed(past: Past, topics: Mapping[Side, Topic]) -> tuple[Positions, list[Hole]]:
+    """Where to read again from, and what cannot be read again."""
+    positions: dict[Side, dict[int, int]] = {}
+    holes: list[Hole] = []
+    for side, topic in topics.items():
+        positions[side] = {}
+        anew = _is_anew(past, side, topic)
+        for partition, first in topic.first.items():
+            start = past.starts[side].get(partition, first)
+            positions[side][partition] = first if anew else max(start, first)
+            if anew:
+                wanted = past.reached[side].get(partition, first)
+                reason = (
+                    f"{PLACE} was deleted and created anew: offset {wanted:,} was next, and the new topic "
+                    f"begins there at {first:,}"
+                )
+                holes.append(Hole(reason, side, partition, wanted))
+    kept = {side: {} if _is_anew(past, side, topic) else past.starts[side] for side, topic in topics.items()}
+    holes += gone(kept, topics)
+    if past.account.holes:
+        holes.append(
+            Hole(f"before {LOST}, {past.account.holes} stretches that were not checked had been noted")
+        )
+    return positions, holes
+
+
+def _is_anew(past: Past, side: Side, topic: Topic) -> bool:
+    return bool(past.topics[side]) and past.topics[side] != topic.id
+
+
+def gone(starts: Positions, topics: Mapping[Side, Topic]) -> Iterator[Hole]:
+    """What a comparison that lost its state would be read again from, and Kafka does not have any more."""
+    for side, topic in topics.items():
+        for partition, first in topic.first.items():
+            start = starts[side].get(partition, first)
+            if first > start:
+                reason = (
+                    f"{LOST}, and Kafka no longer has {offsets(start, first)} of {PLACE}, from which it "
+                    "would be read again"
+                )
+                yield Hole(reason, side, partition, start)

@@ -1,0 +1,264 @@
+"""Beginning a comparison anew.
+
+A reset is a checkpoint in which nothing is compared yet, and which names the start. It takes effect as every
+checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So
+whatever ends in between leaves the old comparison or the new one.
+
+Where several matchers share the comparison, shard 0 does it, and the others follow (see `shard_resets`).
+
+`now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
+was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
+waited for; it says nothing where the matcher does not follow all that is put out (`_unfit_for_now`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from twinstream.core.arrivals.sharding import WHOLE, Shard
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import Side
+from twinstream.errors import SourceError, SpecError
+from twinstream.explain.divergence import NAMES
+from twinstream.intake.clock_skew import SeenAt
+from twinstream.ports import Clock, Positions, Publisher, Source
+from twinstream.spec.compile.anew import begun_at
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.start import Start
+from twinstream.spec.lint.sharding import refusal, unfit
+from twinstream.starting.start import Unsafe, positions_of
+from twinstream.status.comparison import Ended, Reset, ResetRefused, ResetRequest
+
+KEPT = 10
+"""So many of the latest resets are told in full; all are counted."""
+PATIENCE_SECONDS = 10.0
+"""So long a moment for `now` is waited for: who asks waits, too."""
+
+
+_OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
+
+
+class Wish(NamedTuple):
+    """A reset that is asked for, and until when (on the monotonic clock) a moment for it is waited for."""
+
+    request: ResetRequest
+    until: float
+
+
+class Resets(NamedTuple):
+    """The latest resets of a comparison, the newest last, how many were `made`, and the start of the last.
+
+    `start` is None where the start is that of the comparison file. `rested` tells that it is where nothing
+    waited by the comparison's own rules (`now`), or may be.
+    """
+
+    records: tuple[Reset, ...] = ()
+    made: int = 0
+    start: Start | None = None
+    rested: bool = False
+
+    def plus(self, reset: Reset, start: Start | None, *, rested: bool = False) -> Resets:
+        """One more."""
+        return Resets((*self.records, reset)[-KEPT:], self.made + 1, start, rested)
+
+    def moved_to(self, start: Start) -> Resets:
+        """The same, but that the last one begins at another start: where another shard rests."""
+        *before, last = self.records
+        record = last.model_copy(update={"start": start.as_written()})
+        return self._replace(records=(*before, record), start=start)
+
+    def applied_to(self, file: Spec) -> Spec:
+        """The comparison as it begins: where the last reset says, else where its file does."""
+        return file if self.start is None else begun_at(file, self.start)
+
+    def state(self) -> dict[str, Any]:
+        """The members of a checkpoint's head that tell of them."""
+        return {
+            "resets": [reset.model_dump(mode="json") for reset in self.records],
+            "reset_count": self.made,
+            "begins": None if self.start is None else self.start.as_written(),
+            "rested": self.rested,
+        }
+
+    def beginning(self, digest: str, started_at: str) -> dict[str, Any]:
+        """The head of a checkpoint with which the last of them begins, before anything is read."""
+        return {"spec_digest": digest, "started_at": started_at, "anew": True, **self.state()}
+
+    @property
+    def noted(self) -> dict[str, Any] | None:
+        """The start without its offsets, which stand beside it where it is noted."""
+        if self.start is None:
+            return None
+        return {key: value for key, value in self.start.as_written().items() if key not in NAMES.values()}
+
+    @classmethod
+    def of(cls, head: Mapping[str, Any] | None) -> Resets:
+        """What `state` was of; none, where a head does not tell of them or there is none."""
+        head = head or {}
+        begins = head.get("begins")
+        return cls(
+            tuple(map(Reset.model_validate, head.get("resets", ()))),
+            head.get("reset_count", 0),
+            None if begins is None else Start.model_validate(begins),
+            head.get("rested", begins is not None),
+        )
+
+
+def reset_of(request: ResetRequest, name: str, start: Start, before: Ended, now: datetime) -> Reset:
+    """The record of a reset that takes effect now."""
+    told = request.model_dump(exclude={"start", "before"})
+    return Reset(comparison=name, at=now, start=start.as_written(), before=before, **told)
+
+
+def _told(error: Exception) -> str:
+    """Why a start that was asked for cannot be, as a sentence."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return str(first.get("ctx", {}).get("problem") or first["msg"].removeprefix("Value error, "))
+    return str(error)
+
+
+def at_offsets(positions: Positions) -> Start:
+    """The start at these offsets."""
+    offsets = {NAMES[side]: dict(sorted(positions[side].items())) for side in Side}
+    return Start.model_validate({"at": "offsets", **offsets})
+
+
+def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
+    """Why a moment at which nothing waits would say nothing of what is to come, if so."""
+    if spec.duplicates.policy == "replays":
+        return "a retry may write again what was put out before (`duplicates: replays`)"
+    if spec.start.at in ("event_time", "input"):
+        return f"of what lies before its own start (`start: {spec.start.at}`) one side may still put out more"
+    if comparison.copies:
+        return (
+            "some partitions may have had their copy of a barrier, and others not (`copies: per_partition`)"
+        )
+    if comparison.halted:
+        return "it has halted, and what came since was not compared (`on_divergence: halt`)"
+    return None
+
+
+def unrest(ground: Ground, now: float) -> str | None:
+    """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
+    spec, comparison = ground.spec, ground.comparison
+    waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
+    undecided = comparison.is_held or comparison.in_dispute
+    if any(waiting.values()) or comparison.scopes or undecided:
+        return ", ".join(f"{count:,} of the {name}" for name, count in waiting.items())
+    after = spec.overdue.after.total_seconds()
+    recent = [seen for seen in ground.holes_seen if now - seen.at < after]
+    if recent:
+        when = recent[-1].when
+        return f"and partners of what was not checked at {when:%H:%M:%S} UTC may come for {after:g} s"
+    return None
+
+
+class Ground(NamedTuple):
+    """Where a comparison stands that has begun: with `now` the new one begins there."""
+
+    spec: Spec
+    comparison: Comparison
+    positions: Positions
+    holes_seen: Sequence[SeenAt]
+
+
+class ResetDesk:
+    """Takes what is asked for, one reset at a time, and tells the comparison with its new start."""
+
+    def __init__(
+        self, file: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard = WHOLE
+    ) -> None:
+        self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
+        self._shard = shard
+        self.wish: Wish | None = None
+
+    def take(self, request: ResetRequest) -> None:
+        """Something is asked for."""
+        self.wish = Wish(request, self._clock.monotonic() + PATIENCE_SECONDS)
+
+    def refuse(self, reason: str, *, unsure: bool = False) -> None:
+        """Answer that it does not begin anew; or that nobody knows."""
+        assert self.wish is not None, "something was asked for"
+        self._publisher.publish(ResetRefused(id=self.wish.request.id, reason=reason, open=unsure))
+        self.close()
+
+    def close(self) -> None:
+        """What was asked for is answered."""
+        self.wish = None
+
+    def beginning(self, hindrance: str | None, ground: Ground | None) -> Spec | None:
+        """The comparison from the start that was asked for; None while a moment for it is waited for.
+
+        None, too, where it cannot be, by `hindrance` or by itself: that is answered.
+        """
+        assert self.wish is not None, "something was asked for"
+        try:
+            if hindrance is not None:
+                raise Unsafe(hindrance)
+            if self.wish.request.start == "now":
+                return self._now(self.wish, ground)
+            begun = self._named(self.wish.request.start)
+            self._check_shards(begun)
+            return begun
+        except (Unsafe, SourceError, SpecError, ValidationError) as reason:
+            self.refuse(_told(reason))
+            return None
+
+    def _named(self, start: dict[str, Any] | None) -> Spec:
+        begun = self._file if start is None else begun_at(self._file, Start.model_validate(start))
+        if begun.start.at in ("earliest", "offsets"):
+            self._check(begun)
+        return begun
+
+    def _check(self, begun: Spec) -> None:
+        """Raises Unsafe where Kafka does not have that start."""
+        positions_of(begun, self._source.topics(), self._source.bound())
+
+    def _check_shards(self, begun: Spec) -> None:
+        """Raises Unsafe where the comparison from that start on cannot be divided as it is."""
+        if self._shard.whole:
+            return
+        topics = self._source.topics()
+        counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
+        if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard.of, counts)) is not None:
+            raise Unsafe(reason)
+
+    def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
+        if ground is None:
+            raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
+        if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:
+            raise Unsafe(f"`now` cannot be its start, since {unfit}: {_OTHER_STARTS}")
+        waiting = unrest(ground, self._clock.monotonic())
+        if waiting is None:
+            begun = begun_at(self._file, at_offsets(self._complete(ground.positions, wish.request.before)))
+            self._check(begun)
+            return begun
+        if self._clock.monotonic() >= wish.until:
+            raise Unsafe(
+                f"`now` needs a moment at which no event waits for a partner, and in {PATIENCE_SECONDS:g} s "
+                f"there was none ({waiting}): try again, let both versions rest, or {_OTHER_STARTS}"
+            )
+        return None
+
+    def _complete(self, own: Positions, before: Ended | None) -> Positions:
+        """The positions of a shard, with those of the others as they were when it was asked for.
+
+        Each of them begins where it rests itself; these offsets are told and read by nobody.
+        """
+        if self._shard.whole:
+            return own
+        topics, shown = self._source.topics(), {} if before is None else before.positions.model_dump()
+        return {
+            side: {
+                partition: own[side].get(
+                    partition, max(first, shown.get(NAMES[side], {}).get(str(partition), first))
+                )
+                for partition, first in topics[side].first.items()
+            }
+            for side in Side
+        }

@@ -1,0 +1,107 @@
+"""Where reading begins, and why it cannot begin yet: decided from the topics and the comparison file alone.
+
+`earliest` is safe only where both topics have their beginnings and those are of one time: what is gone on
+one side may be the partner of what is still there on the other. The other starts name a cut that both sides
+share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from twinstream.core.events import Side
+from twinstream.explain.divergence import NAMES
+from twinstream.intake.timestamps import moment_of
+from twinstream.ports import Positions, Topic
+from twinstream.spec.file.model import Spec
+
+Topics = Mapping[Side, Topic]
+
+
+class Unsafe(Exception):  # noqa: N818 - it is an answer, caught where it is asked for
+    """There is no safe start now; the text is the sentence that says why."""
+
+
+def positions_of(spec: Spec, topics: Topics, bound: Positions | None = None) -> Positions:
+    """Where to begin to read; `bound` are offsets below which nothing is to be read.
+
+    Raises Unsafe.
+    """
+    if spec.start.at == "offsets":
+        return _given(spec, topics, bound)
+    if spec.start.at == "earliest":
+        _whole(topics)
+        if reason := apart(spec, {side: topic.first_ms for side, topic in topics.items()}):
+            raise Unsafe(reason)
+        return {side: dict(topic.first) for side, topic in topics.items()}
+    return bounded(topics, bound)
+
+
+def bounded(topics: Topics, bound: Positions | None) -> Positions:
+    """The first offsets that can be read, and are not below `bound`."""
+    return {
+        side: {
+            partition: max(first, bound[side].get(partition, first) if bound else first)
+            for partition, first in topic.first.items()
+        }
+        for side, topic in topics.items()
+    }
+
+
+def _whole(topics: Topics) -> None:
+    for side, topic in topics.items():
+        for partition, offset in topic.first.items():
+            if offset > 0:
+                raise Unsafe(
+                    f"no safe start: the {NAMES[side]} has no records below offset {offset} in partition "
+                    f"{partition} any more, so `start: earliest` would compare unequal beginnings"
+                )
+
+
+def apart(spec: Spec, first_ms: Mapping[Side, int | None]) -> str | None:
+    """Why the beginnings of the topics are not of one time, if both are there and are not."""
+    first = [first_ms[side] for side in Side]
+    reference, candidate = first
+    if spec.start.at != "earliest" or reference is None or candidate is None:
+        return None
+    if abs(reference - candidate) <= spec.limits.lead // timedelta(milliseconds=1):
+        return None
+    begins = ", ".join(f"the {NAMES[side]} begins at {_text(first[side] or 0)}" for side in Side)
+    return (
+        f"no safe start: {begins}, which is further apart than limits.lead "
+        f"({spec.limits.lead.total_seconds():g} s), so `start: earliest` would compare unequal beginnings"
+    )
+
+
+def _given(spec: Spec, topics: Topics, bound: Positions | None) -> Positions:
+    """The offsets of the file, if Kafka has them all."""
+    positions: dict[Side, dict[int, int]] = {}
+    for side, topic in topics.items():
+        given = spec.start.offsets_of(side)
+        name = f"start.{NAMES[side]}"
+        for partition in topic.first.keys() ^ given.keys():
+            missing = "is not named there" if partition in topic.first else "does not exist"
+            raise Unsafe(
+                f"no safe start: `{name}` must name every partition, and partition {partition} {missing}"
+            )
+        for partition, offset in given.items():
+            low, end = topic.first[partition], topic.ends[partition]
+            if bound is not None:
+                low = max(low, bound[side].get(partition, low))
+            if offset < low:
+                raise Unsafe(
+                    f"no safe start: `{name}` asks for offset {offset} of partition {partition}, and nothing "
+                    f"below {low} can be read"
+                )
+            if offset > end:
+                raise Unsafe(
+                    f"no safe start yet: `{name}` asks for offset {offset} of partition {partition}, which "
+                    f"ends at {end}"
+                )
+        positions[side] = dict(given)
+    return positions
+
+
+def _text(milliseconds: int) -> str:
+    return moment_of(milliseconds).isoformat(timespec="seconds")

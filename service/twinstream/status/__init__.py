@@ -1,0 +1,1 @@
+"""The shape of what a matcher publishes, and API and page show."""

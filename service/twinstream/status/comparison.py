@@ -1,0 +1,386 @@
+"""What a matcher process publishes about its comparison: the shape shared by matcher, API and page.
+
+The matcher builds a `ComparisonStatus` once in a while and sends it over a pipe; the API process serves it
+unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on purpose:
+divergences travel on their own, each once, as `DivergenceReport`.
+
+All times are UTC. Every number is a count of events unless its name carries a unit.
+"""
+
+# ruff: noqa: RUF012 - pydantic gives each instance a default of its own
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from twinstream.status.common import (
+    Accounts,
+    DivergenceCounts,
+    DivergenceKind,
+    Frozen,
+    SideName,
+    Sides,
+    Verdict,
+)
+
+Dependency = Literal["kafka", "redis"]
+DEPENDENCIES: tuple[Dependency, ...] = ("kafka", "redis")
+
+
+class Version(Frozen):
+    """The topic that a side writes, and the version its owner gave it."""
+
+    topic: str
+    version: str | None = None
+
+
+class Position(Frozen):
+    """Where a record stands in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Health(Frozen):
+    """Whether the service itself can judge; each reason is a sentence.
+
+    `unreachable` names the services that it cannot use now: a degraded service may still be ready, one that
+    cannot reach them is not. `stalled` are the sides that are silent while newer events of the other wait.
+    """
+
+    status: Literal["ok", "degraded"]
+    reasons: list[str] = []
+    unreachable: list[Dependency] = []
+    stalled: list[SideName] = []
+    standby: bool = False
+
+
+class Hole(Frozen):
+    """A stretch of input that was not checked."""
+
+    reason: str
+    side: Literal["reference", "candidate"] | None = None
+    position: Position | None = None
+    seen_at: datetime
+
+
+class Undecodable(Frozen):
+    """A record that was kept out of matching."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    reason: str
+
+
+Awaited = Literal["checkpoint", "classification", "batches"]
+"""What a difference that was found waits for before it decides: that a checkpoint has it, that it is told
+from a known one, that the batches which were open then are finished, that the other shards have answered."""
+
+
+class KindCoverage(Frozen):
+    """The compared fields of `sampled` events of a kind: with several values, one, or only null."""
+
+    sampled: int = 0
+    varied: list[str] = []
+    constant: list[str] = []
+    always_null: list[str] = []
+
+
+class Stretches(Frozen):
+    """How much matched since when: pairs by the Kafka time of the older of their events, in stretches.
+
+    `begins` are times in Unix seconds, in order, and `matched` has for each kind the pairs of each stretch.
+    Both events of a pair are of the beginning of its stretch or later. The older stretches are, the longer:
+    `at` is the time by which they are old.
+    """
+
+    at: int = 0
+    begins: list[int] = []
+    matched: dict[str, list[int]] = {}
+
+
+class Coverage(Frozen):
+    """The evidence so far against the evidence asked for; `missing` says in sentences what lacks.
+
+    `until` is the Kafka time at which `seconds` end, and `kinds_required` are those of which one must match.
+
+    Then what was seen at all: of `events`, both sides', those that were sampled tell how many keys came
+    (`more_keys`: more than that; None where the order has no keys) and which fields varied (`more_fields`:
+    others were left out). `notes` says in sentences what therefore was not put to the test.
+    """
+
+    matched: int
+    matched_required: int
+    seconds: float
+    seconds_required: float
+    matched_by_kind: dict[str, int]
+    missing: list[str]
+    until: datetime | None = None
+    kinds_required: list[str] = []
+    matched_since: Stretches = Stretches()
+    events: int = 0
+    kinds: dict[str, KindCoverage] = {}
+    more_fields: bool = False
+    keys: int | None = None
+    more_keys: bool = False
+    notes: list[str] = []
+
+
+class Frontier(Frozen):
+    """How far a side has come on the clock that makes events of the other side overdue.
+
+    `at` is a time, or offsets of the input; None before there is one. `held_back_by` says what it waits for.
+    """
+
+    at: str | None = None
+    held_back_by: str | None = None
+
+
+class PartitionProgress(Frozen):
+    """How far one partition is read. `position` is the next offset to read; `lag` is in records.
+
+    `first` is the offset at which the log begins, as of some seconds ago; None while that is not known. From
+    `begin` on all is compared, and below `settled` every event is paired, left out, or reported as divergent;
+    None where that is not known.
+    """
+
+    partition: int
+    first: int | None = None
+    begin: int | None = None
+    settled: int | None = None
+    position: int
+    end: int | None
+    lag: int | None
+    newest_event_at: datetime | None
+
+
+HISTOGRAM_EDGES_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+"""Decades from the time that one event costs to the time after which a partner is long overdue."""
+
+
+class Histogram(Frozen):
+    """Counts per bucket (not cumulative); `edges_seconds` are upper bounds, the last bucket is open."""
+
+    edges_seconds: list[float]
+    counts: list[int]
+    sum_seconds: float
+
+
+class CheckpointInfo(Frozen):
+    """The last checkpoint that took effect; all None before the first.
+
+    `store_bytes` is what the comparison's keys take in Redis, as of a minute ago or less.
+    """
+
+    sequence: int | None = None
+    written_at: datetime | None = None
+    duration_seconds: float | None = None
+    size_bytes: int | None = None
+    store_bytes: int | None = None
+
+
+class Ended(Frozen):
+    """What a reset has ended: how a comparison stood, and the offsets up to which it was read."""
+
+    verdict: Verdict
+    since: datetime | None
+    started_at: datetime
+    matched: int
+    divergences: int
+    positions: Sides[dict[str, int]]
+
+
+class Reset(Frozen):
+    """A comparison was begun anew: when, by whom, why, and from which address that was asked for.
+
+    `start`, where it begins, is as in the comparison file; `before` is what the reset has ended.
+    """
+
+    id: str
+    comparison: str
+    at: datetime
+    by: str
+    reason: str
+    address: str
+    start: dict[str, Any]
+    before: Ended
+
+
+class ComparisonStatus(Frozen):
+    """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
+
+    `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
+    needs to decide. `explained_by_rule` counts by id what each known difference has explained.
+    `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
+    are known; no jump of a clock moves it. `trial_of`: this is a trial beside that comparison, and has no
+    gate.
+    """
+
+    name: str
+    spec_digest: str
+    order: str
+    reference: Version
+    candidate: Version
+    verdict: Verdict
+    reason: str
+    since: datetime
+    health: Health
+    events: Sides[int]
+    matched: int
+    unmatched: Sides[int]
+    max_unmatched: int
+    accounts: Sides[Accounts]
+    divergences: DivergenceCounts
+    closed_divergences: DivergenceCounts = DivergenceCounts()
+    explained_by_rule: dict[str, int] = {}
+    suspicions: int
+    waiting_for: str | None = None
+    difference_awaits: list[Awaited] = []
+    hole_count: int = 0
+    holes: list[Hole]
+    undecodable: list[Undecodable]
+    coverage: Coverage
+    verified_up_to: Sides[dict[str, int]]
+    verified_through: datetime | None
+    verified_age_seconds: float | None = None
+    progress: Sides[list[PartitionProgress]]
+    frontier: Sides[Frontier] = Sides[Frontier](reference=Frontier(), candidate=Frontier())
+    match_latency: Histogram
+    processing: Histogram
+    checkpoint: CheckpointInfo
+    max_staleness_seconds: float
+    resets: list[Reset] = []
+    reset_count: int = 0
+    trial_of: str | None = None
+    started_at: datetime
+    updated_at: datetime
+
+
+class ShardStatus(Frozen):
+    """What one of several matchers of a comparison says: its own status, and what merging needs beside it.
+
+    `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
+    Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
+    by kind the hashes of fields that had one value. `unpaired` are keyed digests of events without a
+    partner, of those that were left over last and of those that wait: equal events have equal ones.
+    """
+
+    status: ComparisonStatus
+    waiting_for: str | None = None
+    doubts: list[str] = []
+    first_at: datetime | None = None
+    open_since: datetime | None = None
+    constants: dict[str, dict[str, str]] = {}
+    unpaired: Sides[list[str]] = Sides[list[str]](reference=[], candidate=[])
+
+
+class Relayed(Frozen):
+    """What the owner of a comparison, or of a shard, says: passed on by a matcher that stands by.
+
+    Times in the status are of the owner's host.
+    """
+
+    said: ShardStatus
+
+
+class Witness(Frozen):
+    """One of the events that prove a divergence."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    value: Any
+
+
+class DivergenceReport(Frozen):
+    """One divergence as the API and the page show it.
+
+    `reference` and `candidate` are the values of the events (masked but for the fields that the spec shows),
+    None where that side has none. `provisional` is true while it may still be replaced or withdrawn: until
+    its scope has closed, and it is saved. `fields` maps each differing path to both values.
+    """
+
+    id: str
+    comparison: str
+    kind: DivergenceKind
+    provisional: bool
+    scope: dict[str, Any]
+    reference: Any | None
+    candidate: Any | None
+    positions: Sides[Position | None]
+    fields: dict[str, Sides[Any]]
+    witness: list[Witness]
+    text: str
+    first_seen: datetime
+    late: float | None = None
+    tainted: bool = False
+    explained: str | None = None
+
+
+class UnmatchedEvent(Frozen):
+    """An event without a partner so far. `at` is Kafka's time, `value` is masked as in a divergence."""
+
+    side: Literal["reference", "candidate"]
+    position: Position
+    at: datetime
+    kind: str
+    scope: dict[str, Any]
+    overdue: bool
+    value: Any
+
+
+class UnmatchedSample(Frozen):
+    """The events of each side that have waited longest for a partner, in the place of those of before."""
+
+    comparison: str
+    events: tuple[UnmatchedEvent, ...]
+
+
+class Withdrawn(Frozen):
+    """A provisional divergence that its closed scope replaced by something else."""
+
+    id: str
+    comparison: str
+
+
+class Resumed(Frozen):
+    """A matcher begins with what is saved: of all divergences reported before, only these stand, by id."""
+
+    comparison: str
+    divergences: tuple[str, ...]
+
+
+class ResetRequest(Frozen):
+    """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says.
+
+    `before` is how all shards together stood, as that was shown where it was asked for.
+    """
+
+    id: str
+    by: str
+    reason: str
+    address: str
+    start: dict[str, Any] | Literal["now"] | None = None
+    before: Ended | None = None
+
+
+class ResetRefused(Frozen):
+    """It does not begin anew, for this reason; where it is `open`, nobody knows whether it does."""
+
+    id: str
+    reason: str
+    open: bool = False
+
+
+Publication = (
+    ComparisonStatus
+    | ShardStatus
+    | Relayed
+    | DivergenceReport
+    | UnmatchedSample
+    | Withdrawn
+    | Resumed
+    | Reset
+    | ResetRefused
+)

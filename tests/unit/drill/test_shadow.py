@@ -1,0 +1,120 @@
+"""The comparison of the copies, and the times in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.support.drilled import pair, rides, spec_with
+from twinstream.core.events import Side
+from twinstream.drill.copies import Pair
+from twinstream.drill.planting import Kind, Plan, plan
+from twinstream.drill.shadow import awaited, dated, expected, left_out, shadow_of
+from twinstream.errors import SettingsError
+from twinstream.spec.drills import Names, Record
+from twinstream.spec.file.model import Overdue, Spec
+from twinstream.spec.load import digest
+
+NOW_MS = 1_800_000_000_000
+NAMES = Names("rides", "5f0c2e1a")
+
+
+def planted(spec: Spec, kind: Kind = "drop") -> Plan:
+    return plan(spec, pair(), kind, "5f0c2e1a")
+
+
+def times(records: Sequence[Record]) -> list[int]:
+    return [record.timestamp_ms for record in records]
+
+
+def test_the_shadow_has_the_rules_of_the_live_one_on_topics_of_its_own() -> None:
+    spec = spec_with(
+        more="identity: [n]\nequality: {ignore: [p]}\n"
+        "start: {at: offsets, reference: {0: 5}, candidate: {0: 5}}\n"
+    )
+    shadow = shadow_of(spec, NAMES, 100)
+    assert shadow.name == "rides-drill-5f0c2e1a"
+    assert [shadow.version_of(side).topic for side in Side] == list(NAMES.topics)
+    assert (shadow.order, shadow.equality, shadow.identity) == (spec.order, spec.equality, spec.identity)
+    assert shadow.start.at == "earliest"
+    assert list(left_out(spec)) == [
+        "the start at `offsets`: the copies are compared from their first record on"
+    ]
+    assert digest(shadow) != digest(spec)
+
+
+def test_a_long_name_leaves_room_for_that_of_the_drill() -> None:
+    name = Names("a" * 47 + "-" + "b" * 15, "5f0c2e1a").comparison
+    assert name == "a" * 47 + "-drill-5f0c2e1a"
+    assert len(name) <= 63
+
+
+def test_only_as_much_evidence_is_asked_for_as_the_copies_have() -> None:
+    assert shadow_of(spec_with(), NAMES, 100).evidence.matched == 50
+
+
+def test_times_keep_their_distances_and_end_now() -> None:
+    spec = spec_with()
+    copies = dated(spec, planted(spec), NOW_MS)
+    assert times(copies.reference)[-1] == NOW_MS
+    assert times(copies.reference)[0] == NOW_MS - 199_000
+
+
+def test_behind_a_difference_that_a_clock_has_to_tell_enough_time_passes() -> None:
+    spec = spec_with("unordered", "overdue: {clock: arrival, after: 10m, proves: true}\n")
+    found = planted(spec)
+    copies = dated(spec, found, NOW_MS)
+    assert expected(spec, found) == "fail"
+    assert NOW_MS - copies.candidate[found.at].timestamp_ms >= 20 * 60_000 - 1000
+    for side in Side:
+        assert times(copies.of(side)) == sorted(times(copies.of(side)))
+
+
+@pytest.mark.parametrize("seconds", [3600, 20])
+def test_a_candidate_that_wrote_later_does_not_make_the_reference_lead_or_look_stalled(seconds: int) -> None:
+    spec = spec_with()
+    later = [record._replace(timestamp_ms=record.timestamp_ms + seconds * 1000) for record in rides()]
+    found = replace(planted(spec), pair=Pair(rides(), later))
+    copies = dated(spec, found, NOW_MS)
+    firsts = [times(copies.of(side))[0] for side in Side]
+    assert abs(firsts[0] - firsts[1]) < 1000
+
+
+def test_times_that_are_compared_are_not_changed() -> None:
+    spec = spec_with("{per_key: [$timestamp]}", "overdue: {after: 1h}\n")
+    with pytest.raises(
+        SettingsError, match=r"^behind the difference 7200 s of Kafka time .* give more --records"
+    ):
+        dated(spec, planted(spec), NOW_MS)
+
+
+def test_a_silent_candidate_is_followed_by_the_reference_for_long_enough() -> None:
+    spec = spec_with(more="overdue: {after: 1h}\n")
+    found = planted(spec, "stall")
+    copies = dated(spec, found, NOW_MS)
+    assert expected(spec, found) == "stall"
+    assert times(copies.reference)[-1] - times(copies.candidate)[-1] >= 7_000_000
+
+
+def test_a_clock_that_proves_is_given_the_time_that_it_asks_for() -> None:
+    proves = spec_with("unordered", "overdue: {clock: arrival, after: 10m, proves: true}\n")
+    assert awaited(proves, planted(proves)).total_seconds() == 600
+    ordered = spec_with(more="overdue: {clock: arrival, after: 10m, proves: true}\n")
+    assert awaited(ordered, planted(ordered)).total_seconds() == 0
+
+
+def test_without_proof_a_loss_is_expected_to_be_a_suspicion() -> None:
+    spec = spec_with("unordered")
+    assert expected(spec, planted(spec)) == "suspicion"
+
+
+def test_what_only_the_clock_of_the_input_can_tell_is_refused() -> None:
+    spec = spec_with("unordered").model_copy(update={"control": "said", "overdue": Overdue(clock="input")})
+    with pytest.raises(
+        SettingsError, match=r"^only the clock of the input can tell this drop in rides, since"
+    ):
+        expected(spec, planted(spec))
+    assert shadow_of(spec, NAMES, 100).followed is None
+    assert next(left_out(spec)) == "the clock of the input: the copies have no control topic"

@@ -1,0 +1,158 @@
+"""The way of an alarm, as it is seen in what service, Prometheus and Alertmanager say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from twinstream.core.events import Side
+from twinstream.drill.alarm_path import Course
+from twinstream.drill.shadow import Expectation
+from twinstream.drill.signals import ALERTS, Look, Wanted, series, signals, unexpected
+
+ABOUT = frozenset({(Side.RIGHT, 0, 7)})
+REPORT = {
+    "kind": "duplicate",
+    "provisional": False,
+    "positions": {"reference": None, "candidate": {"partition": 0, "offset": 7}},
+}
+
+
+def status(**given: Any) -> dict[str, Any]:
+    return {
+        "events": {"reference": 10, "candidate": 10},
+        "verdict": "EQUIVALENT",
+        "reason": "All is well.",
+        "suspicions": 0,
+        "holes": [],
+        "health": {"status": "ok", "reasons": [], "stalled": []},
+        **given,
+    }
+
+
+def looks() -> dict[Expectation, Look]:
+    """What is said when each kind of alarm has come all the way."""
+    stalled = {"status": "degraded", "reasons": ["the candidate is silent"], "stalled": ["candidate"]}
+    return {
+        "fail": Look(
+            status(verdict="DIVERGED"),
+            {"answer": "fail"},
+            [REPORT],
+            {("verdict", "DIVERGED"): 1, ("divergences_total", "duplicate"): 1},
+            live=True,
+            scraped=True,
+            alerts={"TwinstreamDiverged": "firing"},
+            routed={"TwinstreamDiverged": "Alertmanager has it for on-call"},
+        ),
+        "suspicion": Look(
+            status(verdict="INCONCLUSIVE", suspicions=1),
+            {"answer": "undecided"},
+            [],
+            {("suspicions", ""): 1},
+            live=True,
+            scraped=True,
+            alerts={"TwinstreamSuspicions": "firing"},
+            routed={"TwinstreamSuspicions": "Alertmanager has it for tickets"},
+        ),
+        "stall": Look(
+            status(health=stalled),
+            {"answer": "undecided"},
+            [],
+            {("side_stalled", "candidate"): 1},
+            live=True,
+            scraped=True,
+            alerts={"TwinstreamSideStalled": "firing"},
+            routed={"TwinstreamSideStalled": "Alertmanager has it for tickets"},
+        ),
+    }
+
+
+def course(expectation: Expectation) -> Course:
+    closed = expectation == "fail"
+    return Course(signals(Wanted(expectation, (10, 10), ABOUT, closed, prometheus=True, alertmanager=True)))
+
+
+@pytest.mark.parametrize("expectation", ALERTS)
+def test_an_alarm_that_has_come_all_the_way_is_seen_in_full(expectation: Expectation) -> None:
+    found = course(expectation)
+    seen = found.look(1.5, looks()[expectation])
+    assert found.awaited == []
+    assert {one.seconds for one in seen} == {1.5}
+    ways = {
+        "fail": ["read", "found", "verdict", "gate", "metric", "counted"],
+        "suspicion": ["read", "verdict", "gate", "metric"],
+        "stall": ["read", "health", "gate", "metric"],
+    }
+    assert [one.name for one in seen] == [*ways[expectation], "live", "scraped", "alert", "routed"]
+
+
+@pytest.mark.parametrize("expectation", ALERTS)
+def test_of_a_comparison_that_is_well_only_the_reading_is_seen(expectation: Expectation) -> None:
+    well = Look(status(), {"answer": "pass"}, [], {("verdict", "DIVERGED"): 0.0}, live=False, scraped=False,
+                alerts={}, routed={})  # fmt: skip
+    assert [one.name for one in course(expectation).look(1.0, well)] == ["read"]
+
+
+@pytest.mark.parametrize(
+    "lacks", ["found", "verdict", "gate", "metric", "live", "scraped", "alert", "routed"]
+)
+def test_each_signal_of_a_failed_gate_is_missed_where_it_is_not_said(lacks: str) -> None:
+    look = looks()["fail"]
+    without = {
+        "found": look._replace(found=[]),
+        "verdict": look._replace(status=status()),
+        "gate": look._replace(gate={"answer": "undecided"}),
+        "metric": look._replace(samples={("divergences_total", "duplicate"): 1}),
+        "live": look._replace(live=False),
+        "scraped": look._replace(scraped=False),
+        "alert": look._replace(alerts={"TwinstreamDiverged": "pending"}),
+        "routed": look._replace(routed={}),
+    }
+    found = course("fail")
+    found.look(1.0, without[lacks])
+    assert found.awaited == [lacks]
+
+
+def test_a_difference_elsewhere_is_not_taken_for_the_planted_one() -> None:
+    elsewhere = {**REPORT, "positions": {"reference": None, "candidate": {"partition": 0, "offset": 8}}}
+    found = course("fail")
+    found.look(1.0, looks()["fail"]._replace(found=[elsewhere]))
+    assert found.awaited == ["found"]
+
+
+def test_an_undecided_gate_alone_is_no_sign_of_a_silent_candidate() -> None:
+    found = course("stall")
+    found.look(1.0, Look(status(verdict="PENDING"), {"answer": "undecided"}, [], {}))
+    assert "gate" in found.awaited
+
+
+def test_a_signal_keeps_the_time_at_which_it_was_seen_first() -> None:
+    found = course("fail")
+    found.look(1.0, Look(status(), {"answer": "pass"}, [], {}))
+    found.look(2.0, looks()["fail"])
+    assert [(one.name, one.seconds) for one in found.seen][:2] == [("read", 1.0), ("found", 2.0)]
+
+
+def test_silence_that_is_called_a_difference_fails_the_drill() -> None:
+    look = looks()["stall"]._replace(status=status(verdict="DIVERGED", reason="An event is missing."))
+    wanted = Wanted("stall", (10, 10), ABOUT)
+    assert unexpected(looks()["stall"], wanted) is None
+    assert unexpected(look, wanted) == (
+        "the verdict is DIVERGED, though a silence of the candidate proves nothing: An event is missing."
+    )
+
+
+def test_a_hole_fails_the_drill() -> None:
+    look = looks()["fail"]._replace(status=status(holes=[{"reason": "offsets were lost"}]))
+    assert unexpected(look, Wanted("fail", (10, 10), ABOUT)) == (
+        "a part of the copies was not checked: offsets were lost"
+    )
+
+
+def test_prometheus_is_asked_for_the_metric_of_the_alert() -> None:
+    assert [series(one, "x") for one in ("fail", "suspicion", "stall")] == [
+        'twinstream_verdict{comparison="x", verdict="DIVERGED"}',
+        'twinstream_suspicions{comparison="x"}',
+        'twinstream_side_stalled{comparison="x", side="candidate"}',
+    ]

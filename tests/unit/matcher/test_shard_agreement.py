@@ -1,0 +1,85 @@
+"""Where the store has lost of some shards that they were begun anew, all come to the last beginning again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.players import Players, at_the_ends, playing, request
+from tests.support.team import Team, write_all
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.events import Side
+from twinstream.matcher.shard_resets import PLACE_LOST
+from twinstream.ports import EMPTY
+from twinstream.status.comparison import Reset
+
+
+def losing(start: Any, number: int) -> Players:
+    """All shards have begun anew; then one loses its state, and is started again with nothing to remember."""
+    players = playing()
+    assert isinstance(players.reset(at_the_ends(players) if start == "ends" else start), Reset)
+    write_all(players.team, 24)
+    assert players.turns().answer == "pass"
+    players.kill(number)
+    players.team.shelf.storage(Shard(number, 2)).stored = EMPTY
+    return players
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("start", ["ends", None])
+def test_a_shard_that_has_lost_a_reset_begins_anew_with_the_others(start: Any, number: int) -> None:
+    players = losing(start, number)
+    view = players.turns(24)
+    matched = 24 if start == "ends" else 72
+    assert (view.status.reset_count, view.status.matched, view.answer) == (1, matched, "pass")
+    assert [worker._resets.made for worker in players.working.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_shard_that_has_lost_where_it_began_says_so_and_decides_nothing(number: int) -> None:
+    players = losing("now", number)
+    write_all(players.team, 24)
+    view = players.turns(24)
+    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    assert [hole.reason for hole in view.status.holes] == [PLACE_LOST.format(shard=f"shard {number} of 2")]
+    assert isinstance(players._reset(request(at_the_ends(players), "r-2")), Reset)
+    write_all(players.team, 24)
+    view = players.turns(24)
+    assert (view.status.reset_count, view.status.matched, view.answer) == (2, 24, "pass")
+
+
+def test_a_shard_alone_in_a_later_beginning_takes_all_others_there() -> None:
+    players = Players(Team(shards=3))
+    write_all(players.team, 48)
+    players.turns()
+    assert isinstance(players.reset(), Reset)
+    players.turns()
+    for number in (0, 2):
+        players.kill(number)
+        players.team.shelf.storage(Shard(number, 3)).stored = EMPTY
+    view = players.turns(40)
+    assert (view.status.reset_count, view.status.matched, view.answer) == (1, 48, "pass")
+
+
+def test_while_a_store_does_not_answer_no_shard_follows_another() -> None:
+    players = losing(None, 1)
+    players.team.shelf.storage(Shard(0, 2)).down = "it is away"
+    players.turns(4)
+    assert players.replaced == 1, "by the reset alone"
+    players.team.shelf.storage(Shard(0, 2)).down = None
+    assert players.turns(24).answer == "pass"
+
+
+@pytest.mark.parametrize("start", ["ends", None])
+def test_what_kafka_has_lost_of_where_such_a_shard_began_is_a_hole_with_both_offsets(start: Any) -> None:
+    players = losing(start, 1)
+    begins = at_the_ends(players)["reference"][1] - 6 if start == "ends" else 0
+    kept = at_the_ends(players)["reference"][1] - 1
+    players.team.source.retain(Side.LEFT, 1, kept)
+    view = players.turns(24)
+    assert (view.status.verdict, view.status.reset_count, view.answer) == ("INCONCLUSIVE", 1, "undecided")
+    assert view.status.holes[0].reason == (
+        f"the state in the store was lost, and Kafka no longer has offsets {begins}–{kept - 1} of "
+        "test.reference partition 1 (reference), from which it would be read again"
+    )

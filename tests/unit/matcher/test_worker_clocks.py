@@ -1,0 +1,336 @@
+"""The worker on the clocks of event time and of the input: what it hears, judges, shows and keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.saying import VERSIONS, control_record
+from tests.support.workers import SPEC, Bench
+from twinstream.core.events import Side
+from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.lint.topics import Topic
+from twinstream.status.comparison import Frontier
+
+LEFT, RIGHT = Side
+HEAD = (
+    VERSIONS
+    + """\
+order: unordered
+show: [n]
+evidence: {matched: 1, seconds: 0}
+"""
+)
+INPUT = f"{HEAD}control: test.control\noverdue: {{clock: input}}\n"
+TIMED = f"{HEAD}overdue: {{clock: event_time, field: t, after: 10s, idle_after: 30s}}\n"
+SECOND = 1000
+
+
+class Clocked(Bench):
+    """A bench whose events come from records of an input, or have times of their own."""
+
+    def put_out(self, side: Side, *offsets: int) -> None:
+        """Events that come from these records of the input."""
+        for offset in offsets:
+            headers = [InputPosition("in", 0, offset).header]
+            self.source.append(side, 0, orjson.dumps({"n": offset}), 0, headers)
+
+    def say(
+        self, version: str, batch: int, consumed: int, written: Mapping[str, Any] | None = None, **more: Any
+    ) -> None:
+        """A version says that it has finished a batch; by default that it has written nothing."""
+        topic = {"1": "test.reference", "2": "test.candidate"}.get(version, "other")
+        self.source.say(
+            control_record(version, batch, {"in": {"0": consumed}}, {topic: written or {}}, **more)
+        )
+
+    def timed(self, side: Side, *seconds: int, name: str = "tick", partition: int = 0) -> None:
+        """Events with these times."""
+        for second in seconds:
+            record = orjson.dumps({"n": name, "t": second * SECOND})
+            self.source.append(side, partition, record, second * SECOND)
+
+
+@pytest.fixture
+def bench() -> Clocked:
+    return Clocked(spec=INPUT)
+
+
+def test_an_event_that_the_candidate_has_passed_makes_the_verdict_diverged(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, 0, 1, 2)
+    bench.put_out(RIGHT, 0, 2)
+    assert bench.settled(worker).verdict == "EQUIVALENT"
+    bench.say("2", 0, consumed=2, written={"0": 2})
+    status = bench.settled(worker)
+    assert (status.verdict, status.suspicions) == ("DIVERGED", 0)
+    (report,) = bench.reports().values()
+    assert (report.kind, report.reference) == ("missing", {"n": 1})
+
+
+def test_a_candidate_that_stands_still_is_not_diverged_whatever_the_time(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, *range(100))
+    bench.put_out(RIGHT, *range(10))
+    bench.say("1", 5, consumed=100, written={"0": 100})
+    bench.say("2", 0, consumed=10, written={"0": 10})
+    for _ in range(3):
+        bench.clock.advance(10_000)
+        assert bench.settled(worker).verdict == "EQUIVALENT"
+
+
+def test_records_of_other_versions_and_other_topics_say_nothing(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, 0)
+    bench.say("3", 0, consumed=10)
+    bench.say("2", 0, consumed=10, written={"elsewhere": {"0": 1}})
+    status = bench.settled(worker)
+    assert not status.divergences.total
+    assert status.frontier.candidate.held_back_by == (
+        "version 2 has said nothing about test.candidate on test.control yet"
+    )
+
+
+def test_a_record_that_cannot_be_read_degrades_health_until_the_next_and_is_no_hole(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.source.say(b"{}")
+    status = bench.settled(worker)
+    (reason,) = status.health.reasons
+    assert reason.startswith("the newest record of test.control, at offset 0, cannot be used: no control")
+    assert (status.hole_count, status.health.status) == (0, "degraded")
+    bench.say("1", 0, consumed=1)
+    assert bench.settled(worker).health.status == "ok"
+
+
+def test_numbers_that_nothing_counts_up_to_are_no_record_and_stop_no_matcher(bench: Clocked) -> None:
+    worker, largest = bench.started(), 2**63 - 1
+    bench.say("2", largest, consumed=largest, written={"0": largest}, watermark=largest)
+    assert bench.settled(worker).health.status == "ok"
+    bench.say("2", largest + 1, consumed=1)
+    (reason,) = bench.settled(worker).health.reasons
+    assert "offset 1, cannot be used: no control record: `batch`" in reason
+    assert bench.run(bench.restarted()).hole_count == 0, "what was said before is saved, and read again"
+
+
+MISSING = "topic test.control: there is no such topic"
+
+
+def test_a_control_topic_that_is_missing_is_named_at_the_start_and_holds_nothing_else_up(
+    bench: Clocked,
+) -> None:
+    bench.source.control_topic = None
+    worker = bench.started()
+    bench.write_both(("a", 1))
+    status = bench.settled(worker)
+    assert (status.health.status, status.health.reasons, status.matched) == ("degraded", [MISSING], 1)
+    bench.source.control_topic = Topic(1, "delete")
+    assert bench.settled(worker).health.status == "ok"
+
+
+def test_a_control_topic_that_is_deleted_is_named_until_it_is_there_again(bench: Clocked) -> None:
+    worker = bench.started()
+    assert bench.settled(worker).health.status == "ok"
+    bench.source.control_topic = None
+    assert bench.settled(worker).health.reasons == [MISSING]
+    bench.source.control_topic = Topic(1, "delete")
+    assert bench.settled(worker).health.reasons == []
+
+
+def test_a_comparison_that_needs_no_control_topic_does_not_miss_it() -> None:
+    bench = Clocked(spec=TIMED)
+    bench.source.control_topic = None
+    assert bench.settled(bench.started()).health.status == "ok"
+
+
+UNRELIABLE = [
+    (Topic(3, "delete"), "test.control has 3 partitions, and only one would be read: use a"),
+    (Topic(1, "compact"), "test.control has cleanup.policy compact: compaction removes control records that"),
+]
+
+
+@pytest.mark.parametrize(("topic", "said"), UNRELIABLE)
+def test_a_comparison_does_not_begin_on_a_control_topic_that_cannot_be_relied_on(
+    bench: Clocked, topic: Topic, said: str
+) -> None:
+    bench.source.control_topic = topic
+    worker = bench.worker()
+    assert not worker.start()
+    status = bench.status()
+    assert (status.verdict, status.health.status) == ("PENDING", "degraded")
+    assert said in status.reason
+    bench.source.control_topic = Topic(1, None)
+    assert worker.start()
+
+
+@pytest.mark.parametrize(("topic", "said"), UNRELIABLE)
+def test_a_control_topic_that_becomes_unreliable_degrades_health_until_it_is_put_right(
+    bench: Clocked, topic: Topic, said: str
+) -> None:
+    worker = bench.started()
+    bench.source.control_topic = topic
+    (reason,) = bench.settled(worker).health.reasons
+    assert reason.startswith(said)
+    worker.stop()
+    worker = bench.started()
+    assert bench.settled(worker).health.reasons == [reason]
+    bench.source.control_topic = Topic(1, "delete")
+    assert bench.settled(worker).health.status == "ok"
+
+
+def test_a_query_created_anew_is_a_hole(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.say("2", 7, consumed=70)
+    bench.say("2", 0, consumed=3, query_id="anew")
+    status = bench.settled(worker)
+    assert [hole.side for hole in status.holes] == ["candidate"]
+    assert status.verdict == "INCONCLUSIVE"
+
+
+def test_the_frontier_of_the_input_is_shown_with_what_it_waits_for(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.say("1", 0, consumed=7, watermark=60_000)
+    bench.say("1", 1, consumed=9, watermark=90_000)
+    bench.say("2", 4, consumed=5, written={"0": 3})
+    bench.put_out(RIGHT, 0)
+    frontier = bench.settled(worker).frontier
+    assert frontier.reference == Frontier(at="in 0: 9, watermark 1970-01-01T00:01:00.000Z")
+    assert frontier.candidate.held_back_by == (
+        "batch 4 of query q has written partition 0 up to 3, which is read up to 1"
+    )
+
+
+def test_a_restart_goes_on_hearing_where_it_was(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, 0, 1)
+    bench.put_out(RIGHT, 0)
+    bench.say("2", 0, consumed=1, written={"0": 1})
+    bench.settled(worker)
+    bench.source._control[0] = b"gone"
+    worker = bench.restarted()
+    assert bench.settled(worker).verdict == "EQUIVALENT"
+    bench.say("2", 1, consumed=2, written={"0": 1})
+    assert bench.settled(worker).verdict == "DIVERGED"
+
+
+def test_what_comes_late_is_told_under_the_same_name_and_first_seen_as_before(bench: Clocked) -> None:
+    worker = bench.started()
+    bench.put_out(LEFT, 0)
+    for version in "12":
+        bench.say(version, 0, consumed=1)
+    bench.settled(worker)
+    (before,) = bench.reports().values()
+    bench.put_out(RIGHT, 0)
+    status = bench.settled(worker)
+    (after,) = bench.reports().values()
+    text = f"{before.text} One came after all, 0 s later than this; that was too late."
+    assert after == before.model_copy(update={"late": 0.0, "text": text})
+    assert (status.verdict, status.divergences.total) == ("DIVERGED", 1)
+    assert [status.accounts.reference.divergent, status.accounts.candidate.divergent] == [1, 1]
+    worker = bench.restarted()
+    bench.settled(worker)
+    assert list(bench.reports().values()) == [after]
+
+
+# -- event time --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timed() -> Clocked:
+    return Clocked(spec=TIMED)
+
+
+def test_an_event_before_the_frontier_is_a_suspicion_until_its_partner_comes(timed: Clocked) -> None:
+    worker = timed.started()
+    timed.timed(LEFT, 5, name="a")
+    for side in Side:
+        timed.timed(side, *range(30))
+    status = timed.settled(worker)
+    assert (status.verdict, status.suspicions) == ("INCONCLUSIVE", 1)
+    assert "event times are 10 s further" in status.reason
+    assert status.frontier.candidate == Frontier(at="1970-01-01T00:00:19.000Z")
+    timed.timed(RIGHT, 5, name="a")
+    assert timed.settled(worker).verdict == "EQUIVALENT"
+
+
+def test_a_partition_without_events_is_named_until_it_is_idle(timed: Clocked) -> None:
+    for side in Side:
+        timed.source.add_partition(side)
+    worker = timed.started()
+    for side in Side:
+        timed.timed(side, *range(30))
+    status = timed.settled(worker)
+    assert status.frontier.candidate == Frontier(held_back_by="partition 1 has no event time yet")
+    for second in range(30, 50):
+        for side in Side:
+            timed.timed(side, second)
+        status = timed.run(worker)
+    assert status.frontier.candidate.at == "1970-01-01T00:00:39.000Z"
+
+
+def test_a_jump_that_does_not_count_is_shown(timed: Clocked) -> None:
+    worker = timed.started()
+    timed.timed(LEFT, 1, 2)
+    timed.source.append(LEFT, 0, b'{"n":"later","t":4000000000}', 3000)
+    frontier = timed.settled(worker).frontier.reference
+    assert frontier == Frontier(
+        at="1969-12-31T23:59:52.000Z",
+        held_back_by="1970-02-16T07:06:40.000Z in partition 0 is ahead by more than max_jump, and does not "
+        "count",
+    )
+
+
+def test_times_that_count_another_unit_than_is_declared_are_told(timed: Clocked) -> None:
+    worker = timed.started()
+    for side in Side:
+        for at in (1_767_225_600, 1_767_225_601):
+            timed.source.append(side, 0, b'{"n":"tick","t":%d}' % at, 0)
+    frontier = timed.settled(worker).frontier.candidate
+    assert frontier == Frontier(
+        at="1970-01-21T10:53:35.601Z",
+        held_back_by="as `unit: ms` says its times are of 1970-01-21T10:53:45.601Z: if they are numbers, "
+        "write `overdue.unit: s`",
+    )
+
+
+def test_a_silent_side_says_so_and_makes_nothing_overdue(timed: Clocked) -> None:
+    worker = timed.started()
+    for side in Side:
+        timed.timed(side, *range(30))
+    for second in range(30, 60):
+        timed.timed(LEFT, second)
+        status = timed.run(worker)
+    assert status.suspicions == 0
+    assert status.frontier.candidate == Frontier(
+        at="1970-01-01T00:00:19.000Z", held_back_by="it has brought nothing for 30 s"
+    )
+
+
+def test_on_kafkas_clock_the_newest_record_is_shown() -> None:
+    bench = Clocked(spec=HEAD)
+    worker = bench.started()
+    assert bench.settled(worker).frontier.reference == Frontier(held_back_by="it has no record yet")
+    bench.timed(LEFT, 3)
+    assert bench.settled(worker).frontier.reference == Frontier(at="1970-01-01T00:00:03.000Z")
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        (1, "1 unmatched event is overdue: the other side went on for 60 s without its partner"),
+        (2, "2 unmatched events are overdue: the other side went on for 60 s without their partners"),
+    ],
+)
+def test_overdue_events_are_told_with_their_number(lost: int, told: str) -> None:
+    bench = Bench(spec=SPEC.replace("order: {per_key: [k]}", "order: unordered"))
+    worker = bench.started()
+    for number in range(lost):
+        bench.write(Side.LEFT, ("lost", number), at_ms=1_000)
+    for at_ms in (2_000, 90_000):
+        bench.write_both(("a", at_ms), at_ms=at_ms)
+        bench.run(worker)
+    bench.clock.advance(60)
+    bench.run(worker)
+    assert bench.run(worker).reason == f"Not decided: {told}."

@@ -1,0 +1,60 @@
+"""What was seen of the events stands in each status, and goes on after a crash."""
+
+from __future__ import annotations
+
+from tests.support.workers import SPEC, Bench
+from twinstream.checkpoints import format as checkpoint
+
+EVENTS = [("a", n) for n in range(30)]
+TWO_KINDS = f"{SPEC}kinds: {{refund: {{where: {{k: r}}}}, sale: {{}}}}\nidentity: [n]\n"
+MAY_LACK = TWO_KINDS.replace("seconds: 0", "seconds: 0, may_be_absent: [refund]")
+
+
+def test_an_equivalent_says_what_it_does_not_rest_on() -> None:
+    bench = Bench(spec=MAY_LACK)
+    bench.write_both(*EVENTS)
+    status = bench.run(bench.started())
+    assert status.verdict == "EQUIVALENT"
+    assert status.coverage.notes == [
+        "nothing of kind `refund` has matched",
+        "all events are of one key",
+        "`k` never varied",
+    ]
+    assert status.coverage.kinds["sale"].varied == ["n"]
+    assert (status.coverage.events, status.coverage.keys) == (60, 1)
+
+
+def test_what_was_seen_before_a_crash_is_known_after_it() -> None:
+    bench = Bench()
+    bench.write_both(*EVENTS)
+    before = bench.run(bench.started()).coverage
+    worker = bench.restarted()
+    assert bench.run(worker).coverage == before
+    bench.write_both(("b", 1))
+    after = bench.run(worker).coverage
+    assert (after.events, after.keys, after.kinds["event"].constant) == (62, 2, [])
+
+
+def test_what_is_kept_of_values_is_keyed_with_the_secret_of_the_masks() -> None:
+    benches = [Bench(), Bench()]
+    seen = []
+    for bench in benches:
+        bench.write_both(*EVENTS)
+        bench.run(bench.started())
+        seen.append(checkpoint.decode(bench.storage.stored.head)["seen"])
+    one, other = seen
+    assert one["fields"]["event"].keys() == other["fields"]["event"].keys()
+    assert one["fields"]["event"]["k"] != other["fields"]["event"]["k"]
+    assert not set(one["keys"]) & set(other["keys"])
+
+
+def test_a_checkpoint_of_a_version_that_did_not_look_is_read() -> None:
+    bench = Bench()
+    bench.write_both(*EVENTS)
+    bench.run(bench.started())
+    head = checkpoint.decode(bench.storage.stored.head)
+    del head["seen"]
+    bench.storage.stored = bench.storage.stored._replace(head=checkpoint.encode(head))
+    bench.write_both(("b", 1))
+    status = bench.run(bench.restarted())
+    assert (status.matched, status.coverage.events) == (31, 2)

@@ -1,0 +1,341 @@
+"""A comparison begins anew: where it was asked to, in one step, and with nothing left of what was before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource, MemoryStorage
+from twinstream.core.events import Side
+from twinstream.matcher.worker import Worker
+from twinstream.starting.reset_model import PATIENCE_SECONDS
+from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
+
+EVENTS = [("a", number) for number in range(40)]
+
+
+def request(start: Any = None, identifier: str = "r-1") -> ResetRequest:
+    return ResetRequest(id=identifier, by="ann", reason="mended", address="127.0.0.1", start=start)
+
+
+def diverged(spec: str = SPEC, **source: int) -> tuple[Bench, Worker]:
+    """A comparison that has found one event missing, and has gone on."""
+    bench = Bench(spec, source=MemorySource(**source))
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.write(Side.RIGHT, *EVENTS[:5], *EVENTS[6:])
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    return bench, worker
+
+
+def refusal(bench: Bench) -> str:
+    """The last thing that was published is a refusal: its reason."""
+    last = bench.publisher.published[-1]
+    assert isinstance(last, ResetRefused), last
+    assert not last.open
+    return last.reason
+
+
+def test_a_comparison_that_is_reset_begins_anew_where_its_file_says_and_forgets_what_it_found() -> None:
+    bench, worker = diverged()
+    before = bench.status()
+    assert worker.begin_anew(request())
+    waiting = bench.status()
+    assert (waiting.verdict, waiting.health.status, waiting.reset_count) == ("PENDING", "degraded", 1)
+    status = bench.run(bench.restarted(), steps=20)
+    assert (status.verdict, status.matched) == ("DIVERGED", before.matched)
+    assert status.started_at > before.started_at
+    assert [record.by for record in status.resets] == ["ann"]
+
+
+def test_the_record_says_who_when_why_from_where_and_what_the_verdict_was() -> None:
+    bench, worker = diverged()
+    before = bench.status()
+    assert worker.begin_anew(request("now"))
+    record = next(said for said in bench.publisher.published if isinstance(said, Reset))
+    assert record.model_dump(exclude={"at", "before"}) == {
+        "id": "r-1",
+        "comparison": "test",
+        "by": "ann",
+        "reason": "mended",
+        "address": "127.0.0.1",
+        "start": {"at": "offsets", "reference": {"0": 40}, "candidate": {"0": 39}},
+    }
+    assert record.at == bench.clock.now()
+    assert record.before.model_dump() == {
+        "verdict": "DIVERGED",
+        "since": before.since,
+        "started_at": before.started_at,
+        "matched": 39,
+        "divergences": 1,
+        "positions": {"reference": {"0": 40}, "candidate": {"0": 39}},
+    }
+
+
+def test_it_begins_now_with_what_both_put_out_from_now_on() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request("now"))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:7])
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.divergences.total) == ("EQUIVALENT", 7, 0)
+    assert bench.storage.stored.divergences == {}
+    worker.stop()
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", 7, 1)
+
+
+def test_now_waits_for_a_moment_at_which_nothing_waits_for_its_partner() -> None:
+    bench, worker = diverged()
+    bench.write(Side.LEFT, ("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew(request("now"))
+    bench.write(Side.RIGHT, ("b", 1))
+    worker.step()
+    assert worker.begin_anew()
+
+
+def test_now_is_refused_where_one_side_may_still_put_out_what_lies_before_the_start() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 1_000}))
+    worker = bench.restarted()
+    bench.write(Side.LEFT, ("b", 1))
+    assert bench.run(worker).accounts.reference.before_start == 41
+    assert not worker.begin_anew(request("now", "r-2"))
+    assert refusal(bench) == (
+        "`now` cannot be its start, since of what lies before its own start (`start: event_time`) one side "
+        "may still put out more: name a barrier, an event time or offsets as `start`"
+    )
+    bench.write(Side.RIGHT, ("b", 1))
+    assert bench.run(worker).verdict == "PENDING"
+
+
+def test_now_is_refused_when_no_such_moment_comes_and_nothing_changes() -> None:
+    bench, worker = diverged()
+    bench.write(Side.LEFT, ("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew(request("now"))
+    bench.clock.advance(PATIENCE_SECONDS)
+    assert not worker.begin_anew()
+    assert refusal(bench) == (
+        "`now` needs a moment at which no event waits for a partner, and in 10 s there was none (1 of the "
+        "reference, 0 of the candidate): try again, let both versions rest, or name a barrier, an event time "
+        "or offsets as `start`"
+    )
+    assert bench.run(worker).verdict == "DIVERGED"
+
+
+def test_partners_of_what_was_not_checked_may_still_come_and_are_waited_for() -> None:
+    bench, worker = diverged()
+    bench.source.add_partition(Side.LEFT)
+    bench.run(worker)
+    assert bench.status().hole_count == 1
+    assert not worker.begin_anew(request("now"))
+    bench.clock.advance(61)
+    assert worker.begin_anew()
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+@pytest.mark.parametrize("again", [False, True])
+def test_how_long_they_are_waited_for_is_no_matter_of_the_time_of_day(jump: float, again: bool) -> None:
+    bench, worker = diverged()
+    bench.source.add_partition(Side.LEFT)
+    bench.run(worker)
+    bench.write_both(("b", 1))
+    bench.run(worker)
+    if again:
+        worker.stop()
+        worker = bench.restarted()
+    bench.clock.set(jump)
+    assert not worker.begin_anew(request("now"))
+    bench.clock.advance(61)
+    assert worker.begin_anew()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("duplicates: {policy: replays}\n", "a retry may write again"),
+        ("on_divergence: halt\n", "it has halted"),
+    ],
+)
+def test_now_is_refused_where_the_matcher_does_not_follow_all_that_is_put_out(more: str, why: str) -> None:
+    bench = Bench(SPEC + more)
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.write(Side.RIGHT, *EVENTS[:5], *EVENTS[6:])
+    bench.run(worker, steps=20)
+    assert not worker.begin_anew(request("now"))
+    assert why in refusal(bench)
+
+
+@pytest.mark.parametrize(
+    ("start", "why"),
+    [
+        ({"at": "earliest"}, "no safe start: the reference has no records below offset 3"),
+        ({"at": "offsets", "reference": {"0": 1}, "candidate": {"0": 1}}, "nothing below 3 can be read"),
+        ({"at": "barrier"}, "only where the outermost form of `order` is a barrier"),
+        ({"at": "event_time", "field": "n"}, "`at: event_time` needs `from`"),
+        ({"at": "event_time", "field": "$key", "from": 1}, "more of each record than is read"),
+        ({"at": "input"}, "`input` needs `control`"),
+    ],
+)
+def test_a_start_that_cannot_be_is_refused_with_the_reason_and_nothing_changes(
+    start: dict[str, Any], why: str
+) -> None:
+    bench, worker = diverged()
+    bench.source.retain(Side.LEFT, 0, 3)
+    before = bench.storage.stored
+    assert not worker.begin_anew(request(start))
+    assert why in refusal(bench)
+    assert bench.storage.stored == before
+
+
+def test_it_begins_at_the_start_that_was_named_also_after_restarts() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 10.5}))
+    for _ in range(2):
+        worker = bench.restarted()
+        status = bench.run(worker, steps=20)
+        assert (status.verdict, status.matched, status.accounts.reference.before_start) == (
+            "EQUIVALENT",
+            29,
+            11,
+        )
+        worker.stop()
+
+
+def test_a_reset_without_a_start_goes_back_to_that_of_the_file() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request("now"))
+    worker = bench.restarted()
+    bench.run(worker)
+    assert worker.begin_anew(request(identifier="r-2"))
+    status = bench.run(bench.restarted(), steps=20)
+    assert (status.verdict, status.events.reference, status.reset_count) == ("DIVERGED", 40, 2)
+    assert [record.id for record in status.resets] == ["r-1", "r-2"]
+
+
+def test_a_comparison_without_a_safe_start_can_be_given_one() -> None:
+    bench = Bench()
+    bench.write_both(*EVENTS)
+    bench.source.retain(Side.LEFT, 0, 3)
+    worker = bench.worker()
+    assert not worker.start()
+    assert not worker.begin_anew(request("now"))
+    assert "it has not begun" in refusal(bench)
+    start = {"at": "offsets", "reference": {"0": 3}, "candidate": {"0": 3}}
+    assert worker.begin_anew(request(start))
+    assert bench.run(bench.restarted()).matched == 37
+
+
+def test_a_standby_refuses() -> None:
+    bench, _ = diverged()
+    standby = bench.worker()
+    assert not standby.start()
+    assert not standby.begin_anew(request())
+    assert "another process owns this comparison" in refusal(bench)
+
+
+def test_without_its_store_a_comparison_is_not_reset() -> None:
+    bench, worker = diverged()
+    bench.storage.down = "redis is away"
+    bench.write_both(("b", 1))
+    bench.run(worker)
+    assert not worker.begin_anew(request())
+    assert "redis is away" in refusal(bench)
+
+
+def test_a_store_that_fails_in_the_middle_ends_the_worker_and_nobody_knows() -> None:
+    bench, worker = diverged()
+    bench.storage.down = "redis is away"
+    with pytest.raises(Exception, match="redis is away"):
+        worker.begin_anew(request())
+    last = bench.publisher.published[-1]
+    assert isinstance(last, ResetRefused)
+    assert last.open
+    bench.storage.down = None
+    assert bench.run(bench.restarted()).verdict == "DIVERGED"
+
+
+# -- the second witness ------------------------------------------------------------------------------------
+
+
+def test_a_reset_is_not_taken_for_a_loss_of_the_state() -> None:
+    bench, worker = diverged()
+    worker.stop()
+    worker = bench.restarted()
+    assert worker.begin_anew(request({"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}))
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched, status.hole_count) == ("EQUIVALENT", 34, 0)
+
+
+def test_a_comparison_that_was_reset_and_whose_store_is_empty_is_read_again_from_the_new_start() -> None:
+    bench, worker = diverged()
+    start = {"at": "offsets", "reference": {"0": 6}, "candidate": {"0": 5}}
+    assert worker.begin_anew(request(start))
+    worker = bench.restarted()
+    assert bench.run(worker).verdict == "EQUIVALENT"
+    worker.stop()
+    bench.storage = MemoryStorage()
+    status = bench.run(bench.started())
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", 34, 1)
+
+
+def test_the_new_start_at_an_event_time_is_remembered_by_kafka_too() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request({"at": "event_time", "field": "n", "from": 10}))
+    worker = bench.restarted()
+    assert bench.run(worker, steps=20).matched == 30
+    worker.stop()
+    bench.storage = MemoryStorage()
+    status = bench.run(bench.started(), steps=20)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 30)
+
+
+def test_a_living_owner_whose_store_has_lost_the_reset_leaves_nothing_of_the_old_comparison() -> None:
+    bench, worker = diverged()
+    older = bench.storage.stored
+    assert older.divergences
+    assert worker.begin_anew(request("now"))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:5])
+    bench.run(worker)
+    bench.storage.stored = older
+    bench.run(worker)
+    worker.stop()
+    assert bench.storage.stored.divergences == {}
+    status = bench.run(bench.started())
+    assert (status.verdict, status.matched, status.reset_count) == ("EQUIVALENT", 5, 1)
+
+
+def test_a_reset_that_the_store_has_lost_is_a_hole_and_the_old_comparison_goes_on() -> None:
+    bench, worker = diverged()
+    older = bench.storage.stored
+    assert worker.begin_anew(request("now"))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:5])
+    bench.run(worker)
+    worker.stop()
+    bench.storage.stored = older
+    status = bench.run(bench.restarted(), steps=20)
+    assert (status.verdict, status.reset_count) == ("DIVERGED", 0)
+    assert (
+        status.holes[0].reason
+        == "a reset was lost, since the state in the store was lost in part: reset it again"
+    )
+
+
+def test_a_reset_that_is_asked_for_again_is_done_once_and_its_record_is_the_answer() -> None:
+    bench, worker = diverged()
+    assert worker.begin_anew(request("now"))
+    made = next(said for said in bench.publisher.published if isinstance(said, Reset))
+    worker = bench.restarted()
+    bench.write_both(*EVENTS[:7])
+    bench.run(worker)
+    assert not worker.begin_anew(request("now"))
+    assert bench.publisher.published[-1] == made
+    status = bench.run(worker)
+    assert (status.matched, status.reset_count) == (7, 1)

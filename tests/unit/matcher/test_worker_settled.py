@@ -1,0 +1,94 @@
+"""From where on a matcher compares all, and below which offset all is settled: what a contrast rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.checkpoints import format as checkpoint
+from twinstream.core.events import Side
+from twinstream.status.comparison import ComparisonStatus
+
+LEFT, RIGHT = Side
+EVENT_TIME = SPEC + "start: {at: event_time, field: n, from: 100}\n"
+
+
+def reach(status: ComparisonStatus) -> list[tuple[int | None, int | None]]:
+    """What is compared and settled of the only partition of each side."""
+    return [(part.begin, part.settled) for (part,) in (status.progress.reference, status.progress.candidate)]
+
+
+def test_what_is_divergent_is_settled_though_nothing_behind_it_is_verified() -> None:
+    bench = Bench()
+    bench.write_both((1, 1), (1, 2))
+    bench.write(LEFT, (1, 3))
+    bench.write(RIGHT, (1, 4))
+    bench.write_both((1, 5), (1, 6))
+    worker = bench.started()
+    status = bench.settled(worker)
+    assert (status.divergences.total, status.closed_divergences.total) == (2, 0)
+    assert reach(status) == [(0, 2), (0, 2)], "its scope is open"
+    bench.write_both(*((1, number) for number in range(10, 80)))
+    status = bench.settled(worker)
+    assert (status.closed_divergences.total, status.verified_up_to.reference) == (2, {"0": 2})
+    assert reach(status) == [(0, 75), (0, 75)]
+
+
+def test_nothing_is_settled_from_the_first_event_that_waits_on() -> None:
+    bench = Bench()
+    bench.write_both((1, 1), (2, 1))
+    bench.write(LEFT, (1, 3))
+    bench.write_both((2, 2))
+    assert reach(bench.settled(bench.started())) == [(0, 2), (0, 3)]
+
+
+def test_what_a_halted_comparison_leaves_out_is_not_settled() -> None:
+    bench = Bench(spec=SPEC + "on_divergence: halt\n")
+    bench.write_both((1, 1))
+    bench.write(LEFT, (1, 3))
+    bench.write(RIGHT, (1, 4))
+    bench.write_both((1, 5), (1, 6))
+    status = bench.settled(bench.started())
+    assert (status.verdict, reach(status)) == ("DIVERGED", [(0, 1), (0, 1)])
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_all_is_compared_from_behind_the_last_record_before_the_start(crash: bool) -> None:
+    bench = Bench(spec=EVENT_TIME)
+    bench.write(LEFT, (1, 7))
+    bench.write_both((1, 99), (1, 100), (1, 101))
+    worker = bench.started()
+    bench.settled(worker)
+    if crash:
+        worker = bench.restarted()
+    status = bench.settled(worker)
+    assert (status.matched, reach(status)) == (2, [(2, 4), (1, 3)])
+
+
+def rewritten(bench: Bench, **changes: Any) -> None:
+    """Let what is stored be as an older version has written it: None takes a member of the head away."""
+    stored = bench.storage.stored
+    head = {**checkpoint.decode(stored.head), **changes}
+    encoded = checkpoint.encode({name: value for name, value in head.items() if value is not None})
+    bodies = [
+        checkpoint.encode({**checkpoint.decode(body), "trial": {"state": {}}}) for body in stored.bodies
+    ]
+    bench.storage.stored = stored._replace(head=encoded, bodies=tuple(bodies))
+
+
+@pytest.mark.parametrize(("spec", "begin"), [(SPEC, 0), (EVENT_TIME, None)])
+def test_state_of_a_version_that_kept_a_trial_in_it_is_taken_up(spec: str, begin: int | None) -> None:
+    bench = Bench(spec=spec)
+    bench.write_both((1, 200), (1, 201))
+    worker = bench.started()
+    bench.settled(worker)
+    rewritten(
+        bench, compared_from=None, trial={"digest": "7a", "ended": None, "last": None, "state": {"a": 1}}
+    )
+    bench.write_both((1, 202))
+    status = bench.settled(bench.restarted())
+    assert (status.verdict, status.matched, reach(status)) == ("EQUIVALENT", 3, [(begin, 3), (begin, 3)])
+    assert orjson.loads(status.model_dump_json())["trial_of"] is None

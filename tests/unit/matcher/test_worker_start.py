@@ -1,0 +1,274 @@
+"""Where a worker begins, and what it says while there is no safe start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource
+from twinstream.core.events import Side
+from twinstream.status.comparison import ComparisonStatus
+
+EVENT_TIME = SPEC + "start: {at: event_time, field: ts, from: 100, warm_up: 10}\n"
+BARRIER = (
+    SPEC.replace("order: {per_key: [k]}", "order: {barrier: day, inner: {per_key: [k]}}")
+    + "kinds: {day: {where: {k: day}}, event: {}}\nstart: barrier\n"
+)
+DAY_MS = 86_400_000
+
+
+def _write(bench: Bench, side: Side, times: range, *, at_ms: int = 0) -> None:
+    for time in times:
+        bench.source.append(side, 0, orjson.dumps({"k": "a", "n": time, "ts": time}), at_ms)
+
+
+def _accounts_add_up(status: ComparisonStatus) -> bool:
+    sides: list[dict[str, Any]] = [
+        status.accounts.reference.model_dump(),
+        status.accounts.candidate.model_dump(),
+    ]
+    return all(account.pop("consumed") == sum(account.values()) for account in sides)
+
+
+def test_beginnings_further_apart_than_the_lead_are_no_safe_start() -> None:
+    bench = Bench()
+    bench.write(Side.LEFT, ("a", 1), at_ms=0)
+    bench.write(Side.RIGHT, ("a", 2), at_ms=61_000)
+    worker = bench.worker()
+    assert not worker.start()
+    status = bench.status()
+    assert status.verdict == "PENDING"
+    assert (
+        "no safe start: the reference begins at 1970-01-01T00:00:00+00:00, the candidate begins at "
+        "1970-01-01T00:01:01+00:00, which is further apart than limits.lead (60 s)"
+    ) in status.reason
+    bench.spec = SPEC + "limits: {lead: 61s}\n"
+    assert bench.worker().start() is False, "the first worker has the lease"
+    worker.stop()
+    bench.started()
+
+
+def test_a_candidate_that_starts_late_is_no_safe_start_and_never_diverges() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write(Side.LEFT, *(("a", number) for number in range(100)), at_ms=1000)
+    assert bench.run(worker).unmatched.reference == 100
+    bench.write(Side.RIGHT, *(("a", number) for number in range(50, 100)), at_ms=DAY_MS)
+    status = bench.run(worker)
+    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+    assert "no safe start" in status.reason
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+
+
+def test_offsets_begin_where_they_say() -> None:
+    bench = Bench(spec=SPEC + "start: {at: offsets, reference: {0: 5}, candidate: {0: 2}}\n")
+    bench.write(Side.LEFT, *(("a", number) for number in range(10)), at_ms=0)
+    bench.write(Side.RIGHT, ("x", 1), ("x", 2), *(("a", number) for number in range(5, 10)), at_ms=DAY_MS)
+    status = bench.run(bench.started())
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 5)
+    assert status.events.reference == 5
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        ("{0: 3}", "`start.candidate` asks for offset 3 of partition 0, which ends at 2"),
+        ("{0: 1, 1: 0}", "`start.candidate` must name every partition, and partition 1 does not exist"),
+        ("{1: 0}", "`start.candidate` must name every partition"),
+    ],
+)
+def test_offsets_that_kafka_does_not_have_are_no_safe_start(candidate: str, reason: str) -> None:
+    bench = Bench(spec=SPEC + f"start: {{at: offsets, reference: {{0: 0}}, candidate: {candidate}}}\n")
+    bench.write(Side.RIGHT, ("a", 1), ("a", 2))
+    assert not bench.worker().start()
+    assert reason in bench.status().reason
+    assert bench.status().verdict == "PENDING"
+
+
+def test_offsets_that_retention_took_are_no_safe_start() -> None:
+    bench = Bench(spec=SPEC + "start: {at: offsets, reference: {0: 0}, candidate: {0: 0}}\n")
+    bench.write_both(("a", 1), ("a", 2))
+    bench.source.retain(Side.LEFT, 0, 1)
+    assert not bench.worker().start()
+    assert "asks for offset 0 of partition 0, and nothing below 1 can be read" in bench.status().reason
+
+
+def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_an_event_time_on() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    worker = bench.started()
+    _write(bench, Side.LEFT, range(200), at_ms=0)
+    _write(bench, Side.RIGHT, range(105, 200), at_ms=90 * DAY_MS)
+    status = bench.run(worker)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 90)
+    assert (status.accounts.reference.before_start, status.accounts.candidate.before_start) == (110, 5)
+    assert _accounts_add_up(status)
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 90, 110)
+
+
+def test_an_event_behind_the_cut_that_is_missing_is_a_difference() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    worker = bench.started()
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(105, 150))
+    _write(bench, Side.RIGHT, range(151, 200))
+    status = bench.run(worker)
+    assert (status.verdict, status.divergences.by_kind["missing"]) == ("DIVERGED", 1)
+
+
+def _without_a_late_beginning(unit: int, written_ms: int) -> Bench:
+    """The reference wrote 112 before 90, and Kafka does not have that any more; `from` is 110."""
+    start = 1_767_225_600 * unit
+    bench = Bench(spec=SPEC + f"start: {{at: event_time, field: ts, from: {start + 110}}}\n")
+    for side, written in ((Side.LEFT, written_ms), (Side.RIGHT, 1_767_226_000_000)):
+        for n in (112, 90, *range(100, 112), *range(113, 140)):
+            event = {"k": "a", "n": n, "ts": start + n}
+            bench.source.append(side, 0, orjson.dumps(event), written)
+    bench.source.retain(Side.LEFT, 0, 1)
+    return bench
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000])
+def test_what_may_be_gone_behind_the_start_is_never_a_difference(unit: int) -> None:
+    bench = _without_a_late_beginning(unit, written_ms=1_767_226_000_000)
+    for start in (bench.started, bench.restarted):
+        status = bench.run(start())
+        assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
+        assert (
+            "what Kafka no longer has below offset 1 of test.reference partition 0 (reference) may lie"
+            in status.reason
+        )
+    assert all(report.tainted for report in bench.reports().values())
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000])
+def test_what_was_left_before_the_start_by_its_own_time_and_by_kafkas_is_a_sure_start(unit: int) -> None:
+    bench = _without_a_late_beginning(unit, written_ms=1_767_225_500_000)
+    assert bench.run(bench.started()).verdict == "DIVERGED"
+
+
+def test_a_start_that_is_not_sure_passes_while_nothing_differs() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(105, 200))
+    bench.source.retain(Side.LEFT, 0, 50)
+    assert bench.run(bench.started()).verdict == "EQUIVALENT"
+    _write(bench, Side.LEFT, range(200, 210))
+    _write(bench, Side.RIGHT, range(201, 210))
+    assert bench.run(bench.restarted()).verdict == "INCONCLUSIVE"
+
+
+def test_what_is_overdue_may_be_in_a_partition_of_which_nothing_is_left() -> None:
+    spec = EVENT_TIME.replace("{per_key: [k]}", "unordered") + "overdue: {after: 1s, proves: true}\n"
+    bench = Bench(spec=spec, source=MemorySource(partitions=2))
+    bench.source.append(Side.LEFT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
+    bench.source.retain(Side.LEFT, 1, 1)
+    bench.source.append(Side.RIGHT, 1, orjson.dumps({"k": "a", "n": 1, "ts": 150}), 1000)
+    worker = bench.started()
+    for at_ms in (1000, 2500, 9000):
+        for side in Side:
+            bench.source.append(side, 0, orjson.dumps({"k": "b", "n": at_ms, "ts": 200}), at_ms)
+        bench.clock.advance(10)
+        status = bench.run(worker)
+    assert (status.verdict, status.divergences.by_kind["extra"]) == ("INCONCLUSIVE", 1)
+    position = status.holes[0].position
+    assert position is not None
+    assert position.partition == 1
+
+
+def test_an_event_without_the_field_of_the_start_is_undecodable() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    worker = bench.started()
+    bench.write(Side.LEFT, ("a", 1))
+    status = bench.run(worker)
+    assert status.accounts.reference.undecodable == 1
+    assert status.undecodable[0].reason == "field `ts`, that tells what lies before the start, is missing"
+    assert _accounts_add_up(status)
+
+
+def test_retention_that_may_have_taken_events_behind_the_cut_is_no_safe_start() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(130, 200))
+    bench.source.retain(Side.LEFT, 0, 120)
+    worker = bench.started()
+    status = bench.run(worker)
+    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+    assert (
+        "the reference is read from offset 120 in partition 0 on, and the first event there is not"
+        in status.reason
+    )
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.divergences.total) == ("PENDING", 0)
+
+
+def test_retention_of_what_lies_before_the_cut_does_no_harm() -> None:
+    bench = Bench(spec=EVENT_TIME)
+    _write(bench, Side.LEFT, range(200))
+    _write(bench, Side.RIGHT, range(105, 200))
+    bench.source.retain(Side.LEFT, 0, 90)
+    assert bench.run(bench.started()).verdict == "EQUIVALENT"
+
+
+def test_texts_are_times_where_the_start_is_one() -> None:
+    spec = SPEC + "start: {at: event_time, field: n, from: 2026-01-01T00:00:00Z}\n"
+    bench = Bench(spec=spec)
+    worker = bench.started()
+    for side, first in ((Side.LEFT, "2025-12-31T23:59:59.999Z"), (Side.RIGHT, "2026-01-01T00:30:00+01:00")):
+        for text in (first, "2026-01-01T01:00:00+01:00"):
+            bench.source.append(side, 0, orjson.dumps({"k": "a", "n": text}))
+    status = bench.run(worker)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 1)
+    assert status.accounts.reference.before_start == status.accounts.candidate.before_start == 1
+
+
+def _days(bench: Bench, side: Side, days: range, *, at_ms: int = 0) -> None:
+    for day in days:
+        bench.write(side, ("day", day), ("a", day * 2), ("a", day * 2 + 1), at_ms=at_ms)
+
+
+def test_a_reference_that_ran_for_months_and_a_candidate_of_today_agree_from_a_barrier_on() -> None:
+    bench = Bench(spec=BARRIER)
+    worker = bench.started()
+    _days(bench, Side.LEFT, range(90))
+    status = bench.run(worker)
+    assert status.verdict == "PENDING"
+    assert "no safe start yet: no barrier has come" in status.reason
+    assert bench.status().health.status == "ok"
+    bench.write(Side.RIGHT, ("a", -1), at_ms=DAY_MS)
+    _days(bench, Side.RIGHT, range(80, 90), at_ms=DAY_MS)
+    status = bench.run(worker)
+    assert (status.verdict, status.matched) == ("EQUIVALENT", 30)
+    assert (status.accounts.reference.before_start, status.accounts.candidate.before_start) == (240, 1)
+    assert _accounts_add_up(status)
+    status = bench.run(bench.restarted())
+    assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 30, 240)
+
+
+def test_a_crash_before_the_start_is_found_changes_nothing() -> None:
+    bench = Bench(spec=BARRIER)
+    worker = bench.started()
+    _days(bench, Side.LEFT, range(90))
+    status = bench.run(worker)
+    assert _accounts_add_up(status)
+    worker = bench.restarted()
+    bench.run(worker)
+    _days(bench, Side.RIGHT, range(80, 90))
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.accounts.reference.before_start) == ("EQUIVALENT", 30, 240)
+
+
+@pytest.mark.parametrize("spec", [EVENT_TIME, BARRIER])
+def test_reading_may_begin_later_where_the_start_is_a_cut(spec: str) -> None:
+    bench = Bench(spec=spec)
+    for number in range(200):
+        for side in Side:
+            bench.source.append(side, 0, orjson.dumps({"k": "day", "n": number, "ts": number}), number)
+    bench.source.read_from_ms = 50
+    status = bench.run(bench.started())
+    assert (status.events.reference, status.accounts.reference.before_start) in {(150, 60), (150, 0)}
+    assert (status.matched, status.divergences.total) == (150 - status.accounts.reference.before_start, 0)

@@ -1,0 +1,163 @@
+"""A store that came back empty is told from a first start, by what Kafka remembers of the comparison."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from tests.support.workers import SPEC, Bench
+from twinstream.adapters.memory import MemorySource, MemoryStorage
+from twinstream.core.events import Side
+from twinstream.status.comparison import ComparisonStatus
+
+EVENTS = [("a", number) for number in range(30)]
+
+
+def _after_a_run(*, diverged: bool = False, **source: int) -> Bench:
+    """A comparison that ran, and of which the store has lost everything since."""
+    bench = Bench(source=MemorySource(**source))
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS)
+    bench.write(Side.RIGHT, *(EVENTS[:5] + EVENTS[6:] if diverged else EVENTS))
+    status = bench.run(worker, steps=20)
+    assert status.verdict == ("DIVERGED" if diverged else "EQUIVALENT")
+    worker.stop()
+    bench.storage = MemoryStorage()
+    return bench
+
+
+def test_a_comparison_whose_store_is_empty_is_read_again_and_undecided_until_it_has_come_as_far() -> None:
+    bench = _after_a_run()
+    began = bench.status().started_at
+    bench.clock.advance(1000)
+    bench.source.down = None
+    worker = bench.started()
+    worker.beat()
+    status = bench.status()
+    assert status.verdict == "PENDING"
+    assert (
+        "the state in the store was lost, and everything is read again: the reference has come to offset 0 "
+        "of 30 in partition 0"
+    ) in status.reason
+    status = bench.run(worker)
+    assert (status.verdict, status.matched, status.started_at) == ("EQUIVALENT", 30, began)
+
+
+def test_a_divergence_that_is_found_again_is_the_same_and_undecided_until_then() -> None:
+    bench = _after_a_run(diverged=True, batch=10)
+    before = set(bench.reports())
+    worker = bench.started()
+    worker.step()
+    status = bench.run(worker, steps=0)
+    assert status.verdict == "INCONCLUSIVE"
+    status = bench.run(worker, steps=20)
+    assert (status.verdict, set(bench.reports())) == ("DIVERGED", before)
+
+
+def test_a_store_that_fell_back_to_an_older_state_passes_nothing_until_it_has_come_as_far() -> None:
+    bench = Bench(source=MemorySource(batch=10))
+    worker = bench.started()
+    bench.write(Side.LEFT, *EVENTS[:10])
+    bench.write(Side.RIGHT, *EVENTS[:10])
+    assert bench.run(worker, steps=20).verdict == "EQUIVALENT"
+    older = deepcopy(bench.storage)
+    bench.write(Side.LEFT, *EVENTS[10:])
+    bench.write(Side.RIGHT, *EVENTS[11:])
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    worker.stop()
+    before = set(bench.reports())
+    bench.storage, older.lease = older, None
+    bench.clock.advance(1000)
+    worker = bench.started()
+    worker.beat()
+    status = bench.status()
+    assert status.verdict == "PENDING"
+    assert "the reference has come to offset 10 of 30 in partition 0" in status.reason
+    assert bench.run(worker, steps=20).verdict == "DIVERGED"
+    assert set(bench.reports()) == before
+
+
+def test_a_divergence_that_is_not_found_again_is_a_hole() -> None:
+    bench = _after_a_run(diverged=True)
+    bench.source._topics[Side.LEFT].rows[0].pop(5)
+    bench.write(Side.LEFT, ("a", 30))
+    bench.write(Side.RIGHT, ("a", 30), ("a", 31))
+    status = bench.run(bench.started())
+    assert status.verdict == "INCONCLUSIVE"
+    assert "a difference had been found before the state in the store was lost" in status.reason
+
+
+def test_what_kafka_has_no_longer_is_a_hole_with_the_exact_gap() -> None:
+    bench = _after_a_run()
+    for side in Side:
+        bench.source.retain(side, 0, 12)
+    status = bench.run(bench.started())
+    assert (status.verdict, status.matched) == ("INCONCLUSIVE", 18)
+    assert status.holes[0].reason == (
+        "the state in the store was lost, and Kafka no longer has offsets 0–11 of "
+        "test.reference partition 0 (reference), from which it would be read again"
+    )
+
+
+def test_holes_that_were_noted_before_are_not_forgotten() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.source.add_partition(Side.LEFT)
+    assert bench.run(worker).hole_count == 1
+    worker.stop()
+    bench.storage = MemoryStorage()
+    status = bench.run(bench.started())
+    assert status.verdict == "INCONCLUSIVE"
+    assert "1 stretches that were not checked had been noted" in status.reason
+
+
+def test_a_topic_created_anew_meanwhile_is_a_hole() -> None:
+    bench = _after_a_run()
+    marks = bench.source.remembered()
+    bench.source.create_anew(Side.RIGHT)
+    bench.source.remember(marks)
+    status = bench.run(bench.started())
+    assert status.verdict == "INCONCLUSIVE"
+    assert "offset 30 was next, and the new topic begins there at 0" in status.reason
+
+
+def test_a_crash_on_the_way_back_does_not_forget_where_it_leads() -> None:
+    bench = _after_a_run(batch=5)
+    worker = bench.started()
+    worker.step()
+    status = _saved(bench, worker)
+    assert "is read again" in status.reason
+    bench.storage.lease = None
+    worker = bench.started()
+    worker.beat()
+    assert "is read again" in bench.status().reason
+    assert bench.run(worker, steps=20).verdict == "EQUIVALENT"
+
+
+def _saved(bench: Bench, worker: object) -> ComparisonStatus:
+    from twinstream.matcher.worker import Worker
+
+    assert isinstance(worker, Worker)
+    bench.clock.advance(5)
+    worker.beat()
+    return bench.status()
+
+
+def test_another_comparison_file_begins_anew() -> None:
+    bench = _after_a_run()
+    bench.spec = SPEC.replace("per_key: [k]", "per_key: [k, n]")
+    worker = bench.started()
+    worker.beat()
+    assert "is read again" not in bench.status().reason
+
+
+def test_a_memory_that_cannot_be_written_hinders_nothing() -> None:
+    bench = Bench()
+    worker = bench.started()
+    bench.write_both(*EVENTS)
+    bench.run(worker)
+    bench.source.down = "no broker answers"
+    bench.run(worker)
+    bench.source.down = None
+    assert bench.run(worker).verdict == "EQUIVALENT"
+    assert bench.source.remembered()[Side.LEFT][0].offset == 30

@@ -1,0 +1,305 @@
+"""A stretch of two topics is compared once: what counts at its edges, and what Kafka may do meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.streams import LEFT, RIGHT, record, spec
+from twinstream.adapters.memory import ManualClock, MemorySource
+from twinstream.core.events import Side
+from twinstream.errors import SettingsError
+from twinstream.offline.bounded import BoundedCheck
+from twinstream.offline.offset_range import Edge, edge_of
+
+SLACK = timedelta(seconds=1)
+Written = Sequence[tuple[str, int]]
+"""Values, with the millisecond at which each was written."""
+
+
+def at(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def topics(reference: Written, candidate: Written, partitions: int = 1) -> MemorySource:
+    source = MemorySource(partitions)
+    for side, rows in ((LEFT, reference), (RIGHT, candidate)):
+        for value, moment in rows:
+            source.append(side, 0, record({"k": value[0], "n": value[1:]}), moment)
+    return source
+
+
+def bounded(
+    source: MemorySource, begin: Edge, end: Edge, order: str = "{per_key: [k]}", more: str = ""
+) -> BoundedCheck:
+    return BoundedCheck(spec(order, more), source, begin, end, SLACK, ManualClock())
+
+
+def check(
+    source: MemorySource,
+    begin: Edge = "earliest",
+    end: Edge = "latest",
+    order: str = "{per_key: [k]}",
+    more: str = "",
+) -> dict[str, Any]:
+    run = bounded(source, begin, end, order, more)
+    return run.run(iter, open_ended=False, allow_empty=False, evidence=False)
+
+
+SIX: Written = [("a1", 1000), ("b1", 2000), ("a2", 3000), ("b2", 4000), ("a3", 5000), ("b3", 6000)]
+LATER: Written = [(value, moment + 700) for value, moment in SIX]
+
+
+def accounts_add_up(answer: dict[str, Any]) -> bool:
+    accounts = answer["accounts"].values()
+    return all(account["consumed"] == sum(account.values()) - account["consumed"] for account in accounts)
+
+
+def test_whole_topics_are_compared_from_their_beginning_to_their_end() -> None:
+    answer = check(topics(SIX, LATER))
+    assert (answer["verdict"], answer["matched"]) == ("EQUIVALENT", 6)
+    part = {"from": 0, "to": 6, "read_from": 0, "read_to": 6}
+    assert answer["ranges"]["reference"]["partitions"] == {"0": part}
+    assert answer["ranges"]["candidate"]["last_at"] == "1970-01-01T00:00:06.700000+00:00"
+    assert (answer["ranges"]["from"], answer["ranges"]["to"]) == ("earliest", "latest")
+
+
+def test_what_is_missing_at_the_end_of_versions_that_stopped_is_a_difference() -> None:
+    answer = check(topics(SIX, LATER[:-1]))
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["missing"]) == ("DIVERGED", 1)
+
+
+def test_offsets_are_taken_at_their_word() -> None:
+    source = topics([("x9", 0), *SIX], LATER)
+    begin = edge_of("--from", ["reference:0=1"], "earliest")
+    assert check(source, begin)["verdict"] == "EQUIVALENT"
+    end = edge_of("--to", ["candidate:0=5"], "latest")
+    answer = check(source, begin, end)
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["missing"]) == ("DIVERGED", 1)
+
+
+def test_partners_beyond_a_time_are_found_within_the_slack() -> None:
+    """At 3.2 s the reference has written a2, and the candidate not yet; at 5.3 s the same of a3."""
+    answer = check(topics(SIX, LATER), at(3200), at(5300))
+    assert answer["verdict"] == "EQUIVALENT"
+    reference, candidate = answer["ranges"]["reference"], answer["ranges"]["candidate"]
+    assert (reference["partitions"]["0"]["from"], reference["partitions"]["0"]["to"]) == (3, 5)
+    assert (reference["records"], candidate["records"]) == (2, 2)
+    # b1 of the candidate and b3 of the reference: their partners are not even read.
+    assert (reference["left_out"], candidate["left_out"]) == (1, 1)
+    assert accounts_add_up(answer)
+
+
+def test_a_loss_between_two_times_is_a_difference() -> None:
+    lossy = [row for row in LATER if row[0] != "b2"]
+    answer = check(topics(SIX, lossy), at(2500), at(5000))
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["missing"]) == ("DIVERGED", 1)
+    assert answer["examples"][0]["reference"] == {"k": "b", "n": "2"}
+    assert answer["decided_at"] is None
+    assert accounts_add_up(answer)
+
+
+def test_events_that_changed_places_between_two_times_are_a_difference() -> None:
+    swapped = [*LATER[:2], ("a3", 3700), ("b2", 4700), ("a2", 5700), ("b3", 6700), ("z9", 9000)]
+    answer = check(topics([*SIX, ("z9", 9000)], swapped), at(1500), at(5900))
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["reordered"]) == ("DIVERGED", 1)
+
+
+@pytest.mark.parametrize("order", ["unordered", "total", "{per_key: [k]}"])
+def test_a_loss_is_undecided_where_an_equal_event_lies_beside_the_range(order: str) -> None:
+    """The candidate may have lost the second x1, or its first one may be the partner of one from before."""
+    source = topics([("x1", 500), ("x1", 3000), ("y1", 9000)], [("x1", 2000), ("y1", 9000)])
+    answer = check(source, at(1200), at(4000), order)
+    assert answer["verdict"] in {"INCONCLUSIVE", "EQUIVALENT"}
+    source = topics([("x1", 500), ("x1", 3000), ("y1", 9000)], [("y1", 9000)])
+    answer = check(source, at(1200), at(4000), order)
+    assert answer["verdict"] == "INCONCLUSIVE"
+    assert "1 difference is so near to an edge of the range" in answer["reason"]
+    assert answer["ranges"]["undecided"]["total"] == 1
+    assert answer["ranges"]["undecided"]["examples"][0]["kind"] == "missing"
+    assert answer["unmatched"] == {"reference": 1, "candidate": 0}
+    assert accounts_add_up(answer)
+
+
+CEILING_1 = """
+known_differences:
+  - {id: LOST, when: {divergences: [missing]}, owner: ann, expires: 2999-01-01, ceiling: {count: 1}}
+"""
+EARLY, FAR = ("y0", 100), ("y1", 9000)
+BOTH: Written = [EARLY, FAR]
+
+
+@pytest.mark.parametrize("order", ["unordered", "total", "{per_key: [k]}"])
+def test_what_is_left_over_beside_a_range_uses_up_no_ceiling(order: str) -> None:
+    """x1 and x2 lie beside the range and miss nothing; x3 in it is the one that may be missing."""
+    source = topics([EARLY, ("x1", 400), ("x2", 500), ("x3", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), order, CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("EQUIVALENT", {"LOST": 1})
+    assert answer["accounts"]["reference"]["explained"] == 1
+    assert answer["ranges"]["reference"]["left_out"] == 2
+    assert accounts_add_up(answer)
+
+
+def test_what_goes_beyond_a_ceiling_between_two_times_is_a_difference() -> None:
+    source = topics([EARLY, ("x1", 2000), ("x2", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("DIVERGED", {"LOST": 1})
+    assert answer["examples"][0]["reference"] == {"k": "x", "n": "2"}
+    assert accounts_add_up(answer)
+
+
+def test_what_is_undecided_gets_what_is_left_of_a_ceiling() -> None:
+    """The first x1 lies beside the range, so nobody knows whether the second one lacks its partner."""
+    unsure = [("x1", 500), ("x1", 2000)]
+    answer = check(topics([EARLY, *unsure, FAR], BOTH), at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("EQUIVALENT", {"LOST": 1})
+    source = topics([EARLY, *unsure, ("x3", 3000), FAR], BOTH)
+    answer = check(source, at(1200), at(4000), "unordered", CEILING_1)
+    assert (answer["verdict"], answer["explained_by_rule"]) == ("INCONCLUSIVE", {"LOST": 1})
+    assert (answer["divergences"]["total"], answer["ranges"]["undecided"]["total"]) == (0, 1)
+    assert accounts_add_up(answer)
+
+
+def test_a_side_that_has_not_come_as_far_as_the_end_may_still_write_what_is_missing() -> None:
+    source = topics(SIX, LATER[:4])
+    answer = check(source, "earliest", at(6500))
+    assert (answer["verdict"], answer["ranges"]["undecided"]["total"]) == ("INCONCLUSIVE", 2)
+    # b1 was to be there 1 s after it was written: the candidate has come to 4.7 s.
+    answer = check(topics(SIX, [LATER[0], *LATER[2:4]]), "earliest", at(6500))
+    assert (answer["verdict"], answer["divergences"]["by_kind"]["missing"]) == ("DIVERGED", 1)
+
+
+def test_a_side_without_a_record_decides_nothing_between_times() -> None:
+    assert check(topics(SIX, []), at(500), at(6500))["verdict"] == "INCONCLUSIVE"
+    assert check(topics(SIX, []), at(500), "latest")["verdict"] == "DIVERGED"
+
+
+def test_a_version_that_began_later_than_the_range_did_not_lose_what_was_before() -> None:
+    answer = check(topics(SIX, LATER[3:]), at(1500), "latest")
+    assert (answer["verdict"], answer["divergences"]["total"]) == ("INCONCLUSIVE", 0)
+
+
+def test_topics_that_grow_have_not_stopped() -> None:
+    source = topics(SIX, LATER[:-1])
+    run = bounded(source, "earliest", "latest")
+    source.append(RIGHT, 0, record({"k": "b", "n": "3"}), 6700)
+    answer = run.run(iter, open_ended=False, allow_empty=False, evidence=False)
+    assert (answer["verdict"], answer["ranges"]["undecided"]["total"]) == ("INCONCLUSIVE", 1)
+
+
+def test_open_ends_leave_leftovers_open() -> None:
+    run = bounded(topics(SIX, LATER[:-1]), "earliest", "latest")
+    answer = run.run(iter, open_ended=True, allow_empty=False, evidence=False)
+    assert answer["verdict"] == "PENDING"
+
+
+def test_nothing_in_the_range_is_inconclusive() -> None:
+    answer = check(topics(SIX, LATER), at(7800), at(7900))
+    assert answer["verdict"] == "INCONCLUSIVE"
+    assert "neither side has an event" in answer["reason"]
+
+
+@pytest.mark.parametrize("begin", ["earliest", at(1200), edge_of("--from", ["reference:0=0"], "earliest")])
+def test_a_beginning_that_retention_took_is_a_hole(begin: Edge) -> None:
+    source = topics(SIX, LATER[1:])
+    source.retain(LEFT, 0, 1)
+    answer = check(source, begin)
+    assert answer["verdict"] == "INCONCLUSIVE"
+    [hole] = answer["holes"]
+    assert hole["side"] == "reference"
+    assert (hole["position"]["topic"], hole["position"]["partition"]) == ("r", 0)
+    assert hole["reason"] in answer["reason"]
+    assert "Kafka no longer has anything below offset 1 of r partition 0 (reference)" in answer["reason"]
+
+
+def test_behind_what_is_retained_a_time_is_as_good_as_ever() -> None:
+    source = topics(SIX, LATER)
+    source.retain(LEFT, 0, 1)
+    source.retain(RIGHT, 0, 1)
+    assert check(source, at(4000), "latest")["verdict"] == "EQUIVALENT"
+    # From 2.5 s on the slack is to be read, and there the candidate has nothing before b1 any more.
+    assert check(source, at(3500), "latest")["verdict"] == "INCONCLUSIVE"
+
+
+def test_what_is_lost_while_it_is_read_is_a_hole() -> None:
+    source = topics(SIX, LATER)
+    run = bounded(source, "earliest", "latest")
+    source.retain(LEFT, 0, 3)
+    answer = run.run(iter, open_ended=False, allow_empty=False, evidence=False)
+    assert answer["verdict"] == "INCONCLUSIVE"
+    assert (
+        "Kafka no longer has offsets 0–2 of r partition 0 (reference); they were not compared"
+        in answer["reason"]
+    )
+
+
+def test_a_topic_that_is_created_anew_meanwhile_proves_nothing() -> None:
+    source = topics(SIX, LATER[1:])
+    run = bounded(source, "earliest", "latest", "total")
+
+    def then_anew(lines: Any) -> Any:
+        yield from lines
+        source.create_anew(RIGHT)
+
+    answer = run.run(then_anew, open_ended=False, allow_empty=False, evidence=False)
+    assert answer["verdict"] == "INCONCLUSIVE"
+    assert "created anew" in answer["reason"]
+
+
+def test_values_beside_a_range_that_are_no_events_are_bad_input_as_ever() -> None:
+    source = topics(SIX, LATER)
+    source.append(LEFT, 0, b"no json", 7000)
+    with pytest.raises(Exception, match=r"^r/0:6: not an event of this comparison"):
+        check(source)
+
+
+HALT = "on_divergence: halt"
+COPIES = "kinds: {day: {where: {k: d}}, event: {}}"
+OVER = "{barrier: day, copies: per_partition, inner: {per_key: [k]}}"
+NOW = ManualClock().now()
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"begin": NOW + SLACK}, r"--from 2023-11-14T22:13:21\+00:00 lies in the future"),
+    ({"begin": at(5), "end": at(4)}, "is later than --to"),
+    ({"begin": at(5), "more": HALT}, "`on_divergence: halt` ends at the first difference"),
+    ({"end": at(5), "order": OVER, "more": COPIES}, "a time would part the copies of one barrier"),
+    ({"begin": {LEFT: {0: 7}}}, "--from: partition 0 of the reference ends at 6, so 7 lies beyond it"),
+    ({"end": {RIGHT: {1: 7}}}, "--to: partition 0 of the candidate is not named"),
+    ({"end": {RIGHT: {0: 2, 1: 7}}}, "--to: partition 1 of the candidate does not exist"),
+    ({"begin": {LEFT: {0: 4}}, "end": {LEFT: {0: 2}}}, "--from lies behind --to in partition 0 of the ref"),
+]
+
+
+@pytest.mark.parametrize(("asked", "told"), REFUSED, ids=[told for _, told in REFUSED])
+def test_what_cannot_be_compared_is_refused(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        check(topics(SIX, LATER), **asked)
+
+
+def test_topics_that_the_order_forbids_are_refused() -> None:
+    with pytest.raises(SettingsError, match="`order`: r has 2 partitions"):
+        check(topics(SIX, LATER, partitions=2), order="total")
+    source = topics(SIX, LATER)
+    source.set_cleanup_policy(Side.RIGHT, "compact,delete")
+    with pytest.raises(SettingsError, match=r"`candidate\.topic`: c has cleanup.policy compact,delete"):
+        check(source)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["latest"], ["2026-01-01T00:00:00"], ["reference:0"], ["left:0=1"], ["earliest", "reference:0=1"]],
+)
+def test_an_edge_that_says_nothing_is_refused_with_what_can_be_said(texts: list[str]) -> None:
+    with pytest.raises(SettingsError, match=r"--from .*: give earliest, a time with its zone like"):
+        edge_of("--from", texts, "earliest")
+
+
+def test_a_partition_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(SettingsError, match="--from names partition 0 of the reference twice"):
+        edge_of("--from", ["reference:0=1", "reference:0=2"], "earliest")
+
+
+def test_a_time_is_that_moment_in_any_zone() -> None:
+    assert edge_of("--to", ["2026-01-01T01:00:00+01:00"], "latest") == datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.streams import record, spec, trace
+from twinstream.errors import InputError
+from twinstream.offline.check import EXAMPLES_LIMIT, Check, check
+from twinstream.ports import Line
+
+
+def lines(text: str) -> Iterator[Line]:
+    """A trace; each word is a line of it."""
+    offsets = [0, 0]
+    for number, (side, value) in enumerate(trace(text), 1):
+        content = None if value is None else record(value)
+        yield Line(side, content, 0, offsets[side], 0, "trace", number, number)
+        offsets[side] += content is not None
+
+
+def answer(order: str, text: str, more: str = "", **options: bool) -> dict[str, Any]:
+    return check(spec(order, more), lines(text), **options)
+
+
+def test_equivalent_outputs_are_equivalent_and_say_in_which_order() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:b1 R:a1")
+    assert (found["verdict"], found["decided_at"], found["matched"], found["max_unmatched"]) == (
+        "EQUIVALENT",
+        None,
+        2,
+        2,
+    )
+    assert found["reason"] == "All 2 pairs match; they are compared in any order."
+    assert found["divergences"] == {
+        "total": 0, "by_kind": {"missing": 0, "extra": 0, "changed": 0, "reordered": 0, "duplicate": 0},
+    }  # fmt: skip
+    assert found["examples"] == []
+
+
+def test_the_coverage_tells_what_was_seen_and_no_evidence_of_a_service() -> None:
+    assert answer("total", "L:a1 R:a1")["coverage"] == {
+        "matched_by_kind": {"event": 1},
+        "events": 2,
+        "kinds": {
+            "event": {"sampled": 2, "varied": [], "constant": ["k", "v"], "always_null": []},
+        },
+        "more_fields": False,
+        "keys": None,
+        "more_keys": False,
+        "notes": [],
+    }
+
+
+def test_the_line_that_decided_is_named() -> None:
+    found = answer("total", "L:a1 R:a1 L:b1 R:c1 L:c1")
+    assert (found["verdict"], found["decided_at"]) == ("DIVERGED", 4)
+    assert found["reason"] == "The outputs differ, known at line 4; they are compared in one order."
+
+
+def test_of_a_difference_that_is_too_large_the_reason_says_that_not_all_is_explained() -> None:
+    events = " ".join(f"L:a{number} R:b{number}" for number in range(2000))
+    found = answer("total", events, "limits: {scope_events: 32}\n")
+    assert found["reason"] == (
+        "The outputs differ, known at line 2; they are compared in one order; not all of it is explained,"
+        " since limits.scope_events (32) was reached."
+    )
+    for account in found["accounts"].values():
+        assert account["divergent"] + account["unmatched"] == 2000
+    told = [found["divergences"]["by_kind"][kind] for kind in ("missing", "extra")]
+    assert told == [account["divergent"] for account in found["accounts"].values()]
+
+
+@pytest.mark.parametrize(("text", "at"), [("L:a1", None), ("L:a1 R:.", None), ("L:. R:a1 R:.", 2)])
+def test_what_only_the_end_decided_has_no_line(text: str, at: int | None) -> None:
+    found = answer("total", text)
+    assert (found["verdict"], found["decided_at"]) == ("DIVERGED", at)
+
+
+def test_an_event_that_matches_behind_the_other_end_decides_nothing() -> None:
+    found = answer("unordered", "L:a1 R:b1 R:. L:b1")
+    assert (found["verdict"], found["decided_at"], found["matched"]) == ("DIVERGED", None, 1)
+    assert answer("unordered", "R:. L:a1")["decided_at"] == 2
+
+
+def test_a_line_is_counted_where_it_stands() -> None:
+    apart = [line._replace(position=10 * line.position) for line in lines("L:a1 R:b1")]
+    assert check(spec(), apart)["decided_at"] == 20
+
+
+def test_the_largest_number_of_unmatched_events_is_of_both_sides_after_any_line() -> None:
+    assert answer("unordered", "L:a1 L:b1 R:c1 R:a1 R:b1 L:c1")["max_unmatched"] == 3
+
+
+def test_what_had_no_partner_at_the_end_is_unmatched_and_divergent() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:a1")
+    assert found["unmatched"] == {"reference": 1, "candidate": 0}
+    assert found["accounts"]["reference"] == {
+        "consumed": 2, "matched": 1, "ignored": 0, "before_start": 0, "replayed": 0, "undecodable": 0,
+        "explained": 0, "divergent": 1, "unmatched": 0,
+    }  # fmt: skip
+
+
+def test_open_sides_are_pending_while_something_waits() -> None:
+    found = answer("unordered", "L:a1 L:b1 R:b1", open_ended=True)
+    assert (found["verdict"], found["unmatched"]) == ("PENDING", {"reference": 1, "candidate": 0})
+    waiting = "1 of the reference and 0 of the candidate are unmatched, and the sides are open"
+    assert found["reason"] == f"Nothing wrong so far, but {waiting}."
+    assert answer("unordered", "L:b1 R:b1", open_ended=True)["verdict"] == "EQUIVALENT"
+
+
+def test_an_open_difference_is_shown_with_its_best_explanation() -> None:
+    found = answer("total", "L:a1 L:b1 R:b1", open_ended=True)
+    assert found["verdict"] == "DIVERGED"
+    assert found["divergences"]["by_kind"]["missing"] == 1
+    assert [example["kind"] for example in found["examples"]] == ["missing"]
+
+
+def test_nothing_at_all_is_inconclusive_unless_allowed() -> None:
+    found = answer("total", "")
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert found["reason"] == "Not decided: neither side has an event, so nothing was compared."
+    assert answer("total", "L:. R:.")["verdict"] == "INCONCLUSIVE"
+    assert answer("total", "", allow_empty=True)["verdict"] == "EQUIVALENT"
+
+
+def test_what_is_doubtful_in_one_way_at_many_places_is_told_once() -> None:
+    many = [line._replace(partition=n % 2) for n, line in enumerate(lines("L:a1 L:a2 L:a3 L:a4"))]
+    found = check(spec("{per_key: [k]}"), many, open_ended=True)
+    assert len(found["holes"]) == 3
+    assert found["reason"].count("stand in two partitions") == 1
+
+
+def test_records_that_are_no_events_are_nothing_to_compare() -> None:
+    more = "undecodable: {budget: 2}"
+    found = answer("{per_key: [nowhere]}", "L:a1 R:a1", more)
+    assert (found["verdict"], found["accounts"]["reference"]["undecodable"]) == ("INCONCLUSIVE", 1)
+    assert found["reason"] == "Not decided: neither side has an event, so nothing was compared."
+    assert answer("{per_key: [nowhere]}", "L:a1", more, allow_empty=True)["verdict"] == "EQUIVALENT"
+
+
+def test_evidence_counts_only_when_asked_for() -> None:
+    more = "evidence: {matched: 2}"
+    assert answer("total", "L:a1 R:a1", more)["verdict"] == "EQUIVALENT"
+    found = answer("total", "L:a1 R:a1", more, evidence=True)
+    assert found["verdict"] == "PENDING"
+    assert found["reason"] == "Nothing wrong so far, but 1 of 2 pairs match (evidence.matched)."
+    assert answer("total", "L:a1 R:a1 L:a1 R:a1", more, evidence=True)["verdict"] == "EQUIVALENT"
+
+
+def test_halt_counts_what_came_before_it() -> None:
+    found = answer("{per_key: [k]}", "L:a1 R:a1 L:b1 R:b2 L:c1 R:c1", "on_divergence: halt")
+    assert (found["verdict"], found["decided_at"], found["matched"]) == ("DIVERGED", 4, 1)
+    assert found["accounts"]["reference"]["ignored"] == 1
+
+
+def test_a_limit_that_is_reached_is_inconclusive() -> None:
+    found = answer("unordered", "L:a1 L:b1 L:c1 R:c1", "limits: {unmatched_events: 2}")
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert (
+        found["reason"]
+        == "Not decided: limits.unmatched_events (2) was reached: what came after was not compared."
+    )
+
+
+def test_an_event_after_the_end_of_its_side_is_bad_input() -> None:
+    with pytest.raises(InputError, match=r"^trace:2: the reference goes on after its end$"):
+        answer("total", "L:. L:a1")
+
+
+def test_an_undecodable_event_is_bad_input_beyond_the_budget() -> None:
+    bad = [line._replace(record=b"{") for line in lines("L:a1 L:a1")]
+    message = "^trace:1: not an event of this comparison: not JSON: Expecting property name"
+    with pytest.raises(InputError, match=message):
+        check(spec(), bad)
+    with pytest.raises(InputError, match=r"^trace:2: not an event"):
+        check(spec(more="undecodable: {budget: 1}"), bad)
+    found = check(spec(more="undecodable: {budget: 2}"), [*bad, *lines("L:a1 R:a1")])
+    assert found["accounts"]["reference"]["undecodable"] == 2
+    assert found["verdict"] == "EQUIVALENT"
+
+
+def test_ignored_kinds_are_counted_and_left_out() -> None:
+    found = answer("total", "L:h1 L:a1 R:a1", "kinds: {hb: {where: {k: h}, ignore: true}, rest: {}}")
+    assert found["verdict"] == "EQUIVALENT"
+    assert found["accounts"]["reference"]["ignored"] == 1
+    assert found["events"] == {"reference": 2, "candidate": 1}
+
+
+def test_examples_are_bounded_and_counts_are_not() -> None:
+    found = answer("unordered", " ".join(f"L:a{number}" for number in range(EXAMPLES_LIMIT + 5)))
+    assert len(found["examples"]) == EXAMPLES_LIMIT
+    assert found["divergences"]["total"] == EXAMPLES_LIMIT + 5
+
+
+def test_long_input_is_reviewed_on_the_way() -> None:
+    run = Check(spec())
+    text = " ".join(f"L:a{number} R:a{number + (number >= 20)}" for number in range(1000))
+    for line in lines(text):
+        run.feed(line)
+    assert len(run.comparison.scopes) == 0
+    assert run.finish(open_ended=True)["divergences"]["by_kind"]["missing"] == 1
+
+
+COPIES = (
+    "limits: {recent_matches: 0, duplicate_horizon: 3}\nknown_differences: "
+    "[{id: D, when: {divergences: [duplicate]}, owner: us, expires: 2999-01-01, ceiling: {count: 9}}]\n"
+)
+
+
+def test_a_copy_that_a_rule_names_is_explained_within_the_horizon_and_beyond_it_undecided() -> None:
+    near = answer("unordered", "L:a1 R:a1 L:b1 R:b1 R:a1", COPIES)
+    assert (near["verdict"], near["explained_by_rule"]) == ("EQUIVALENT", {"D": 1})
+    far = answer("unordered", "L:a1 R:a1 L:b1 R:b1 L:b2 R:b2 L:b3 R:b3 R:a1", COPIES)
+    assert (far["verdict"], far["explained_by_rule"]) == ("INCONCLUSIVE", {"D": 0})
+    assert [hole["position"]["offset"] for hole in far["holes"]] == [4]
+    assert "limits.duplicate_horizon" in far["reason"]
+    new = answer("unordered", "L:a1 R:a1 R:b1", COPIES)
+    assert (new["verdict"], new["divergences"]["by_kind"]["extra"]) == ("DIVERGED", 1)
+
+
+def test_where_nothing_is_remembered_a_copy_is_called_extra_wherever_it_stands() -> None:
+    found = [
+        answer("total", "L:v0 L:v2 R:v2 R:v2", f"limits: {{recent_matches: {limit}}}\n")["divergences"][
+            "by_kind"
+        ]
+        for limit in (0, 1)
+    ]
+    assert [(kinds["extra"], kinds["duplicate"]) for kinds in found] == [(1, 0), (0, 1)]

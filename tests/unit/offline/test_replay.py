@@ -1,0 +1,200 @@
+"""What a changed comparison file makes of divergences that are kept: exact where it answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.streams import LEFT, RIGHT
+from twinstream.errors import InputError
+from twinstream.offline.replay import Record, Replay, cases_of
+from twinstream.spec.load import loads
+
+HEAD = "version: 1\nname: rides\nreference: {topic: a}\ncandidate: {topic: b}\n"
+BAG, PER_KEY = "order: unordered\n", "order: {per_key: [taxi]}\n"
+IGNORING = "equality: {ignore: [fare]}\n"
+KINDS = "kinds: {hb: {where: {type: hb}, ignore: true}, ride: {}}\n"
+
+
+def known(ceiling: str = "{count: 10}", expires: str = "2099-01-01", where: str = "{}") -> str:
+    when = f"{{divergences: [changed, missing, duplicate], fields: [fare], where: {where}}}"
+    return (
+        f"known_differences: [{{id: F, when: {when}, owner: me, expires: {expires}, ceiling: {ceiling}}}]\n"
+    )
+
+
+def kept(
+    kind: str, reference: Any = None, candidate: Any = None, number: int = 1, **more: Any
+) -> dict[str, Any]:
+    """A divergence as a service keeps it."""
+    sides = {"reference": reference, "candidate": candidate}
+    topics = {"reference": "a", "candidate": "b"}
+    at = {side: {"topic": topics[side], "partition": 0, "offset": number} for side in sides}
+    positions = {side: None if value is None else at[side] for side, value in sides.items()}
+    seen = f"2026-03-01T12:00:{number:02}Z"
+    base = {"id": f"d{number}", "kind": kind, "positions": positions, "witness": [], "first_seen": seen}
+    return {**base, **sides, **more}
+
+
+def swapped(first: Any, second: Any) -> dict[str, Any]:
+    """The first event came first on the reference, and behind the second on the candidate."""
+    witness = [
+        {"side": side, "position": {"topic": topic, "partition": 0, "offset": offset}, "value": second}
+        for side, topic, offset in (("reference", "a", 2), ("candidate", "b", 0))
+    ]
+    return kept("reordered", first, first, witness=witness)
+
+
+def told(rules: str, *reports: dict[str, Any]) -> list[tuple[str, str]]:
+    answers = Replay(loads(HEAD + rules)).answers(cases_of("kept", reports))
+    return [(answer.outcome, answer.why) for answer in answers]
+
+
+RIDE, DEARER = {"taxi": 1, "fare": 2}, {"taxi": 1, "fare": 3}
+
+
+@pytest.mark.parametrize(
+    ("rules", "outcome"),
+    [
+        (BAG, ("reported", "as missing and extra")),
+        (BAG + "identity: [taxi]\n", ("reported", "")),
+        (BAG + IGNORING, ("hidden", "the events are equal")),
+        (PER_KEY + IGNORING, ("equal", "")),
+        (PER_KEY + "identity: [taxi]\n" + known(), ("explained", "by F")),
+        (PER_KEY + "identity: [taxi]\n" + known(where="{taxi: 2}"), ("reported", "")),
+        (BAG + "equality: {quantum: {fare: 10}}\n", ("hidden", "the events are equal")),
+    ],
+)
+def test_two_events_that_differed_are_compared_again(rules: str, outcome: tuple[str, str]) -> None:
+    assert told(rules, kept("changed", RIDE, DEARER)) == [outcome]
+
+
+def test_an_event_of_a_kind_that_is_left_out_is_hidden_whatever_its_values_are() -> None:
+    beat = {"type": "hb", "at": "‹number›"}
+    assert told(KINDS + PER_KEY, kept("missing", beat)) == [("hidden", "its kind is left out")]
+
+
+def test_a_missing_event_is_still_missing_unless_another_divergence_has_an_equal_one() -> None:
+    missing, extra = kept("missing", RIDE), kept("extra", None, DEARER, number=2)
+    assert told(BAG, missing, extra) == [("reported", ""), ("reported", "")]
+    hidden = told(BAG + IGNORING, missing, extra)
+    assert hidden == [
+        ("hidden", "it is equal to the event of d2"),
+        ("hidden", "it is equal to the event of d1"),
+    ]
+    assert {outcome for outcome, _ in told(PER_KEY + IGNORING, missing, extra)} == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "outcomes"),
+    [
+        ([10], [10.5], ["hidden", "hidden"]),
+        ([10], [99], ["reported", "reported"]),
+        ([10, 10.6], [10.3, 9.6], ["hidden"] * 4),
+        ([10, 10.6], [10.3, 10.2], ["hidden"] * 4),
+        ([10, 10.6], [10.3, 99], ["hidden", "reported", "hidden", "reported"]),
+    ],
+)
+def test_events_of_two_divergences_are_equal_within_the_tolerance_only(
+    missing: list[float], extra: list[float], outcomes: list[str]
+) -> None:
+    tolerance = "identity: [taxi]\nequality: {tolerance: {fare: {abs: 0.5}}}\n"
+    lacking = [kept("missing", {"taxi": 1, "fare": fare}, number=n) for n, fare in enumerate(missing, 1)]
+    more = [kept("extra", None, {"taxi": 1, "fare": fare}, number=n) for n, fare in enumerate(extra, 5)]
+    assert [outcome for outcome, _ in told(BAG + tolerance, *lacking, *more)] == outcomes
+
+
+def test_what_could_be_paired_across_divergences_is_unknown() -> None:
+    changed = kept("changed", {"taxi": 1, "fare": 2}, {"taxi": 2, "fare": 2})
+    extra = kept("extra", None, {"taxi": 1, "fare": 9}, number=2)
+    answers = told(BAG + IGNORING, changed, extra)
+    assert answers[0] == ("unknown", "an event of it is equal to one of d2, and may be paired with it")
+    assert answers[1][0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("rules", "outcome"),
+    [
+        ("order: total\n", "reported"),
+        (BAG, "hidden"),
+        (PER_KEY, "unknown"),
+    ],
+)
+def test_events_that_changed_places_are_hidden_only_where_nothing_else_can_prove_it(
+    rules: str, outcome: str
+) -> None:
+    assert told(rules, swapped({"taxi": 1}, {"taxi": 2}))[0][0] == outcome
+
+
+def test_a_surplus_copy_is_a_duplicate_for_known_differences_too() -> None:
+    rules = PER_KEY + known()
+    assert told(rules, kept("duplicate", None, RIDE)) == [("explained", "by F")]
+    assert told(rules, kept("extra", None, RIDE)) == [("reported", "")]
+
+
+def test_a_ceiling_holds_over_all_divergences_in_the_order_in_which_they_were_seen() -> None:
+    three = [kept("missing", RIDE, number=number) for number in (3, 1, 2)]
+    beyond = ("reported", "F covers it, beyond its ceiling")
+    assert told(PER_KEY + known("{count: 2}"), *three) == [
+        ("explained", "by F"),
+        ("explained", "by F"),
+        beyond,
+    ]
+    outcomes = [outcome for outcome, _ in told(PER_KEY + known("{share: 0.5}"), *three)]
+    assert outcomes == ["explained", "unknown", "unknown"]
+
+
+def test_a_rule_that_has_expired_by_the_time_of_the_record_is_judged_by_that_alone() -> None:
+    report = kept("missing", RIDE)
+    rules = PER_KEY + known(expires="2026-03-01")
+    assert told(rules, report)[0][0] == "unknown"
+    day_ms = 86_400_000
+    for at_ms, outcome in ((1_772_323_200_000 - 1, "explained"), (1_772_323_200_000 + day_ms, "reported")):
+        records = {(LEFT, 0, 1): Record(orjson.dumps(RIDE), at_ms)}
+        (answer,) = Replay(loads(HEAD + rules), records).answers(cases_of("kept", [report]))
+        assert answer.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["‹text, 3 characters›", "abc… ‹cut: 9,000 characters›", "0.10000000000000000001", "nan", ["‹3 more›"]],
+)
+def test_nothing_is_told_of_values_that_are_not_all_there(value: Any) -> None:
+    report = kept("changed", {"taxi": 1, "x": value}, {"taxi": 1, "x": value, "fare": 3})
+    assert told(BAG, report)[0][0] == "unknown"
+    assert told(BAG + "equality: {ignore: [fare, x]}\n", report)[0][0] == "hidden"
+
+
+def test_records_that_are_read_again_stand_for_the_values() -> None:
+    report = {**kept("changed", {"taxi": "‹number›"}, {"taxi": "‹number›"}), "reference": None}
+    records = {
+        (LEFT, 0, 1): Record(b'{"taxi":1,"fare":2}', 5),
+        (RIGHT, 0, 1): Record(b'{"taxi":1,"fare":3}', 5),
+    }
+    spec = loads(HEAD + BAG + IGNORING)
+    (answer,) = Replay(spec, records).answers(cases_of("kept", [report]))
+    assert answer.outcome == "hidden"
+    (answer,) = Replay(spec, {**records, (RIGHT, 0, 1): None}).answers(cases_of("kept", [report]))
+    assert (answer.outcome, answer.why) == (
+        "unknown",
+        "Kafka does not have offset 1 of partition 0 of b any more",
+    )
+
+
+def test_a_line_of_an_export_has_no_values() -> None:
+    report = kept("missing", RIDE)
+    del report["reference"], report["candidate"], report["witness"]
+    assert told(BAG, report) == [("unknown", "only its place is kept; --brokers reads the record")]
+
+
+def test_what_is_no_event_under_the_new_rules_is_unknown() -> None:
+    outcome, why = told(PER_KEY, kept("missing", {"fare": 2}))[0]
+    assert outcome == "unknown"
+    assert why.startswith("offset 1 of partition 0 of a is no event under the new rules:")
+
+
+def test_what_is_no_divergence_is_named_by_its_line() -> None:
+    with pytest.raises(InputError, match=r"kept:2: is no divergence of Twinstream's"):
+        cases_of("kept", [kept("missing", RIDE), {"id": 3}])

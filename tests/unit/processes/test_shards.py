@@ -1,0 +1,354 @@
+"""Several workers share a comparison, and none of them counts or keeps what is another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.team import DIVIDED, Team, write_all
+from tests.support.workers import SPEC
+from twinstream.core.arrivals.sharding import Shard
+from twinstream.core.events import Side
+from twinstream.errors import Replaced
+from twinstream.matcher.worker import Worker
+from twinstream.ports import EMPTY, Checkpoint
+from twinstream.processes.shards import ShardStore
+from twinstream.spec.lint.sharding import division, refusal
+from twinstream.spec.load import loads
+from twinstream.status.comparison import Reset, ResetRequest
+
+COPIES = """
+kinds: {day: {where: {t: d}}, e: {}}
+order: {barrier: day, inner: {per_key: [k]}, copies: per_partition}
+"""
+
+
+@pytest.mark.parametrize("keep", ["records", "hashes"])
+def test_shards_together_match_what_one_worker_would(keep: str) -> None:
+    team = Team(spec=f"{DIVIDED}keep: {keep}\n")
+    write_all(team)
+    workers = team.started()
+    view = team.view(workers)
+    assert (view.status.matched, view.gate.answer) == (40, "pass")
+    assert view.status.accounts.reference.consumed == 40
+    assert [worker.comparison.matched for worker in workers] == [20, 20]
+    assert {p.partition: p.position for p in view.status.progress.candidate} == dict.fromkeys(range(4), 10)
+
+
+def test_each_shard_reads_its_own_partitions() -> None:
+    workers = Team(shards=3).started()
+    assert [sorted(worker.intake.positions[Side.LEFT]) for worker in workers] == [[0, 3], [1], [2]]
+
+
+def test_topics_of_different_numbers_of_partitions_are_not_co_partitioned() -> None:
+    team = Team(shards=1)
+    team.source.add_partition(Side.LEFT)
+    assert not team.worker(0).start()
+    assert team.status().reason.endswith(
+        "the topics have 5 and 4 partitions, and the file says `co_partitioned: true`: equal events cannot "
+        "stand in partitions of one number there; remove it."
+    )
+
+
+def test_topics_need_as_many_partitions_as_there_are_shards() -> None:
+    team = Team(shards=5)
+    assert not team.worker(0).start()
+    assert team.said(0).waiting_for == "the topics have 4 partitions, too few for 5 shards: start at most 4"
+
+
+@pytest.mark.parametrize(("shards", "other"), [(1, 1), (2, 2)])
+def test_equal_events_in_partitions_of_two_numbers_are_a_hole(shards: int, other: int) -> None:
+    team = Team(shards=shards)
+    team.write(Side.LEFT, 0, ("a", 1))
+    team.write(Side.RIGHT, other, ("a", 1))
+    view = team.view(team.started())
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    (hole,) = view.status.holes
+    assert "at offset 0 of partition 0" in hole.reason
+    assert f"at offset 0 of partition {other}" in hole.reason
+    assert hole.reason.endswith("`co_partitioned: true`: remove that and begin anew without `--shards`")
+
+
+@pytest.mark.parametrize("later", [0, 16])
+def test_an_event_whose_partner_is_in_another_shard_decides_nothing(later: int) -> None:
+    team = Team()
+    write_all(team, 16)
+    team.write(Side.LEFT, 0, (0, -1))
+    team.write(Side.RIGHT, 1, (0, -1))
+    write_all(team, later)
+    view = team.view(team.started())
+    assert (team.said(0).status.verdict == "DIVERGED") == (later > 0)
+    assert (view.status.verdict, view.gate.answer) == ("INCONCLUSIVE", "undecided")
+    assert view.status.holes[0].reason == (
+        "two equal events, one of each version, have no partner in shard 0 of 2 and in shard 1 of 2, and the "
+        "file says `co_partitioned: true`: remove that and begin anew without `--shards`"
+    )
+
+
+def test_what_shards_tell_of_events_without_a_partner_cannot_be_guessed() -> None:
+    told = []
+    for _ in range(2):
+        team = Team()
+        write_all(team, 16)
+        team.write(Side.LEFT, 1, (1, -1))
+        write_all(team, 16)
+        team.view(team.started())
+        told.append(team.said(1).unpaired.reference)
+    assert len(told[0]) == len(told[1]) > 0
+    assert not {*told[0]} & {*told[1]}, "each comparison has a secret of its own"
+
+
+def test_what_is_no_event_counts_once() -> None:
+    team = Team(spec=DIVIDED + "undecodable: {budget: 3}\n")
+    for partition in range(4):
+        team.source.append(Side.RIGHT, partition, b"no event")
+    write_all(team)
+    view = team.view(team.started())
+    assert view.status.accounts.candidate.undecodable == 4
+    assert len(view.status.undecodable) == 4
+    assert view.status.verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("lost", "verdict", "reason"),
+    [
+        ((), "EQUIVALENT", "nothing differs"),
+        ((0, 1, 2, 3), "DIVERGED", "The outputs differ"),
+    ],
+)
+def test_barriers_with_a_copy_in_each_partition(
+    lost: tuple[int, ...], verdict: str, reason: str, shards: int
+) -> None:
+    team = Team(shards=shards, spec=DIVIDED.replace("order: {per_key: [k]}\n", "") + COPIES)
+    for day in range(4):
+        write_all(team, 24)
+        for side in Side:
+            for partition in range(4):
+                if (day, side) != (1, Side.RIGHT) or partition not in lost:
+                    team.source.append(side, partition, orjson.dumps({"t": "d", "k": 0, "n": day}))
+    view = team.view(team.started())
+    assert (view.status.verdict, reason in view.status.reason) == (verdict, True)
+
+
+def test_a_difference_in_one_shard_is_one_of_the_comparison() -> None:
+    team = Team()
+    write_all(team, 16)
+    team.write(Side.LEFT, 1, (1, -1))
+    write_all(team, 400)
+    view = team.view(team.started(), steps=9)
+    assert (view.status.verdict, view.gate.answer) == ("DIVERGED", "fail")
+    assert view.status.divergences.by_kind["missing"] == 1
+
+
+def test_what_all_shards_take_in_the_store_is_told_as_a_sum() -> None:
+    team = Team()
+    write_all(team)
+    view = team.view(team.started())
+    own = [team.said(number).status.checkpoint.store_bytes or 0 for number in range(2)]
+    assert view.status.checkpoint.store_bytes == sum(own)
+    assert min(own) > 0
+
+
+def test_a_shard_goes_on_where_it_stood() -> None:
+    team = Team()
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    workers[1].stop()
+    write_all(team, 16)
+    workers[1] = team.worker(1)
+    assert workers[1].start()
+    assert team.view(workers).status.matched == 40
+
+
+def test_a_partition_that_is_added_is_read_by_its_shard_only() -> None:
+    team = Team()
+    workers = team.started()
+    team.view(workers)
+    team.source.add_partition(Side.RIGHT)
+    view = team.view(workers)
+    assert [sorted(worker.intake.positions[Side.RIGHT]) for worker in workers] == [[0, 2, 4], [1, 3]]
+    assert (view.status.hole_count, view.status.verdict) == (1, "INCONCLUSIVE")
+
+
+def test_a_start_at_a_time_is_found_by_each_shard_in_its_partitions() -> None:
+    spec = DIVIDED + "start: {at: event_time, field: n, from: 20}\n"
+    one, many = Team(shards=1, spec=spec), Team(shards=3, spec=spec)
+    for team in (one, many):
+        write_all(team)
+    views = [team.view(team.started()) for team in (one, many)]
+    assert [view.status.matched for view in views] == [20, 20]
+    assert [view.status.accounts.candidate.before_start for view in views] == [20, 20]
+
+
+def test_a_shard_that_another_process_owns_stands_by() -> None:
+    team = Team()
+    team.started()
+    assert not team.worker(1).start()
+    assert team.said(1).status.health.standby
+
+
+def test_a_shard_that_reads_again_what_was_lost_is_waited_for() -> None:
+    team = Team()
+    write_all(team)
+    workers = team.started()
+    team.view(workers)
+    workers[1]._course.situation.rereading = "the state in the store was lost"
+    workers[1]._publish_status()
+    view = team.view(workers, steps=0)
+    assert team.said(1).waiting_for == "the state in the store was lost"
+    assert (view.status.verdict, view.gate.answer) == ("PENDING", "undecided")
+
+
+def test_a_server_that_lost_everything_is_told_the_number_again() -> None:
+    team = Team()
+    write_all(team, 8)
+    workers = team.started()
+    team.view(workers)
+    team.shelf.in_effect = None
+    for number in range(2):
+        team.shelf.storage(Shard(number, 2)).stored = EMPTY
+    team.view(workers)
+    assert team.shelf.in_effect == 2
+
+
+# -- another number of shards ------------------------------------------------------------------------------
+
+
+def stopped(shards: int) -> Team:
+    """A comparison in so many shards, which were stopped."""
+    team = Team(shards=shards)
+    write_all(team, 24)
+    workers = team.started()
+    assert team.view(workers).gate.answer == "pass"
+    for worker in workers:
+        worker.stop()
+    return team
+
+
+def reset(worker: Worker, start: Any = None) -> bool:
+    return worker.begin_anew(ResetRequest(id="r", by="ann", reason="bigger", address="", start=start))
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
+def test_another_number_of_shards_is_refused_until_a_reset_and_the_old_state_goes(
+    before: int, after: int
+) -> None:
+    team = stopped(before)
+    team.shards = after
+    worker = team.worker(0)
+    assert not worker.start()
+    assert team.status().waiting_for == (
+        f"its state is that of --shards {before}, and this process runs with --shards {after}: start it with "
+        f"--shards {before}, or begin the comparison anew with {after} (`twinstream reset`)"
+    )
+    assert not reset(worker, "now"), "nobody knows where that is"
+    assert reset(worker)
+    assert team.shelf.in_effect == after
+    stored = [team.shelf.storage(Shard(number, before)).stored for number in range(before)]
+    assert stored == [EMPTY] * before
+    team.shelf.storage(Shard(0, after)).lease = None
+    view = team.view(team.started())
+    assert (view.status.matched, view.gate.answer, view.status.reset_count) == (24, "pass", 1)
+
+
+def test_a_state_of_another_number_and_another_file_goes_when_nobody_works_on_it() -> None:
+    team = Team(shards=2)
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    team.shards, team.spec = 1, DIVIDED + "limits: {recent_matches: 7}\n"
+    worker = team.worker(0)
+    assert not worker.start()
+    assert team.status().waiting_for == (
+        "another process owns this comparison with --shards 2, and another file; this one takes over with "
+        "--shards 1 when that has ended"
+    )
+    assert team.status().health.standby
+    for one in workers:
+        one.stop()
+    assert not worker.start()
+    assert worker.start()
+    assert (team.view([worker]).status.matched, team.shelf.in_effect) == (24, 1)
+
+
+def test_whoever_goes_on_with_the_old_number_finds_out_with_the_next_beat() -> None:
+    team = Team()
+    write_all(team, 24)
+    workers = team.started()
+    team.view(workers)
+    team.shards = 3
+    worker = team.worker(0)
+    assert not worker.start()
+    assert reset(worker)
+    store = workers[1]._store
+    assert isinstance(store, ShardStore)
+    for call in (lambda: store.renew(1), lambda: store.save(Checkpoint(99, None, b"", b"", {}))):
+        with pytest.raises(Replaced, match="begun anew with another number of shards"):
+            call()
+
+
+def test_the_resets_of_before_are_told_by_another_number_of_shards() -> None:
+    team = stopped(1)
+    (worker,) = team.started()
+    assert reset(worker)
+    team.shelf.storage(Shard()).lease = None
+    team.shards = 2
+    worker = team.worker(0)
+    assert not worker.start()
+    assert worker.begin_anew(ResetRequest(id="r-2", by="bob", reason="bigger still", address=""))
+    made = next(one for one in team.publishers[0].published if isinstance(one, Reset))
+    assert made.by == "bob"
+    team.shelf.storage(Shard(0, 2)).lease = None
+    assert [one.by for one in team.view(team.started()).status.resets] == ["ann", "bob"]
+
+
+# -- what cannot be divided --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("order: total", "events of all keys and partitions can depend on each other"),
+        ("duplicates: {policy: replays}", "told by all that it holds"),
+        ("on_divergence: halt", "ends with the first difference of all"),
+        (COPIES + "start: {at: barrier}\n", "found by what all partitions"),
+        (
+            (
+                "known_differences: [{id: x, when: {divergences: [missing]}, owner: me, expires: 2999-01-01, "
+                "ceiling: {count: 1}}]"
+            ),
+            "no shard knows what the others have explained by then",
+        ),
+    ],
+)
+def test_what_must_be_seen_whole_is_refused_with_the_reason(more: str, why: str) -> None:
+    text = DIVIDED.replace("order: {per_key: [k]}\n", "") if "order:" in more else DIVIDED
+    spec = loads(f"{text}{more}\n")
+    assert refusal(spec, 1) is None
+    assert why in str(refusal(spec, 2))
+    assert not division(spec).possible
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("start: input\n", "is found by what all partitions hold"),
+        ("overdue: {clock: input}\n", "tells of all"),
+    ],
+)
+def test_what_control_records_tell_is_of_the_whole_comparison(more: str, why: str) -> None:
+    versions = DIVIDED.replace("reference}", 'reference, version: "1"}').replace(
+        "candidate}", 'candidate, version: "2"}'
+    )
+    assert why in str(refusal(loads(f"{versions}control: said\n{more}"), 2))
+
+
+def test_topics_that_are_not_declared_to_be_co_partitioned_are_not_divided() -> None:
+    spec = loads(SPEC)
+    assert "does not say `co_partitioned: true`" in str(refusal(spec, 2))
+    assert "`co_partitioned: true`" in division(spec).text
+    assert division(loads(DIVIDED)).possible
