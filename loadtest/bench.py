@@ -35,7 +35,7 @@ from loadtest.measuring import apart, environment, peak_mib, write_report
 from twinstream.adapters.memory import MemoryPublisher
 from twinstream.bootstrap import GC_THRESHOLD, make_worker
 from twinstream.intake.falls import TRAIL_LENGTH
-from twinstream.processes.supervisor import Brief
+from twinstream.processes.supervisor import StartArgs
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 
@@ -137,7 +137,7 @@ def _read_all(consumers: list[Consumer], events: int) -> dict[str, float]:
 def matcher_loop(brokers: str, redis: str, spec_text: str, events: int) -> dict[str, float]:
     """The service's own worker, until every event is matched."""
     gc.set_threshold(GC_THRESHOLD, 50, 100)
-    settings, brief = Settings(brokers=brokers, redis=redis), Brief("bench", [0] * TRAIL_LENGTH)
+    settings, brief = Settings(brokers=brokers, redis=redis), StartArgs("bench", [0] * TRAIL_LENGTH)
     worker = make_worker(settings, loads(spec_text), MemoryPublisher(), brief)
     assert worker.start(), "the comparison starts on an empty store"
     started = time.perf_counter()

@@ -33,10 +33,10 @@ from twinstream.checkpoints.plan import SWEPT_EVENTS
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch, Checkpoint
-from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.load import loads
 
@@ -100,7 +100,7 @@ def measured(events: int, keep: str) -> dict[str, Any]:
     spec = loads(f"{SPEC}keep: {keep}\n")
     codec = codec_of(spec)
     comparison = Comparison(rules_of(spec, codec))
-    intake = Intake(codec, comparison, SystemClock(), 0, Seen(spec, codec))
+    intake = Intake(codec, comparison, SystemClock(), 0, SeenEvents(spec, codec))
     intake.begin({side: dict.fromkeys(range(PARTITIONS), 0) for side in Side})
     steps, empty_mib = _Steps(), peak_mib()
     steps.cpu("intake", lambda: _feed(intake, rng, 0, events))

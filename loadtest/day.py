@@ -18,7 +18,7 @@ from loadtest.generated import PARTITIONS, START_MS, Stream
 from twinstream.core.diagnosis.findings import Kind
 from twinstream.core.events import Side
 from twinstream.ports import Batch
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 
 SPEC = """
 version: 1

@@ -39,7 +39,7 @@ from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.intake.falls import TRAIL_LENGTH
 from twinstream.ports import Positions
-from twinstream.processes.supervisor import Brief
+from twinstream.processes.supervisor import StartArgs
 from twinstream.settings import Settings
 from twinstream.spec.load import loads
 
@@ -54,7 +54,7 @@ def shard_loop(settings: dict[str, Any], text: str, number: int, start: Any, res
     source = KafkaSource(chosen.brokers, "bench", topics, {})
     ends = {side: topic.ends for side, topic in source.topics().items()}
     source.close()
-    brief = Brief(f"shard-{number}", [0] * TRAIL_LENGTH, (), Shard(number, chosen.shards))
+    brief = StartArgs(f"shard-{number}", [0] * TRAIL_LENGTH, (), Shard(number, chosen.shards))
     worker = make_worker(chosen, spec, MemoryPublisher(), brief)
     while not worker.start():
         time.sleep(0.1)

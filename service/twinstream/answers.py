@@ -16,7 +16,7 @@ WIDTH = 100
 """Columns of the texts: what a log of tests shows without wrapping."""
 
 
-class Seen(Frozen):
+class WitnessEvent(Frozen):
     """One of the events that prove a divergence."""
 
     side: Literal["reference", "candidate"]
@@ -40,7 +40,7 @@ class Example(Frozen):
     candidate: Any
     positions: Sides[Position | None]
     fields: dict[str, Sides[Any]]
-    witness: tuple[Seen, ...]
+    witness: tuple[WitnessEvent, ...]
     text: str
     tainted: bool = False
 

@@ -43,7 +43,7 @@ from twinstream.observing import Observers
 from twinstream.processes.pipe import Failure, PipePublisher
 from twinstream.processes.reset_requests import RemoteRequests
 from twinstream.processes.shards import ShardStore
-from twinstream.processes.supervisor import Brief, MatcherProcess, die_with_parent, ignore_terminal
+from twinstream.processes.supervisor import MatcherProcess, StartArgs, die_with_parent, ignore_terminal
 from twinstream.settings import Settings, time_of
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.file.model import Spec
@@ -59,7 +59,7 @@ GC_THRESHOLD = 200_000
 # -- the matcher process -----------------------------------------------------------------------------------
 
 
-def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) -> None:
+def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartArgs) -> None:
     """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
     die_with_parent()
     ignore_terminal()
@@ -91,7 +91,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: Brief) 
             publisher.publish(Failure(reason=f"its matcher failed with {place_of(error)}"))
 
 
-def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: Brief) -> Worker:
+def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: StartArgs) -> Worker:
     """A worker on real Kafka and Redis."""
     source = _make_source(settings, spec, brief.shard)
     store = ShardStore(RedisShelf(settings.redis, spec.name, brief.token), brief.shard)
@@ -182,7 +182,7 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     board = Board()
     for spec in specs:
         board.expect(_expectation(spec, settings.shards, specs))
-    staff: Staff = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
+    staff: Backend = (Observers if settings.role == "api" else Matchers)(settings, specs, board)
     server = access.server(_app(settings, board, staff, access))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -200,7 +200,7 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
     await serving
 
 
-def _app(settings: Settings, board: Board, staff: Staff, access: Access) -> FastAPI:
+def _app(settings: Settings, board: Board, staff: Backend, access: Access) -> FastAPI:
     """What the process serves; what it measures is what no process of another role does."""
     registry = CollectorRegistry()
     measure_process(registry)
@@ -220,7 +220,7 @@ def _app(settings: Settings, board: Board, staff: Staff, access: Access) -> Fast
     )
 
 
-class Staff(Protocol):
+class Backend(Protocol):
     """Those in this process who feed the board."""
 
     def start(self) -> None:

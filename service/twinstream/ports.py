@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from twinstream.core.arrivals.sharding import Shard
-from twinstream.core.events import Side
-from twinstream.spec.decode.marks import Headers
+from twinstream.core.events import Place, Side
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 from twinstream.status.comparison import Publication
 
@@ -20,8 +20,6 @@ Positions = Mapping[Side, Mapping[int, int]]
 """By side and partition, the offset of the next record to read."""
 
 
-Place = tuple[Side, int, int]
-"""Side, partition and offset of a record."""
 Recall = Callable[[Iterable[Place], float], Mapping[Place, bytes | None]]
 """The records at some places, read again within so many seconds.
 
@@ -45,7 +43,7 @@ class Batch(NamedTuple):
     headers: Sequence[Headers] | None = None
 
 
-class Said(NamedTuple):
+class ControlEntry(NamedTuple):
     """A record of the control topic, None for a tombstone, and its offset."""
 
     offset: int
@@ -98,7 +96,7 @@ class Topic(NamedTuple):
     cleanup_policy: str | None
 
 
-class Seen(NamedTuple):
+class TopicsLook(NamedTuple):
     """A look at both topics, None for one that is not there; looks are numbered from 1 as they begin.
 
     A look that found the ids and the partitions of the one before has its `topics`: the very same object.
@@ -149,7 +147,7 @@ class Source(Protocol):
         """The offsets below which nothing is to be read, where that was asked for. Raises SourceError."""
         ...
 
-    def seen(self) -> Seen:
+    def seen(self) -> TopicsLook:
         """The last look; it asks nobody.
 
         After `assign` the source looks by itself once in a while, and when it is asked to. Before the first
@@ -194,7 +192,7 @@ class Source(Protocol):
         """
         ...
 
-    def said(self) -> Sequence[Said]:
+    def said(self) -> Sequence[ControlEntry]:
         """What has come on the control topic, in order; it waits for nothing, and nothing is no error."""
         ...
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from twinstream.adapters.files.jsonl import Shape, merge, read_side, read_trace, shapes_of
+from twinstream.adapters.files.jsonl import LineShape, merge, read_side, read_trace, shapes_of
 from twinstream.adapters.files.lines import InputFile
 from twinstream.adapters.files.values import read_values
 from twinstream.answers import Answer
@@ -205,7 +205,7 @@ def _lines(
     return merge(left, right, interleave)
 
 
-def _output(side: Side, output: Output, shape: Shape) -> Iterator[Line]:
+def _output(side: Side, output: Output, shape: LineShape) -> Iterator[Line]:
     name = ("reference", "candidate")[side]
     if isinstance(output, (str, os.PathLike)):
         return read_side(InputFile(output), side, shape)

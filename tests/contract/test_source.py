@@ -15,9 +15,9 @@ from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.adapters.memory import MemorySource
-from twinstream.core.events import Side
+from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Gap, Place, Recalling, Source
+from twinstream.ports import Batch, Gap, Recalling, Source
 from twinstream.spec.decode.formats.envelope import Whole
 from twinstream.spec.decode.formats.envelope import opened as opened_envelope
 

@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
-from twinstream.ports import Control, Said, Source
+from twinstream.ports import Control, ControlEntry, Source
 from twinstream.spec.lint.topics import Topic
 
 Saying = tuple[Source, Callable[[bytes | None], None]]
@@ -46,8 +46,8 @@ def _say(kafka: Kafka, control: str, record: bytes | None) -> None:
     producer.flush()
 
 
-def _heard(source: Source, count: int) -> list[Said]:
-    said: list[Said] = []
+def _heard(source: Source, count: int) -> list[ControlEntry]:
+    said: list[ControlEntry] = []
 
     def enough() -> bool:
         said.extend(source.said())
@@ -63,7 +63,7 @@ def test_control_records_come_from_the_first_one_on(saying: Saying) -> None:
     source.follow(None)
     say(None)
     say(b"2")
-    assert _heard(source, 3) == [Said(0, b"0"), Said(1, None), Said(2, b"2")]
+    assert _heard(source, 3) == [ControlEntry(0, b"0"), ControlEntry(1, None), ControlEntry(2, b"2")]
     assert list(source.said()) == []
 
 
@@ -72,7 +72,7 @@ def test_control_records_come_from_where_reading_goes_on(saying: Saying) -> None
     for record in (b"0", b"1", b"2"):
         say(record)
     source.follow(2)
-    assert _heard(source, 1) == [Said(2, b"2")]
+    assert _heard(source, 1) == [ControlEntry(2, b"2")]
 
 
 def test_followed_again_control_records_come_from_there_once_more(saying: Saying) -> None:
@@ -83,7 +83,7 @@ def test_followed_again_control_records_come_from_there_once_more(saying: Saying
     assert len(_heard(source, 3)) == 3
     source.follow(1)
     say(b"3")
-    assert _heard(source, 3) == [Said(1, b"1"), Said(2, b"2"), Said(3, b"3")]
+    assert _heard(source, 3) == [ControlEntry(1, b"1"), ControlEntry(2, b"2"), ControlEntry(3, b"3")]
 
 
 def test_all_is_heard_once_the_end_is_reached(saying: Saying) -> None:
@@ -92,7 +92,7 @@ def test_all_is_heard_once_the_end_is_reached(saying: Saying) -> None:
         say(record)
     assert not source.heard_all()
     source.follow(None)
-    said: list[Said] = []
+    said: list[ControlEntry] = []
 
     def all_heard() -> bool:
         assert not (source.heard_all() and len(said) < 2)
@@ -128,7 +128,7 @@ def test_a_control_topic_that_comes_later_is_read(kafka: Kafka, topic: MakeTopic
     assert not source.heard_all()
     kafka.create_topic(control, partitions=1)
     _say(kafka, control, b"0")
-    assert _heard(source, 1) == [Said(0, b"0")]
+    assert _heard(source, 1) == [ControlEntry(0, b"0")]
     source.close()
 
 
@@ -159,7 +159,7 @@ def test_how_the_control_topic_is_shows_with_every_look_at_the_topics(kafka: Kaf
     topics.create_anew(Side.LEFT)
     shows(Control(Topic(1, "delete")))
     _say(kafka, control, b"0")
-    assert _heard(source, 1) == [Said(0, b"0")]
+    assert _heard(source, 1) == [ControlEntry(0, b"0")]
     topics.set_cleanup_policy(Side.LEFT, "compact")
     source.topics()
     assert source.control() == Control(Topic(1, "compact"))
@@ -183,5 +183,5 @@ def test_control_records_that_are_gone_are_passed_over(kafka: Kafka, topic: Make
         deleted.result(timeout=10)
     source = _source(kafka, topic, control)
     source.follow(1)
-    assert _heard(source, 1) == [Said(3, b"3")]
+    assert _heard(source, 1) == [ControlEntry(3, b"3")]
     source.close()

@@ -12,7 +12,7 @@ from tests.support.marks import whole_product
 from tests.support.stack import MakeTopic
 from tests.support.versions import INPUT, Pair
 from tests.support.waiting import eventually
-from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.decode.headers import InputPosition
 
 pytestmark = whole_product()
 

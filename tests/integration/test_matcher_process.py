@@ -20,7 +20,7 @@ from twinstream.core.events import Side
 from twinstream.intake.falls import Trail
 from twinstream.ports import Batch
 from twinstream.processes.pipe import PipePublisher
-from twinstream.processes.supervisor import Brief, Matcher, MatcherProcess, die_with_parent
+from twinstream.processes.supervisor import MatcherProcess, RunMatcher, StartArgs, die_with_parent
 from twinstream.status.comparison import Publication, Withdrawn
 
 WAIT_SECONDS = 10.0
@@ -43,7 +43,7 @@ class Heard:
 class Supervised:
     """A matcher process under its supervisor, on an event loop in a thread of its own."""
 
-    def __init__(self, body: Matcher) -> None:
+    def __init__(self, body: RunMatcher) -> None:
         self.heard = Heard()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -78,7 +78,7 @@ class Supervised:
 
 
 @contextmanager
-def supervised(body: Matcher) -> Iterator[Supervised]:
+def supervised(body: RunMatcher) -> Iterator[Supervised]:
     running = Supervised(body)
     running.start()
     try:
@@ -91,7 +91,7 @@ def withdrawn(number: int) -> Withdrawn:
     return Withdrawn(id=str(number), comparison="test")
 
 
-def _stops_within_a_message(pipe: Connection, _: Brief) -> None:
+def _stops_within_a_message(pipe: Connection, _: StartArgs) -> None:
     """Send one message and a part of another, and the rest of it when a word comes."""
     read, written = os.pipe()
     with Connection(written, readable=False) as end:
@@ -112,7 +112,7 @@ def test_a_matcher_that_is_frozen_within_a_message_does_not_hold_up_its_supervis
     assert running.heard.published == [withdrawn(0), withdrawn(1)]
 
 
-def _sends_long_and_short_ones(pipe: Connection, _: Brief) -> None:
+def _sends_long_and_short_ones(pipe: Connection, _: StartArgs) -> None:
     publisher = PipePublisher(pipe)
     for number in range(20):
         publisher.publish(Withdrawn(id="x" * (number % 4 * 300_000 + number), comparison="test"))
@@ -127,11 +127,11 @@ def test_messages_of_any_length_are_heard_whole_and_in_their_order() -> None:
     assert lengths == [number % 4 * 300_000 + number for number in range(20)]
 
 
-def _falls(pipe: Connection, _: Brief) -> None:
+def _falls(pipe: Connection, _: StartArgs) -> None:
     PipePublisher(pipe).publish(withdrawn(0))
 
 
-def _dies_over_one_batch(pipe: Connection, brief: Brief) -> None:
+def _dies_over_one_batch(pipe: Connection, brief: StartArgs) -> None:
     """Be killed while a batch is taken, by whoever does not leave it out; then begin anew, and say so."""
     publisher = PipePublisher(pipe)
     publisher.publish(withdrawn(len(brief.left_out)))
@@ -148,7 +148,7 @@ def test_after_three_falls_over_one_batch_a_matcher_leaves_it_out_until_the_comp
         assert running.heard.published[: len(told)] == told
 
 
-def _is_killed_further_on_each_time(pipe: Connection, brief: Brief) -> None:
+def _is_killed_further_on_each_time(pipe: Connection, brief: StartArgs) -> None:
     publisher = PipePublisher(pipe)
     publisher.publish(withdrawn(len(brief.left_out)))
     first = time.monotonic_ns()

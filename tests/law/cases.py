@@ -16,7 +16,7 @@ from tests.law.prediction import predicted
 from tests.law.runs import PLAIN, Outcome, Plan, outcome, plans
 from tests.law.traces import Row, Trace, trace
 from twinstream.errors import SpecError
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 
 PLANS = 8
 COPY_NAMED = "duplicate or extra"

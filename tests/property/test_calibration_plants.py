@@ -15,7 +15,7 @@ from tests.support.searching import examples
 from twinstream.adapters.files.jsonl import JSON, merge
 from twinstream.adapters.files.values import read_values
 from twinstream.core.events import Side
-from twinstream.offline.calibrate import Answer
+from twinstream.offline.calibrate import Calibrated
 from twinstream.offline.check import equivalent
 from twinstream.spec.load import loads
 
@@ -25,7 +25,7 @@ NOISE = {("equality.ignore", "read_at"), ("number", "fuel")}
 DECLARED = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\norder: {per_key: [flight]}\n"
 
 
-def finds(answer: Answer, one: list[Event], other: list[Event]) -> bool:
+def finds(answer: Calibrated, one: list[Event], other: list[Event]) -> bool:
     """Whether the proposed file, run as `check` runs it, tells the runs apart."""
     assert answer.file is not None
     sides = (read_values(run, side, JSON[side]) for run, side in zip((one, other), Side, strict=True))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.streams import Driver, record, spec
 from twinstream.checkpoints.format import decode, encode
-from twinstream.checkpoints.plan import Journal
+from twinstream.checkpoints.plan import SavePlanner
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
@@ -35,7 +35,7 @@ class Chain:
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.bodies = driver, list[bytes]()
-        self._journal, self._sequence = Journal(MOST_DELTAS), 0
+        self._journal, self._sequence = SavePlanner(MOST_DELTAS), 0
 
     def save(self) -> None:
         comparison, plan = self.driver.comparison, self._journal.begin()

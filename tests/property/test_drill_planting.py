@@ -18,11 +18,11 @@ from tests.support import oracle
 from tests.support.orders import Event, Order, dependent, events, orders, spec_of
 from tests.support.searching import examples
 from twinstream.core.events import Side
-from twinstream.drill.copies import Pair, lines_of, stretch_of
-from twinstream.drill.planting import KINDS, Kind, Plan, plan
+from twinstream.drill.copies import CopiedPair, lines_of, stretch_of
+from twinstream.drill.planting import KINDS, PlantedDifference, PlantedKind, plan
 from twinstream.errors import SettingsError
 from twinstream.offline.check import check
-from twinstream.spec.drills import HEADER, Record
+from twinstream.spec.drills import HEADER, DrillRecord
 from twinstream.spec.file.model import Spec
 
 CHANGES = {"drop": (1, 0), "duplicate": (0, 1), "reorder": (0, 0), "field": (1, 1)}
@@ -40,14 +40,14 @@ def letter(event: Event) -> str:
     return json.dumps(event, sort_keys=True)
 
 
-def records(sequence: Sequence[Event]) -> list[Record]:
+def records(sequence: Sequence[Event]) -> list[DrillRecord]:
     return [
-        Record(0, offset, 1000 + offset, None, [], json.dumps(event).encode())
+        DrillRecord(0, offset, 1000 + offset, None, [], json.dumps(event).encode())
         for offset, event in enumerate(sequence)
     ]
 
 
-def values(those: Sequence[Record]) -> list[Event]:
+def values(those: Sequence[DrillRecord]) -> list[Event]:
     return [json.loads(record.value or b"") for record in those]
 
 
@@ -61,9 +61,9 @@ def cases(draw: st.DrawFn) -> tuple[Order, Spec, list[Event]]:
     return order, spec_of(order), sequence
 
 
-def planted(spec: Spec, sequence: Sequence[Event], kind: Kind) -> Plan:
+def planted(spec: Spec, sequence: Sequence[Event], kind: PlantedKind) -> PlantedDifference:
     """A plan, where one can be made; random events may have none of a kind."""
-    pair = Pair(records(sequence), records(sequence))
+    pair = CopiedPair(records(sequence), records(sequence))
     try:
         return plan(spec, pair, kind, "id")
     except SettingsError:
@@ -75,7 +75,7 @@ def differs(order: Order, left: Sequence[Event], right: Sequence[Event]) -> bool
     return not oracle.equivalent(left, right, lambda a, b: dependent(order, a, b), letter)
 
 
-def known_without_an_end(order: Order, spec: Spec, pair: Pair) -> bool:
+def known_without_an_end(order: Order, spec: Spec, pair: CopiedPair) -> bool:
     matcher = oracle.PlainMatcher[Event](
         lambda a, b: dependent(order, a, b), lambda a, b: letter(a) == letter(b)
     )
@@ -86,7 +86,7 @@ def known_without_an_end(order: Order, spec: Spec, pair: Pair) -> bool:
 
 @examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: Kind) -> None:
+def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: PlantedKind) -> None:
     order, spec, sequence = case
     found = planted(spec, sequence, kind)
     left, right = values(found.pair.reference), values(found.pair.candidate)
@@ -101,7 +101,9 @@ def test_what_is_planted_is_a_difference_and_the_only_one(case: Any, kind: Kind)
 
 @examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(case: Any, kind: Kind) -> None:
+def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(
+    case: Any, kind: PlantedKind
+) -> None:
     _, spec, sequence = case
     found = planted(spec, sequence, kind)
     examples = check(spec, lines_of(spec, found.pair))["examples"]
@@ -115,7 +117,7 @@ def test_the_comparison_calls_it_what_it_is_and_names_the_planted_events(case: A
 
 @examples(50)
 @given(cases(), st.sampled_from(sorted(CHANGES)))
-def test_whether_the_records_prove_it_is_told_right(case: Any, kind: Kind) -> None:
+def test_whether_the_records_prove_it_is_told_right(case: Any, kind: PlantedKind) -> None:
     order, spec, sequence = case
     found = planted(spec, sequence, kind)
     assert found.proven == known_without_an_end(order, spec, found.pair)
@@ -123,7 +125,9 @@ def test_whether_the_records_prove_it_is_told_right(case: Any, kind: Kind) -> No
 
 @examples(50)
 @given(cases(), st.sampled_from(KINDS))
-def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(case: Any, kind: Kind) -> None:
+def test_nothing_differs_before_the_difference_and_what_is_planted_is_marked(
+    case: Any, kind: PlantedKind
+) -> None:
     _, spec, sequence = case
     found = planted(spec, sequence, kind)
     reference, candidate = found.before

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.accounting.unmatched import SETTLE_SOON, Held
+from twinstream.core.accounting.unmatched import SETTLE_SOON, UnmatchedEvents
 from twinstream.core.events import Event, Form, Side
 
 STEPS = st.lists(
@@ -18,7 +18,7 @@ STEPS = st.lists(
 
 @given(steps=STEPS, crowded=st.booleans())
 def test_thinning_changes_nothing_that_a_look_sees(steps: list[tuple[str, int]], *, crowded: bool) -> None:
-    thinned, plain = Held(), Held()
+    thinned, plain = UnmatchedEvents(), UnmatchedEvents()
     open_events: list[tuple[Side, Event]] = []
     seen: list[list[Any]] = []
     if crowded:
@@ -40,7 +40,12 @@ def test_thinning_changes_nothing_that_a_look_sees(steps: list[tuple[str, int]],
         assert one == other
 
 
-def _come(both: tuple[Held, Held], open_events: list[tuple[Side, Event]], count: int, first: int = 0) -> None:
+def _come(
+    both: tuple[UnmatchedEvents, UnmatchedEvents],
+    open_events: list[tuple[Side, Event]],
+    count: int,
+    first: int = 0,
+) -> None:
     for offset in range(first, first + count):
         side = Side(offset // 2 % 2)
         event = Event(Form("", b"", "", b"." * (offset % 7)), offset % 3, offset, offset // 5, 0.0)
@@ -49,12 +54,12 @@ def _come(both: tuple[Held, Held], open_events: list[tuple[Side, Event]], count:
             held.came(side, [event])
 
 
-def _look(held: Held) -> list[Any]:
+def _look(held: UnmatchedEvents) -> list[Any]:
     return [
         [list(map(id, one)), one.first_open(), one.oldest_ms(), one.size_bytes, one.until(2003)]
         for one in map(held.of, Side)
     ] + [[list(map(id, change.added)), sorted(change.removed)] for change in _changes(held)]
 
 
-def _changes(held: Held) -> list[Any]:
+def _changes(held: UnmatchedEvents) -> list[Any]:
     return [held.of(side).take_changes() for side in Side]

@@ -21,7 +21,7 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS, Worker
-from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.decode.headers import InputPosition
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinstream.core.diagnosis.resync import Lengths, Meeting
+from twinstream.core.diagnosis.resync import Lengths, Resync
 
 LETTERS = st.text("abcd", max_size=24)
 STEPS = st.lists(st.booleans(), max_size=80)
@@ -13,8 +13,8 @@ RUN, BUDGET = 3, 6
 OPEN, ENDED = (False, False), (True, True)
 
 
-def meeting(left: str, right: str) -> Meeting:
-    return Meeting(RUN, BUDGET, lambda i, j: left[i] == right[j])
+def meeting(left: str, right: str) -> Resync:
+    return Resync(RUN, BUDGET, lambda i, j: left[i] == right[j])
 
 
 def differences(left: str, right: str) -> int:

@@ -11,7 +11,7 @@ from tests.support.workers import Bench
 from twinstream.adapters.memory import MemorySource
 from twinstream.core.events import Side
 from twinstream.matcher.worker import BEAT_SECONDS
-from twinstream.spec.decode.marks import Attempt, InputPosition
+from twinstream.spec.decode.headers import Attempt, InputPosition
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport
 
 LENGTH, BATCH = 40, 8

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.statuses import NAME, START, expectation, status
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.api.state.board import STALE_AFTER_SECONDS, Board
-from twinstream.processes.standby import Relay
+from twinstream.processes.standby import Standby
 from twinstream.status.comparison import Relayed
 
 OWNERS = 3
@@ -62,10 +62,10 @@ class World:
         self.said_true_at = -1e9
         self.stores = [MemoryStore(self.storage, f"owner-{number}") for number in range(OWNERS)]
         self.lines = [_Delayed(self, store) for store in self.stores]
-        self.owners = [Relay(DIGEST, line, MemoryPublisher(), ManualClock()) for line in self.lines]
+        self.owners = [Standby(DIGEST, line, MemoryPublisher(), ManualClock()) for line in self.lines]
         self.clock = ManualClock(START.timestamp() + skew)
         self.publisher = MemoryPublisher()
-        self.standby = Relay(DIGEST, MemoryStore(self.storage, "standby"), self.publisher, self.clock)
+        self.standby = Standby(DIGEST, MemoryStore(self.storage, "standby"), self.publisher, self.clock)
         self.board = Board(monotonic=self.clock.monotonic, now=self.clock.now)
         self.board.expect(expectation())
 

@@ -27,7 +27,7 @@ from tests.support.streams import LEFT, RIGHT
 from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 
 seeds = st.integers(0, 2**32)
 Batches = list[list[Value]]

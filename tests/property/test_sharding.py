@@ -15,11 +15,11 @@ from twinstream.adapters.memory import ManualClock
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
 from twinstream.reporting.accounts import account_of
-from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import refusal
@@ -111,7 +111,7 @@ class Matcher:
     def __init__(self, spec: Spec, shard: Shard) -> None:
         codec = codec_of(spec)
         self.comparison = Comparison(rules_of(spec, codec))
-        self.intake = Intake(codec, self.comparison, ManualClock(), 999, Seen(spec, codec))
+        self.intake = Intake(codec, self.comparison, ManualClock(), 999, SeenEvents(spec, codec))
         self.reads = shard.has
         self.found: list[Any] = []
 

@@ -18,7 +18,7 @@ from twinstream.api.routes.scope import GateScope, scoped
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.intake.timestamps import moment_of
 from twinstream.ports import Batch
@@ -67,7 +67,7 @@ class Run:
     def __init__(self) -> None:
         self.codec = Codec(SPEC)
         self.comparison = Comparison(rules_of(SPEC, self.codec))
-        self.intake = Intake(self.codec, self.comparison, ManualClock(), 0, Seen(SPEC, self.codec))
+        self.intake = Intake(self.codec, self.comparison, ManualClock(), 0, SeenEvents(SPEC, self.codec))
         self.intake.begin({side: {0: 0} for side in Side})
 
     def feed(self, side: Side, numbered: list[tuple[int, Put]]) -> None:

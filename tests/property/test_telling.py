@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tests.support.worlds import World, worlds
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Everything, Mask
-from twinstream.explain.picture import ASCII, NARROW, UNICODE, Marks, diagram
+from twinstream.explain.picture import ASCII, NARROW, UNICODE, Strokes, diagram
 from twinstream.explain.text import tell_divergence
 from twinstream.spec.load import digest
 
@@ -29,7 +29,9 @@ def reports(world: World, *, shown: bool = True) -> list[dict[str, Any]]:
 
 
 @given(worlds(), st.integers(NARROW - 30, 120), st.sampled_from([UNICODE, ASCII]))
-def test_every_difference_is_drawn_and_told_within_the_width(world: World, width: int, marks: Marks) -> None:
+def test_every_difference_is_drawn_and_told_within_the_width(
+    world: World, width: int, marks: Strokes
+) -> None:
     for report in reports(world):
         lines = diagram(report, width, marks)
         assert max(map(cell_len, lines)) <= width

@@ -22,7 +22,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.spec.compile.anew import begun_at
+from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.start import Start
 
 Asked = dict[str, Any] | Literal["now"] | None

@@ -9,7 +9,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.topics import Row
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Batch, Control, Gap, Marks, Positions, Said, Seen, Topic
+from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
 
 AWAY_SECONDS = 3.0
 LOOK_SECONDS = 10.0
@@ -130,7 +130,7 @@ class SimulatedSource:
         self._slow = scheduler.one_of(SLOW) if fickle else 0.0
         self._most = scheduler.one_of((3, 10, 40)) if fickle else 10_000
         self._trouble = False
-        self._seen = Seen(0, {})
+        self._seen = TopicsLook(0, {})
         self._asked = self._next_said = 0
         self._looks_at = float("inf")
 
@@ -157,11 +157,11 @@ class SimulatedSource:
         """Everything may be read."""
         return None
 
-    def seen(self) -> Seen:
+    def seen(self) -> TopicsLook:
         """A look, which it takes now and then, and when it is asked to, while the broker answers."""
         if not self._broker.away and self._scheduler.now >= self._looks_at:
             self._looks_at = self._scheduler.now + LOOK_SECONDS
-            self._seen = Seen(self._asked, {side: self._broker.described(side) for side in Side})
+            self._seen = TopicsLook(self._asked, {side: self._broker.described(side) for side in Side})
         return self._seen
 
     def look(self) -> int:
@@ -235,13 +235,13 @@ class SimulatedSource:
         """Read the control topic from this offset on."""
         self._next_said = position or 0
 
-    def said(self) -> Sequence[Said]:
+    def said(self) -> Sequence[ControlEntry]:
         """Some of what was said since."""
         if self._broker.away or (self.fickle and self._scheduler.chance(self._slow)):
             return ()
         records = self._broker.said[self._next_said :][: self._most]
         first, self._next_said = self._next_said, self._next_said + len(records)
-        return [Said(first + number, record) for number, record in enumerate(records)]
+        return [ControlEntry(first + number, record) for number, record in enumerate(records)]
 
     def heard_all(self) -> bool:
         """Whether all was said that is there."""

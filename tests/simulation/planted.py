@@ -19,8 +19,8 @@ from twinstream.core.events import Side
 from twinstream.errors import Fenced
 from twinstream.intake.falls import Falls
 from twinstream.intake.intake import Intake
-from twinstream.matcher.comparison_run import Course
-from twinstream.matcher.side_inputs import Hearing
+from twinstream.matcher.comparison_run import ComparisonRun
+from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.worker import Worker
 from twinstream.ports import Checkpoint, Gap, Stored
 from twinstream.starting.reset_model import Resets
@@ -114,7 +114,7 @@ class ReportsBeforeItSaves(Worker):
         self._reports.unsaved = unsaved
 
 
-class HearsNoChange(Hearing):
+class HearsNoChange(SideInputs):
     """How the topics are is how they have been from the beginning."""
 
     def look_at_topics(self) -> bool:
@@ -126,7 +126,7 @@ class HearsNoChange(Hearing):
 class TrustsTheTopics(Worker):
     """That a topic was created anew is not seen while it is read."""
 
-    def _new_course(self) -> Course:
+    def _new_course(self) -> ComparisonRun:
         course = super()._new_course()
         self._hearing = HearsNoChange(self._spec, course, self._source, self._surveys, self._keeper)
         return course

@@ -17,7 +17,7 @@ import orjson
 from tests.simulation.numbers import same
 from tests.simulation.scheduler import Scheduler
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import Attempt, Headers, InputPosition
+from twinstream.spec.decode.headers import Attempt, Headers, InputPosition
 
 SAYS: dict[str, Any] = {
     "reference": {"topic": "r", "version": "1"},

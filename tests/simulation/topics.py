@@ -15,7 +15,7 @@ from tests.simulation.scheduler import START_MS, Scheduler
 from tests.simulation.streams import reordered
 from tests.support.orders import Event, Order
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import Headers
+from twinstream.spec.decode.headers import Headers
 
 
 class Row(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from twinstream.drill.copies import Pair
-from twinstream.spec.drills import Record
+from twinstream.drill.copies import CopiedPair
+from twinstream.spec.drills import DrillRecord
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
 
@@ -21,17 +21,19 @@ def spec_with(order: str = "{per_key: [k]}", more: str = "") -> Spec:
     )
 
 
-def record(number: int, value: Any, *, partition: int = 0) -> Record:
+def record(number: int, value: Any, *, partition: int = 0) -> DrillRecord:
     """A record, a second behind the one of the number before it."""
     packed = value if isinstance(value, bytes) else orjson.dumps(value)
-    return Record(partition, number, 1_700_000_000_000 + number * 1000, b"key", [("trace", b"1")], packed)
+    return DrillRecord(
+        partition, number, 1_700_000_000_000 + number * 1000, b"key", [("trace", b"1")], packed
+    )
 
 
-def rides(count: int = 200, keys: int = 4) -> list[Record]:
+def rides(count: int = 200, keys: int = 4) -> list[DrillRecord]:
     """So many events of some keys."""
     return [record(n, {"k": n % keys, "n": n, "p": 1.5}) for n in range(count)]
 
 
-def pair(make: Callable[[], Sequence[Record]] = rides) -> Pair:
+def pair(make: Callable[[], Sequence[DrillRecord]] = rides) -> CopiedPair:
     """The same records on both sides."""
-    return Pair(make(), make())
+    return CopiedPair(make(), make())

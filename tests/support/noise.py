@@ -12,7 +12,7 @@ from twinstream.adapters.files.jsonl import JSON, shapes_of
 from twinstream.adapters.files.values import read_values
 from twinstream.calibration.proposals import Proposal
 from twinstream.core.events import Side
-from twinstream.offline.calibrate import Answer, Recording, calibrate, start_of
+from twinstream.offline.calibrate import Calibrated, Recording, calibrate, start_of
 
 Event = dict[str, Any]
 
@@ -77,7 +77,7 @@ def interleaved_anew(random: Random, events: list[Event]) -> list[Event]:
     return [of_taxi[taxi].pop() for taxi in taxis]
 
 
-def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **more: Any) -> Answer:
+def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **more: Any) -> Calibrated:
     """What `calibrate` says of two runs; `spec` is the path of a starting file."""
     start = start_of(spec, {}, more.pop("identity", ()))
     recording = Recording(start.spec, more.pop("limit", 200_000))
@@ -87,12 +87,12 @@ def calibrated(one: list[Event], other: list[Event], spec: str | None = None, **
     return calibrate(recording, start, **more)
 
 
-def loosened(answer: Answer) -> list[Proposal]:
+def loosened(answer: Calibrated) -> list[Proposal]:
     """The proposals that make more runs equal, and not only say what events are about."""
     return [proposal for proposal in answer.found.draft.proposals if proposal.loosens]
 
 
-def proposed(answer: Answer) -> set[tuple[str, str | None]]:
+def proposed(answer: Calibrated) -> set[tuple[str, str | None]]:
     """Key and field of all that is loosened; a number may be rounded or tolerated."""
     keys = {(proposal.key, proposal.field) for proposal in loosened(answer)}
     numbers = {"equality.quantum", "equality.tolerance"}

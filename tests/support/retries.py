@@ -15,12 +15,12 @@ from twinstream.checkpoints import format as checkpoint
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state.snapshot import delta, merged, restore, snapshot
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.compile import rules_of
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 
 Value = dict[str, Any]
 
@@ -78,7 +78,7 @@ class Reader:
 
     def _fresh(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
         self.comparison = Comparison(rules_of(self.spec, self.codec))
-        seen, budget = Seen(self.spec, self.codec), self.spec.undecodable.budget
+        seen, budget = SeenEvents(self.spec, self.codec), self.spec.undecodable.budget
         self.intake = Intake(self.codec, self.comparison, ManualClock(), budget, seen)
         self.intake.begin(positions if self.known else {side: {} for side in Side})
 

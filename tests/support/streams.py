@@ -15,9 +15,9 @@ from twinstream.core.events import Event, Side
 from twinstream.core.overdue.survey import Survey
 from twinstream.core.state.snapshot import delta, merged, restore, snapshot
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.keeping import codec_of
+from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import loads
 

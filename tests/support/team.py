@@ -15,7 +15,7 @@ from twinstream.api.state.expectation import Expectation
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Replaced
-from twinstream.intake.falls import Caution, Stretch, Trail
+from twinstream.intake.falls import Caution, FallenStretch, Trail
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
 from twinstream.matcher.worker import Worker
 from twinstream.processes.shards import ShardStore
@@ -38,7 +38,7 @@ class Team:
     shelf: MemoryShelf = field(default_factory=MemoryShelf)
     clock: ManualClock = field(default_factory=ManualClock)
     publishers: dict[int, MemoryPublisher] = field(default_factory=dict)
-    left_out: tuple[Stretch, ...] = ()
+    left_out: tuple[FallenStretch, ...] = ()
     starts: int = 0
     tokens: dict[int, str] = field(default_factory=dict)
     host: str = "one"

@@ -13,7 +13,7 @@ from deploy.embedded.kafka import Kafka
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from twinstream.spec.decode.control import ControlRecord
-from twinstream.spec.decode.marks import Attempt, InputPosition
+from twinstream.spec.decode.headers import Attempt, InputPosition
 
 INPUT, PARTITIONS, KEYS = "clicks", 2, 5
 HEAD = """

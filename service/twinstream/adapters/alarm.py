@@ -69,7 +69,7 @@ class Prometheus(_Asked):
         return [one["url"] for one in active]
 
 
-class Route(NamedTuple):
+class AlertRoute(NamedTuple):
     """What becomes of an alert: who is to hear of it, and what silences hold it back."""
 
     receivers: Sequence[str]
@@ -100,11 +100,11 @@ class Alertmanager(_Asked):
         }
         return str(self._ask("POST", "/api/v2/silences", json=body)["silenceID"])
 
-    def routes(self, comparison: str) -> Mapping[str, Route]:
+    def routes(self, comparison: str) -> Mapping[str, AlertRoute]:
         """What becomes of the alerts of a comparison, by name, as soon as that is known."""
         alerts = self._ask("GET", "/api/v2/alerts", params={"filter": f'comparison="{comparison}"'})
         return {
-            alert["labels"]["alertname"]: Route(
+            alert["labels"]["alertname"]: AlertRoute(
                 [receiver["name"] for receiver in alert["receivers"]], alert["status"]["silencedBy"]
             )
             for alert in alerts

@@ -1,7 +1,7 @@
 """What two runs hold, as it is compared so far, and what they do not decide.
 
 Rules of this package: it is fed with all events of two runs and fetches nothing; whether two runs are equal
-under a comparison file is asked of a function that its caller gives (`Judge`), and that is the comparison
+under a comparison file is asked of a function that its caller gives (`Verify`), and that is the comparison
 itself. What is told from numbers of events has its threshold here, with the reason beside it.
 """
 
@@ -26,11 +26,11 @@ FEWEST_SEEN = 10
 OFTEN = 0.05
 """The share of pairs from which on it is noise that a number differs by little, or an array in its order."""
 
-Pair = tuple[int, int]
+PairedPlaces = tuple[int, int]
 """The indexes of two events, one of each run."""
 
 
-class Event(NamedTuple):
+class RunEvent(NamedTuple):
     """An event of a run: its record, its kind, what is compared of its value so far.
 
     `marked`: its headers say which attempt wrote it.
@@ -45,8 +45,8 @@ class Event(NamedTuple):
 class Runs(NamedTuple):
     """The events of both runs, in their order. `cut`: each may go on behind what was read."""
 
-    left: Sequence[Event]
-    right: Sequence[Event]
+    left: Sequence[RunEvent]
+    right: Sequence[RunEvent]
     cut: bool = False
 
 
@@ -57,7 +57,7 @@ class Subset(NamedTuple):
     right: Sequence[int]
 
 
-Judge = Callable[[Spec, Subset], bool]
+Verify = Callable[[Spec, Subset], bool]
 """Whether these events of both runs are equal under a comparison file."""
 
 
@@ -102,7 +102,7 @@ def scalars(value: Any, at: Path = ()) -> Iterator[tuple[Path, str | bytes]]:
         yield at, canonical_value(value)
 
 
-class Columns:
+class Members:
     """The plain members of some events, by path: one key for each event, None where it has no value."""
 
     def __init__(self, values: Sequence[Any]) -> None:

@@ -22,7 +22,7 @@ from twinstream.calibration.evidence import (
     FEWEST_SEEN,
     OFTEN,
     SELDOM,
-    Columns,
+    Members,
     can_be_named,
     field_text,
     members,
@@ -101,7 +101,7 @@ class _Fields:
             self._compare(number, one, other, ())
         differing = {*self._absent, *self._leaves}
         self._spread = (
-            spread_of(Columns([one for one, _ in pairs]), differing) if self._differs else Spread({})
+            spread_of(Members([one for one, _ in pairs]), differing) if self._differs else Spread({})
         )
         while self._arrays:
             path = min(self._arrays, key=len)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from twinstream.calibration.evidence import FEWEST_SEEN, can_be_named, has
 from twinstream.calibration.spread import CHANCE
-from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import without_nulls
 from twinstream.spec.file.paths import Path
 
-Pairs = Sequence[tuple[Any, Any]]
+ValuePairs = Sequence[tuple[Any, Any]]
 
 
 class _Seen(NamedTuple):
@@ -22,7 +22,7 @@ class _Seen(NamedTuple):
     differing: Counter[Path]
 
 
-def unlike(kinds: Mapping[str, Pairs]) -> dict[str, Path]:
+def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
     """The kinds in which a field hardly differs that does in others, with that field."""
     differing = {kind: _differing(pairs) for kind, pairs in kinds.items()}
     paths = [
@@ -49,7 +49,7 @@ def _is_unlike(path: Path, kind: _Seen, others: Sequence[_Seen]) -> bool:
     return own / seen < share / 2 and (1 - share) ** (seen - own) < CHANCE
 
 
-def _differing(pairs: Pairs) -> Counter[Path]:
+def _differing(pairs: ValuePairs) -> Counter[Path]:
     found: Counter[Path] = Counter()
     for one, other in pairs:
         if one != other:
@@ -57,5 +57,5 @@ def _differing(pairs: Pairs) -> Counter[Path]:
     return found
 
 
-def _there(pairs: Pairs, paths: Sequence[Path]) -> Counter[Path]:
+def _there(pairs: ValuePairs, paths: Sequence[Path]) -> Counter[Path]:
     return Counter(path for one, other in pairs for path in paths if has(one, path) or has(other, path))

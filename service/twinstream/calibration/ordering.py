@@ -27,7 +27,7 @@ from itertools import combinations, islice, pairwise, product
 from typing import Any, NamedTuple
 
 from twinstream.calibration.breaks import Broken, out_of_sequence
-from twinstream.calibration.evidence import Columns, field_text
+from twinstream.calibration.evidence import Members, field_text
 from twinstream.calibration.spread import (
     QUIET,
     RECUR,
@@ -50,7 +50,7 @@ ENOUGH_KEPT = 20
 """So many events do not all stay behind those of their key by chance, unless nothing moves far enough."""
 TRIED_IN_PAIRS = 8
 
-Order = Any
+OrderData = Any
 """An order as a comparison file has it."""
 
 
@@ -70,7 +70,7 @@ def _where(places: Sequence[int], count: int) -> frozenset[int]:
     return frozenset(number for number in range(count) if number * STRETCHES // count in touched)
 
 
-class Key(NamedTuple):
+class OrderingKey(NamedTuple):
     """A key whose events kept their order: `kept` of them follow another of their key, but `broken` do not.
 
     Of the control beside them `swaps` did not.
@@ -87,7 +87,7 @@ class Key(NamedTuple):
         return self.swaps >= FEWEST_SWAPS
 
 
-class Scope(NamedTuple):
+class KeyScope(NamedTuple):
     """What a key is looked for beside: the fields of a declared key, and of the keys around its order.
 
     `without` are the kinds that do not reach it. `divided`: barriers keep apart what stands far apart,
@@ -124,7 +124,7 @@ class Moves:
 
         Only events with equal values at `around` and `beside` are ordered so far.
         """
-        self._columns, self._places = Columns(values), places
+        self._columns, self._places = Members(values), places
         self._around, self._beside = around, beside
         self._spread = spread_of(self._columns, unusable)
         chain = (*around, *beside)
@@ -136,9 +136,9 @@ class Moves:
             if path not in chain and _recur(self._columns.rows((*chain, path)))
         ]
 
-    def likely(self, *, divided: bool = False) -> list[Key]:
+    def likely(self, *, divided: bool = False) -> list[OrderingKey]:
         """The supported keys that hold, else (where nothing is `divided`) those that may, tightest first."""
-        untested: list[Key] = []
+        untested: list[OrderingKey] = []
         for size in (1, 2):
             tried = combinations(self._paths if size == 1 else self._paths[-TRIED_IN_PAIRS:], size)
             holding = [(paths, key) for paths in tried if (key := self.key(paths)) is not None]
@@ -148,7 +148,7 @@ class Moves:
                 untested = [key for (path,), key in holding if self._may_be(path, key)]
         return untested
 
-    def _may_be(self, path: Path, key: Key) -> bool:
+    def _may_be(self, path: Path, key: OrderingKey) -> bool:
         """Whether a key that nothing tests is to be proposed: an identifier, whose values are of one rank.
 
         Numbers of which some come far oftener than others measure something.
@@ -157,14 +157,14 @@ class Moves:
         often = Counter(column).values()
         return key.kept >= ENOUGH_KEPT and (type(column[0]) is str or max(often) <= 2 * min(often))
 
-    def key(self, paths: tuple[Path, ...]) -> Key | None:
+    def key(self, paths: tuple[Path, ...]) -> OrderingKey | None:
         """The key of some paths, if it recurs and its events kept their order, or all but a few of them."""
         rows = self._columns.rows((*self._around, *self._beside, *paths))
         if not _recur(rows):
             return None
         followers = list(self._followers(rows))
         fields = tuple(map(field_text, (*self._beside, *paths)))
-        found = Key(fields, len(followers), sum(one.control for one in followers))
+        found = OrderingKey(fields, len(followers), sum(one.control for one in followers))
         if not any(one.swapped for one in followers):
             return found
         moved = [
@@ -224,16 +224,18 @@ def _neighbours(chains: Sequence[Hashable]) -> list[tuple[int, ...]]:
     return [(*nexts, *lasts) for nexts, lasts in zip(after, before, strict=True)]
 
 
-Keys = Callable[[Scope], Iterator[tuple[str, ...]]]
+KeyCandidates = Callable[[KeyScope], Iterator[tuple[str, ...]]]
 """The likely keys in some scope, each with the fields that stand there beside it."""
 
 
-EVERYWHERE = Scope()
+EVERYWHERE = KeyScope()
 MOST_DIVIDED = 64
 """So many ways of loosening several branches at once are tried."""
 
 
-def looser(order: Order, keys: Keys, kinds: Sequence[str], scope: Scope = EVERYWHERE) -> Iterator[Order]:
+def looser(
+    order: OrderData, keys: KeyCandidates, kinds: Sequence[str], scope: KeyScope = EVERYWHERE
+) -> Iterator[OrderData]:
     """The orders that allow more than this one, the tightest first; `kinds` are those that are compared."""
     match order:
         case "total":
@@ -258,11 +260,11 @@ def looser(order: Order, keys: Keys, kinds: Sequence[str], scope: Scope = EVERYW
 
 
 def _looser_branches(
-    branches: dict[str, Any], keys: Keys, kinds: Sequence[str], scope: Scope
-) -> Iterator[Order]:
+    branches: dict[str, Any], keys: KeyCandidates, kinds: Sequence[str], scope: KeyScope
+) -> Iterator[OrderData]:
     """Branches of which some are loosened."""
 
-    def ways(branch: dict[str, Any]) -> list[Order]:
+    def ways(branch: dict[str, Any]) -> list[OrderData]:
         others = [kind for kind in kinds if kind not in branch["kinds"]]
         under = looser(branch["order"], keys, kinds, scope._replace(without=(*scope.without, *others)))
         return [branch, *({**branch, "order": one} for one in under)]

@@ -25,9 +25,16 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from twinstream.calibration.evidence import Columns, Event, Pair, Undecided, can_be_named, field_text
+from twinstream.calibration.evidence import (
+    Members,
+    PairedPlaces,
+    RunEvent,
+    Undecided,
+    can_be_named,
+    field_text,
+)
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.reduction import without_nulls
 from twinstream.spec.file.paths import Path, parse_path
 
@@ -44,17 +51,17 @@ INFORMATIVE = 20
 """So many changes from one group to the next, the same in both runs, are no chance."""
 
 
-class Pairing(NamedTuple):
+class RunPairing(NamedTuple):
     """Pairs of events, and the events that are left. `named_by`: the fields that name an event."""
 
-    pairs: list[Pair]
+    pairs: list[PairedPlaces]
     left: list[int]
     right: list[int]
     named_by: tuple[str, ...] = ()
     certain: bool = True
 
 
-def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> Pairing:
+def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
     """The pairs of equal names, the first with the first; names are given event by event."""
     waiting: defaultdict[Hashable, list[int]] = defaultdict(list)
     for j, name in enumerate(right):
@@ -68,17 +75,19 @@ def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> Pairing:
             pairs.append((i, candidates.pop()))
         else:
             rest.append(i)
-    return Pairing(pairs, rest, sorted(j for queue in waiting.values() for j in queue))
+    return RunPairing(pairs, rest, sorted(j for queue in waiting.values() for j in queue))
 
 
-def named(left: Sequence[Event], right: Sequence[Event], names: Sequence[Sequence[Hashable]]) -> Pairing:
+def named(
+    left: Sequence[RunEvent], right: Sequence[RunEvent], names: Sequence[Sequence[Hashable]]
+) -> RunPairing:
     """The pairs by names that are given, event by event of both runs.
 
     Where events of a run share a name, those are partners that are alike in all that does not vary.
     """
     if all(len(set(some)) == len(some) for some in names):
         return by_name(*names)
-    columns = [Columns([event.value for event in run]) for run in (left, right)]
+    columns = [Members([event.value for event in run]) for run in (left, right)]
     stable = [
         path
         for path in dict.fromkeys([*columns[0].paths, *columns[1].paths])
@@ -89,7 +98,7 @@ def named(left: Sequence[Event], right: Sequence[Event], names: Sequence[Sequenc
     ]
     alike = by_name(*rows)
     rest = by_name([names[0][i] for i in alike.left], [names[1][j] for j in alike.right])
-    return Pairing(
+    return RunPairing(
         sorted([*alike.pairs, *((alike.left[i], alike.right[j]) for i, j in rest.pairs)]),
         [alike.left[i] for i in rest.left],
         [alike.right[j] for j in rest.right],
@@ -97,7 +106,7 @@ def named(left: Sequence[Event], right: Sequence[Event], names: Sequence[Sequenc
     )
 
 
-def _alike(path: Path, columns: Sequence[Columns], names: Sequence[Sequence[Hashable]]) -> float:
+def _alike(path: Path, columns: Sequence[Members], names: Sequence[Sequence[Hashable]]) -> float:
     """How much of a field is the same in both runs, name by name."""
     one, other = (
         Counter(zip(some, column[path], strict=True)) for some, column in zip(names, columns, strict=True)
@@ -105,7 +114,9 @@ def _alike(path: Path, columns: Sequence[Columns], names: Sequence[Sequence[Hash
     return (one & other).total() / max(1, min(one.total(), other.total()))
 
 
-def inferred(left: Sequence[Event], right: Sequence[Event], usable: Callable[[Path], bool]) -> Pairing:
+def inferred(
+    left: Sequence[RunEvent], right: Sequence[RunEvent], usable: Callable[[Path], bool]
+) -> RunPairing:
     """The pairs, told from the fields; `usable` says which may name an event.
 
     Raises Undecided where two ways are as good.
@@ -113,7 +124,7 @@ def inferred(left: Sequence[Event], right: Sequence[Event], usable: Callable[[Pa
     kinds = dict.fromkeys(event.kind for event in (*left, *right))
     found = [_of_kind(kind, left, right, usable) for kind in kinds]
     pairs = sorted(pair for pairing in found for pair in pairing.pairs)
-    return Pairing(
+    return RunPairing(
         pairs,
         sorted(i for pairing in found for i in pairing.left),
         sorted(j for pairing in found for j in pairing.right),
@@ -122,20 +133,22 @@ def inferred(left: Sequence[Event], right: Sequence[Event], usable: Callable[[Pa
     )
 
 
-def _together(names: Sequence[tuple[str, ...]], pairs: Sequence[tuple[Event, Event]]) -> tuple[str, ...]:
+def _together(
+    names: Sequence[tuple[str, ...]], pairs: Sequence[tuple[RunEvent, RunEvent]]
+) -> tuple[str, ...]:
     """The fields that name the events of all kinds; none where a kind has none, or others differ in them."""
     every = tuple(dict.fromkeys(field for fields in names for field in fields))
     paths = [parse_path(field) for field in every]
     if len(names) > 1:
-        one, other = (Columns([pair[side].value for pair in pairs]) for side in (0, 1))
+        one, other = (Members([pair[side].value for pair in pairs]) for side in (0, 1))
         if not all(names) or one.rows(paths) != other.rows(paths):
             return ()
     return every
 
 
 def _of_kind(
-    kind: str, left: Sequence[Event], right: Sequence[Event], usable: Callable[[Path], bool]
-) -> Pairing:
+    kind: str, left: Sequence[RunEvent], right: Sequence[RunEvent], usable: Callable[[Path], bool]
+) -> RunPairing:
     mine = [i for i, event in enumerate(left) if event.kind == kind]
     theirs = [j for j, event in enumerate(right) if event.kind == kind]
     found = _Kind([left[i].value for i in mine], [right[j].value for j in theirs], usable).pairing()
@@ -151,7 +164,7 @@ class _Kind:
 
     def __init__(self, left: list[Any], right: list[Any], usable: Callable[[Path], bool]) -> None:
         self._values, self._usable = (left, right), usable
-        self._left, self._right = Columns(left), Columns(right)
+        self._left, self._right = Members(left), Members(right)
         self._shorter = min(len(left), len(right))
         paths = dict.fromkeys([*self._left.paths, *self._right.paths])
         self._shared = {path: self._share([path]) for path in paths}
@@ -165,9 +178,9 @@ class _Kind:
         share = (one & other).total() / max(1, self._shorter)
         return share if self._left.count == self._right.count else min(share, BELOW_ALL)
 
-    def pairing(self) -> Pairing:
+    def pairing(self) -> RunPairing:
         if not (self._left.count and self._right.count):
-            return Pairing([], list(range(self._left.count)), list(range(self._right.count)))
+            return RunPairing([], list(range(self._left.count)), list(range(self._right.count)))
         for share in (1.0, NEARLY):
             stable = [path for path, shared in self._shared.items() if shared >= share]
             if names := [paths for paths in self._names(stable, share) if self._share(paths) >= share]:
@@ -207,7 +220,7 @@ class _Kind:
                     return False
         return True
 
-    def _best(self, names: list[tuple[Path, ...]]) -> Pairing:
+    def _best(self, names: list[tuple[Path, ...]]) -> RunPairing:
         """The pairing by the combination under which the fewest other fields differ."""
         ranked = []
         for paths in names[:PAIRS_OF]:
@@ -231,7 +244,7 @@ class _Kind:
             sum(len(set(column)) for column in columns),
         )
 
-    def _differing(self, pairs: list[Pair]) -> int:
+    def _differing(self, pairs: list[PairedPlaces]) -> int:
         """How many fields differ, in a sample of pairs."""
         left, right = self._values
         step = max(1, len(pairs) // SAMPLE)
@@ -241,7 +254,7 @@ class _Kind:
 
     # -- groups ------------------------------------------------------------------------------------------
 
-    def _grouped(self, stable: list[Path]) -> Pairing:
+    def _grouped(self, stable: list[Path]) -> RunPairing:
         if not stable:
             return by_name([("left", i) for i in range(self._left.count)], range(self._right.count))
         left, right = self._left.rows(stable), self._right.rows(stable)
@@ -252,7 +265,7 @@ class _Kind:
         equal = by_name(list(zip(left, contents[0], strict=True)), list(zip(right, contents[1], strict=True)))
         rest = by_name([left[i] for i in equal.left], [right[j] for j in equal.right])
         sizes = Counter(left[i] for i in equal.left)
-        return Pairing(
+        return RunPairing(
             sorted([*equal.pairs, *((equal.left[i], equal.right[j]) for i, j in rest.pairs)]),
             [equal.left[i] for i in rest.left],
             [equal.right[j] for j in rest.right],

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from twinstream.calibration.fields import Noise
 from twinstream.calibration.numbers import Wobble
-from twinstream.calibration.ordering import Order
+from twinstream.calibration.ordering import OrderData
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import overlap, parse_path
 from twinstream.spec.laws.equality import in_sequence
@@ -47,7 +47,7 @@ class Proposal:
         return {**shown, "evidence": self.evidence, "hides": self.hides}
 
 
-class Start(NamedTuple):
+class ProposalStart(NamedTuple):
     """The file that is loosened: its data, and the spec that it was loaded as.
 
     `given` tells whether there is one; without it the tightest file of all is the start.
@@ -65,7 +65,7 @@ class Start(NamedTuple):
 class Draft(NamedTuple):
     """A starting file with proposals in it."""
 
-    start: Start
+    start: ProposalStart
     proposals: tuple[Proposal, ...]
 
     @property
@@ -128,7 +128,7 @@ def _put(data: dict[str, Any], proposal: Proposal) -> None:
 # -- from noise to proposals -------------------------------------------------------------------------------
 
 
-def for_order(order: Order, evidence: str) -> Proposal:
+def for_order(order: OrderData, evidence: str) -> Proposal:
     """Another order."""
     if order == "unordered":
         hides = "events in another order, wherever they stand, would not be seen"
@@ -143,7 +143,7 @@ def for_identity(fields: Sequence[str], evidence: str) -> Proposal:
     return Proposal(("identity",), None, list(fields), evidence, hides, loosens=False)
 
 
-def for_kind(kind: str, field: str, start: Start) -> Proposal:
+def for_kind(kind: str, field: str, start: ProposalStart) -> Proposal:
     """An equality of its own for a kind that does not have the noise of others: the same as it has so far."""
     equality = {
         name: value for name, value in (start.data.get("equality") or {}).items() if name != "per_kind"
@@ -160,7 +160,7 @@ def for_replays(count: int) -> Proposal:
     return Proposal(("duplicates", "policy"), None, "replays", evidence, hides)
 
 
-def for_noise(noise: Sequence[Noise], start: Spec, order: Order) -> list[Proposal] | None:
+def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Proposal] | None:
     """The proposals for some noise under an order; None where a number needs a partner that is not known."""
     kept = _outermost(noise)
     found = [_for_field(one, start, order) for one in kept if one.how != "absent"]
@@ -183,7 +183,7 @@ def _outermost(noise: Sequence[Noise]) -> list[Noise]:
     return [one for one in noise if not any(covers(outer, one) for outer in noise)]
 
 
-def _for_field(noise: Noise, start: Spec, order: Order) -> Proposal | None:
+def _for_field(noise: Noise, start: Spec, order: OrderData) -> Proposal | None:
     evidence = f"differed in {noise.differed:,} of {noise.seen:,} pairs"
     at, field = _equality(noise), noise.field
     if noise.how == "number":
@@ -201,7 +201,7 @@ def _equality(noise: Noise) -> tuple[str, ...]:
     return ("equality",) if noise.kind is None else ("equality", "per_kind", noise.kind)
 
 
-def _for_number(noise: Noise, evidence: str, start: Spec, order: Order) -> Proposal | None:
+def _for_number(noise: Noise, evidence: str, start: Spec, order: OrderData) -> Proposal | None:
     assert noise.wobble is not None, "a number's noise is how far it wobbles"
     small, field, at = noise.wobble, noise.field, _equality(noise)
     evidence = f"{evidence}, by at most {float(small.largest):.3g}"
@@ -228,7 +228,7 @@ def _for_tolerance(small: Wobble, field: str, at: tuple[str, ...], evidence: str
     return Proposal((*at, "tolerance"), field, {how: most}, evidence, hides)
 
 
-def _partner_known(noise: Noise, start: Spec, order: Order) -> bool:
+def _partner_known(noise: Noise, start: Spec, order: OrderData) -> bool:
     """Whether the partner of an event is known without its numbers, so that they may differ."""
     if start.identity is not None:
         return True

@@ -26,24 +26,24 @@ from typing import Any, Literal, NamedTuple
 from twinstream.calibration.breaks import broken
 from twinstream.calibration.evidence import (
     FEWEST_EVENTS,
-    Columns,
-    Event,
-    Judge,
-    Pair,
+    Members,
+    PairedPlaces,
+    RunEvent,
     Runs,
     Subset,
     Undecided,
+    Verify,
     bare_record,
     field_text,
 )
 from twinstream.calibration.fields import Noise, noise_of
 from twinstream.calibration.kinds import unlike
-from twinstream.calibration.ordering import Key, Moves, Order, Scope, looser, no_noise
-from twinstream.calibration.pairing import Pairing, by_name, inferred, named
+from twinstream.calibration.ordering import KeyScope, Moves, OrderData, OrderingKey, looser, no_noise
+from twinstream.calibration.pairing import RunPairing, by_name, inferred, named
 from twinstream.calibration.proposals import (
     Draft,
     Proposal,
-    Start,
+    ProposalStart,
     decides,
     for_identity,
     for_kind,
@@ -77,7 +77,7 @@ class Left(NamedTuple):
     differed: int
     seen: int
     why: str
-    places: tuple[Pair, ...] = ()
+    places: tuple[PairedPlaces, ...] = ()
     hidden: bool = False
 
 
@@ -99,7 +99,7 @@ class Calibration:
     beyond: int = 0
 
 
-def calibrate(runs: Runs, start: Start, judge: Judge, keys: Sequence[str] = ()) -> Calibration:
+def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[str] = ()) -> Calibration:
     """The tightest file, made of a starting file, under which both runs are equal.
 
     `keys` are the fields by which the order is kept, where the caller knows. Complexity: O(n) a question to
@@ -121,7 +121,7 @@ class _Explained(NamedTuple):
 
 
 class _Search:
-    def __init__(self, runs: Runs, start: Start, judge: Judge, keys: Sequence[str]) -> None:
+    def __init__(self, runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[str]) -> None:
         self._runs, self._start, self._judge, self._given_keys = runs, start, judge, tuple(keys)
         self._all = Subset(range(len(runs.left)), range(len(runs.right)))
         self._beyond = 0
@@ -129,7 +129,7 @@ class _Search:
         self._names: list[Proposal] = []
         self._kinds: list[Proposal] = []
         self._spec = start.spec
-        self._remembered: dict[tuple[str, bool], list[Pair]] = {}
+        self._remembered: dict[tuple[str, bool], list[PairedPlaces]] = {}
 
     def outcome(self) -> Calibration:
         for name, events in (("reference", self._runs.left), ("candidate", self._runs.right)):
@@ -149,7 +149,7 @@ class _Search:
 
     # -- pairs -------------------------------------------------------------------------------------------
 
-    def _paired(self) -> Pairing:
+    def _paired(self) -> RunPairing:
         """Pairs, and what is left; at a cut some of that is left out of everything."""
         left, right = self._runs.left, self._runs.right
         identity = Codec(self._start.spec).identity
@@ -172,13 +172,13 @@ class _Search:
         ]
         return lambda path: not any(overlap(path, other) for other in changed)
 
-    def _naming(self, pairing: Pairing) -> str:
-        columns = Columns([self._runs.left[i].value for i, _ in pairing.pairs])
+    def _naming(self, pairing: RunPairing) -> str:
+        columns = Members([self._runs.left[i].value for i, _ in pairing.pairs])
         names = len(set(columns.rows([parse_path(field) for field in pairing.named_by])))
         others = "no two of a run have the same" if names == len(pairing.pairs) else f"with {names:,} values"
         return f"{len(pairing.pairs):,} events of each run were paired by it; {others}"
 
-    def _without_tails(self, pairing: Pairing) -> Pairing:
+    def _without_tails(self, pairing: RunPairing) -> RunPairing:
         """Leave out the events without a partner that lie near the cut."""
         ends = [(1 - TAIL) * len(run) for run in self._runs[:2]]
         beyond = [{i for i in rest if i >= end} for rest, end in zip(pairing[1:3], ends, strict=True)]
@@ -193,17 +193,17 @@ class _Search:
 
     # -- fields ------------------------------------------------------------------------------------------
 
-    def _part(self, pair: Pair) -> str | None:
+    def _part(self, pair: PairedPlaces) -> str | None:
         """The kind of a pair, where its equality is its own."""
         kind = self._runs.left[pair[0]].kind
         return kind if kind in self._spec.equality.per_kind else None
 
-    def _values(self, pairs: Sequence[Pair]) -> list[tuple[Any, Any]]:
+    def _values(self, pairs: Sequence[PairedPlaces]) -> list[tuple[Any, Any]]:
         return [(self._runs.left[i].value, self._runs.right[j].value) for i, j in pairs]
 
-    def _tell_kinds_apart(self, pairing: Pairing) -> None:
+    def _tell_kinds_apart(self, pairing: RunPairing) -> None:
         """Give kinds that do not have the noise of others an equality of their own."""
-        kinds: dict[str, list[Pair]] = {}
+        kinds: dict[str, list[PairedPlaces]] = {}
         for pair in pairing.pairs:
             if self._part(pair) is None:
                 kinds.setdefault(self._runs.left[pair[0]].kind, []).append(pair)
@@ -212,7 +212,7 @@ class _Search:
             self._kinds = [for_kind(kind, field_text(path), self._start) for kind, path in found.items()]
             self._spec = self._start.with_([*self._kinds, *self._names]).spec
 
-    def _noise(self, pairing: Pairing) -> tuple[list[Noise], list[Left]]:
+    def _noise(self, pairing: RunPairing) -> tuple[list[Noise], list[Left]]:
         """The noise of the fields, each part of the equality by itself."""
         noise: list[Noise] = []
         unexplained: list[Left] = []
@@ -235,7 +235,7 @@ class _Search:
 
     # -- order -------------------------------------------------------------------------------------------
 
-    def _explain(self, pairs: list[Pair], noise: list[Noise]) -> _Explained | None:
+    def _explain(self, pairs: list[PairedPlaces], noise: list[Noise]) -> _Explained | None:
         """The tightest draft that explains what can be explained: the first against which little moved."""
         declared = self._start.data["order"]
         for order in chain((declared,), self._looser(declared, pairs, noise)):
@@ -254,7 +254,9 @@ class _Search:
             return _Explained(draft, subset, () if unkept is None else (unkept,))
         return None
 
-    def _unkept(self, draft: Draft, alike: list[Pair], noise: list[Noise]) -> tuple[set[int], Left | None]:
+    def _unkept(
+        self, draft: Draft, alike: list[PairedPlaces], noise: list[Noise]
+    ) -> tuple[set[int], Left | None]:
         """The pairs that moved against the order of a draft, by number; told, where they are no noise."""
         codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
         forms = [codec.form(record(i)) for i, _ in alike]
@@ -262,7 +264,7 @@ class _Search:
         moved = {one.moved for one in breaks}
         if not moved:
             return moved, None
-        columns = Columns([self._runs.left[i].value for i, _ in alike])
+        columns = Members([self._runs.left[i].value for i, _ in alike])
         confined = no_noise(breaks, len(alike), spread_of(columns, [one.path for one in noise]))
         if confined is None:
             return moved, None
@@ -280,14 +282,16 @@ class _Search:
                 "are these two runs on the same input? --identity names the fields"
             )
 
-    def _looser(self, declared: Order, pairs: list[Pair], noise: list[Noise]) -> Iterator[Order]:
+    def _looser(
+        self, declared: OrderData, pairs: list[PairedPlaces], noise: list[Noise]
+    ) -> Iterator[OrderData]:
         """The orders that are looser than the declared one and likely, the tightest first."""
         alike = self._alike(pairs, self._draft(declared, noise))
         broken, _ = self._unkept(self._draft(declared, noise), alike, noise)
         moved = f"the declared order is broken: {len(broken):,} of {len(alike):,} events changed places"
         self._moved = moved
 
-        def keys(scope: Scope) -> Iterator[tuple[str, ...]]:
+        def keys(scope: KeyScope) -> Iterator[tuple[str, ...]]:
             if self._given_keys:
                 yield (*scope.beside, *(field for field in self._given_keys if field not in scope.beside))
                 return
@@ -302,7 +306,7 @@ class _Search:
 
         return looser(declared, keys, self._spec.compared_kinds)
 
-    def _draft(self, order: Order, noise: list[Noise]) -> Draft:
+    def _draft(self, order: OrderData, noise: list[Noise]) -> Draft:
         """The starting file with an order, and with the noise as that order allows it."""
         proposals = [] if order == self._start.data["order"] else [for_order(order, self._moved)]
         rules = for_noise(noise, self._spec, order)
@@ -310,7 +314,7 @@ class _Search:
             rules = for_noise([one for one in noise if one.how != "number"], self._spec, order)
         return self._start.with_([*proposals, *self._kinds, *(rules or []), *self._names])
 
-    def _alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
+    def _alike(self, pairs: list[PairedPlaces], draft: Draft) -> list[PairedPlaces]:
         """The pairs that are equal under a draft, where equal events are paired in their order.
 
         Drafts of one equality have the same, so these are remembered.
@@ -320,7 +324,7 @@ class _Search:
             self._remembered[key] = self._found_alike(pairs, draft)
         return self._remembered[key]
 
-    def _found_alike(self, pairs: list[Pair], draft: Draft) -> list[Pair]:
+    def _found_alike(self, pairs: list[PairedPlaces], draft: Draft) -> list[PairedPlaces]:
         codec = Codec(draft.spec)
         left, right = (self._records(draft, run) for run in self._runs[:2])
         forms = {i: codec.canonical(codec.form(left(i))[1]) for i, _ in pairs}
@@ -332,7 +336,7 @@ class _Search:
         again = by_name([forms[i] for i in ones], [twins[j] for j in others])
         return [(ones[i], others[j]) for i, j in again.pairs]
 
-    def _records(self, draft: Draft, run: Sequence[Event]) -> Callable[[int], bytes]:
+    def _records(self, draft: Draft, run: Sequence[RunEvent]) -> Callable[[int], bytes]:
         """The records of a run as a draft reads them."""
         if self._start.spec.whole and not draft.spec.whole:
             return lambda i: bare_record(run[i].record)
@@ -355,7 +359,7 @@ class _Search:
                 draft = less
         return found._replace(draft=draft)
 
-    def _told(self, found: _Explained, pairing: Pairing, unexplained: list[Left]) -> Calibration:
+    def _told(self, found: _Explained, pairing: RunPairing, unexplained: list[Left]) -> Calibration:
         left, right = (
             sorted(set(every) - set(some)) for every, some in zip(self._all, found.subset, strict=True)
         )
@@ -394,7 +398,7 @@ class _Search:
     def _marked(self, rest: Subset) -> bool:
         """Whether the events that are left say which attempt wrote them, and the file does not ask yet."""
         strict = self._start.spec.duplicates.policy == "strict"
-        events: list[Event] = [self._runs.left[i] for i in rest.left]
+        events: list[RunEvent] = [self._runs.left[i] for i in rest.left]
         events += [self._runs.right[j] for j in rest.right]
         return strict and all(event.marked for event in events)
 
@@ -424,7 +428,7 @@ _NOT_PLACED = (
 )
 
 
-def _kept(key: Key) -> str:
+def _kept(key: OrderingKey) -> str:
     names = " and ".join(f"`{field}`" for field in key.fields)
     kept = f"none of the {key.kept:,} that follow another of the same {names} did"
     if key.broken:

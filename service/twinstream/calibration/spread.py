@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import log
 from typing import NamedTuple
 
-from twinstream.calibration.evidence import Columns, can_be_named, field_text
+from twinstream.calibration.evidence import Members, can_be_named, field_text
 
 QUIET = 0.25
 """Noise may leave out this part of a run, or of the values of a key, beside what chance leaves out."""
@@ -109,7 +109,7 @@ def _missed(groups: Sequence[Hashable], hit: Sequence[int]) -> tuple[float, set[
     return 1 - shown / expected, touched
 
 
-def keys_of(columns: Columns, varying: Collection[tuple[str, ...]] = ()) -> Iterator[tuple[str, ...]]:
+def keys_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Iterator[tuple[str, ...]]:
     """The paths of fields that may be keys, those with the fewest values first; none of the `varying`."""
     counts = {path: len(set(columns[path])) for path in columns.paths if path not in varying}
     for path, count in sorted(counts.items(), key=lambda one: one[1]):
@@ -117,7 +117,7 @@ def keys_of(columns: Columns, varying: Collection[tuple[str, ...]] = ()) -> Iter
             yield path
 
 
-def spread_of(columns: Columns, varying: Collection[tuple[str, ...]] = ()) -> Spread:
+def spread_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Spread:
     """The spread over some events, by the fields of theirs that may be keys."""
     paths = list(keys_of(columns, varying))[:MOST_KEYS]
     return Spread({field_text(path): columns[path] for path in paths})

@@ -21,7 +21,7 @@ from typing import Any
 import msgpack
 import zstandard
 
-from twinstream.checkpoints import columnar as columns
+from twinstream.checkpoints import column_encoding as columns
 from twinstream.errors import CheckpointError
 
 MAGIC = b"TWINSTREAM"

@@ -18,7 +18,7 @@ SWEPT_EVENTS = 10_000
 """Changes and events of a sweep that one delta has of each side: about 20 ms of work for both."""
 
 
-class Plan(NamedTuple):
+class SavePlan(NamedTuple):
     """How the next save is made: as a delta on `after` (None: as a base), in a sweep, as the first of it."""
 
     after: int | None
@@ -26,16 +26,16 @@ class Plan(NamedTuple):
     first: bool = False
 
 
-class Journal:
+class SavePlanner:
     """The bodies of the checkpoint in effect, as far as it is known which is.
 
-    >>> journal = Journal()
-    >>> journal.begin()
-    Plan(after=None, sweeping=False, first=False)
-    >>> journal.saved(1, 1000)
-    >>> journal.begin().after
+    >>> planner = SavePlanner()
+    >>> planner.begin()
+    SavePlan(after=None, sweeping=False, first=False)
+    >>> planner.saved(1, 1000)
+    >>> planner.begin().after
     1
-    >>> journal.begin().after  # the save before was never heard of again: what it held may be missing
+    >>> planner.begin().after  # the save before was never heard of again: what it held may be missing
     """
 
     def __init__(self, most_deltas: int = MOST_DELTAS) -> None:
@@ -47,17 +47,17 @@ class Journal:
         self._before_sweep: int | None = None
         self._swept = False
 
-    def begin(self) -> Plan:
+    def begin(self) -> SavePlan:
         """How the next save is made; the one after it is a base until `saved` tells that it took effect."""
         self._after, self._last = self._last, None
         if self._after is None:
             return self.begin_base()
-        return Plan(self._after, self._before_sweep is not None, self._before_sweep == len(self._sizes))
+        return SavePlan(self._after, self._before_sweep is not None, self._before_sweep == len(self._sizes))
 
-    def begin_base(self) -> Plan:
+    def begin_base(self) -> SavePlan:
         """The next save is a base."""
         self._after = self._last = self._before_sweep = None
-        return Plan(None)
+        return SavePlan(None)
 
     def dropping(self, *, swept: bool) -> int:
         """How many bodies go out with the save that was begun; `swept`: it has the last of a sweep."""

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.checkpoints.plan import SWEPT_EVENTS, Journal, Plan
+from twinstream.checkpoints.plan import SWEPT_EVENTS, SavePlan, SavePlanner
 from twinstream.core.comparison import Comparison
 from twinstream.core.state import snapshot
 from twinstream.errors import Fenced, Outdated, StoreError
@@ -24,7 +24,7 @@ LONGEST_UNTRIED_SECONDS = 60.0
 log = structlog.get_logger()
 
 
-class Keeper:
+class CheckpointWriter:
     """The checkpoints of one comparison. `sequence` is that of the one in effect, 0 before the first.
 
     `waited_seconds` is for how long the last call waited that the store did not answer.
@@ -32,7 +32,7 @@ class Keeper:
 
     def __init__(self, name: str, store: Store, reports: Reports, clock: Clock) -> None:
         self._name, self._store, self._reports, self._clock = name, store, reports, clock
-        self._journal = Journal()
+        self._journal = SavePlanner()
         self._attempt = 0
         self.sequence = 0
         self._store_bytes: int | None = None
@@ -115,7 +115,7 @@ class Keeper:
             log.info("the store does not tell its memory", comparison=self._name, reason=str(error))
         return self._store_bytes
 
-    def _write(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
+    def _write(self, plan: SavePlan, head: bytes, comparison: Comparison) -> int:
         """Save what changed since a checkpoint, or everything; the bytes that were written."""
         if plan.after is None:
             return self._write_base(head, comparison)
@@ -126,7 +126,7 @@ class Keeper:
         self._journal.begin_base()
         return self._write_base(head, comparison)
 
-    def _write_delta(self, plan: Plan, head: bytes, comparison: Comparison) -> int:
+    def _write_delta(self, plan: SavePlan, head: bytes, comparison: Comparison) -> int:
         sweep = snapshot.Sweep(SWEPT_EVENTS, plan.first) if plan.sweeping else None
         state = snapshot.delta(comparison, sweep)
         swept = plan.sweeping and not snapshot.sweeping(comparison)

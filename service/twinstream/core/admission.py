@@ -13,14 +13,14 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Event, Side
-from twinstream.core.open_scopes import Aside
+from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.rules import Rules
 
 
-class Arrivals:
+class Admission:
     """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, aside: Aside) -> None:
+    def __init__(self, rules: Rules, ledger: Ledger, aside: OpenScopes) -> None:
         self._canonical, self._close, self._ledger, self._aside = rules.canonical, rules.close, ledger, aside
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
         self.retries = ledger.retries

@@ -15,24 +15,24 @@ from dataclasses import replace
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounts import Account, Hole
-from twinstream.core.admission import Arrivals
+from twinstream.core.admission import Admission
 from twinstream.core.arrivals.barrier_copies import Copies
-from twinstream.core.arrivals.key_partitions import Watch
+from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.retries import Retries
 from twinstream.core.arrivals.run import Run
 from twinstream.core.clocks.arrival import ArrivalClock
-from twinstream.core.clocks.input import Finished, Progress
+from twinstream.core.clocks.input import Finished, InputProgress
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
 from twinstream.core.matching.index import Index, Pairs
 from twinstream.core.matching.lanes import waiting
-from twinstream.core.open_scopes import Aside
+from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.order import Pairwise, nodes
 from twinstream.core.overdue.judging import Judge
 from twinstream.core.overdue.partnerless import Partnerless
-from twinstream.core.overdue.points import Passing
+from twinstream.core.overdue.points import PointsClock
 from twinstream.core.overdue.survey import Survey, Surveyor
 from twinstream.core.rules import Rules
 from twinstream.errors import RelationError
@@ -57,18 +57,18 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
-        self.watch = Watch(rules.order, keeps_partitions=rules.co_partitioned)
-        self.aside = Aside(rules, self.ledger, self.watch)
+        self.watch = PartitionWatch(rules.order, keeps_partitions=rules.co_partitioned)
+        self.aside = OpenScopes(rules, self.ledger, self.watch)
         self.bags = None if rules.close is None else Bags(rules.equal)
         hooks = replace(self.aside.hooks(), bags=self.bags, doubt=self.doubt_pairs)
         self.index: Index = index_of(rules.order, hooks)
-        self.arrivals = Arrivals(rules, self.ledger, self.aside)
+        self.arrivals = Admission(rules, self.ledger, self.aside)
         self.partnerless = Partnerless(rules, self.ledger, self.index, self.aside, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clock = ArrivalClock(rules.overdue_after_ms)
-        self.progress = Progress() if rules.hears else None
+        self.progress = InputProgress() if rules.hears else None
         self.passing = (
-            None if rules.passing is None else Passing(rules.passing, self.ledger.held, self.progress)
+            None if rules.passing is None else PointsClock(rules.passing, self.ledger.held, self.progress)
         )
         judge = Judge(rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing)
         self._surveyor = Surveyor(self.ledger, self.aside, judge, self.partnerless)

@@ -129,6 +129,11 @@ Exactly = Callable[[bytes], Exact]
 """Maps the content of a form to its exact form: equal for contents that are equal without a tolerance."""
 Letter = Exact | Near
 """An event as far as equality goes: two events are equal when their letters are."""
+Place = tuple[Side, int, int]
+"""Where an event stands: side, partition and offset."""
+PartitionOffset = tuple[int, int]
+"""The same, where the side is known."""
+
 Close = Callable[[bytes, bytes], bool]
 """Where a tolerance is declared: tells of the records of two alike events whether they are equal."""
 

@@ -24,7 +24,7 @@ from operator import attrgetter
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.accounts import Hole
-from twinstream.core.arrivals.key_partitions import Watch
+from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.retries import NotAgreed
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.resync import Lengths
@@ -45,10 +45,10 @@ PASSED_AT_ONCE = 2_000
 GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
 
 
-class Aside:
+class OpenScopes:
     """The open scopes of one comparison, in the order in which they opened."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, watch: Watch) -> None:
+    def __init__(self, rules: Rules, ledger: Ledger, watch: PartitionWatch) -> None:
         self._rules, self._ledger, self._watch = rules, ledger, watch
         self.scopes: dict[Scope, None] = {}
         limit = f"limits.scope_events ({rules.scope_limit})"

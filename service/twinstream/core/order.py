@@ -35,10 +35,10 @@ Time = int | Fraction
 """An exact time, in the unit of the field that it comes from."""
 
 
-class Part(NamedTuple):
+class KindInRule(NamedTuple):
     """What the events of a kind are in one rule: of one role, and dependent on the events of another.
 
-    Both may be the same role. `timed`: the rule is about times, and keys in it are `Moment`s.
+    Both may be the same role. `timed`: the rule is about times, and keys in it are `RuleTime`s.
     """
 
     role: int
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     timed: bool = False
 
 
-class Moment(NamedTuple):
+class RuleTime(NamedTuple):
     """The key of an event in a rule about times.
 
     Dependent are the events of the opposing role with an equal `key`, and a time strictly between `low` and
@@ -59,7 +59,7 @@ class Moment(NamedTuple):
     high: Time | None
 
 
-class Plan(NamedTuple):
+class KindInRules(NamedTuple):
     """What the events of a kind are in all rules, as far as that is the same for all of them.
 
     Events of different groups are independent. `divided`: all rules of the group ask for the same fields to
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
 
     group: int
     divided: bool
-    parts: tuple[Part, ...]
+    parts: tuple[KindInRule, ...]
 
 
 class Roles(NamedTuple):
@@ -77,7 +77,7 @@ class Roles(NamedTuple):
     Two events are dependent if one has a part whose opposing role is a role of the other, with equal keys.
     """
 
-    plan: Plan
+    plan: KindInRules
     keys: tuple[Any, ...]
 
     @property

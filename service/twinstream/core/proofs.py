@@ -21,17 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, Place, Side
 
 Starts = Mapping[int, int]
 """By partition the first offset of what was not checked, or may be written again."""
-Place = tuple[Side, int, int]
-"""Where an event stands: side, partition and offset."""
 Proof = Sequence[Place]
 """Where the events stand that prove a difference."""
-Batch = tuple[Side, str, int]
+MicroBatchId = tuple[Side, str, int]
 """A batch: its side, query and number."""
-Needs = frozenset[Batch]
+Needs = frozenset[MicroBatchId]
 """The open batches whose attempts have to agree for a difference to count."""
 NOTHING: Needs = frozenset()
 
@@ -47,7 +45,7 @@ def _behind(starts: Starts, place: Place) -> bool:
     return start is not None and offset >= start
 
 
-class Unchecked:
+class UncheckedFrom:
     """From which place on something was not checked, by side; `all_over` where the place is not known."""
 
     def __init__(self) -> None:
@@ -73,19 +71,19 @@ class Unchecked:
 
 
 @dataclass
-class Held:
+class HeldBack:
     """Differences that wait for the same batches: the first one's moment, and the numbers of those booked."""
 
     moment: int
     numbers: list[int] = field(default_factory=list)
 
-    def join(self, other: Held) -> None:
+    def join(self, other: HeldBack) -> None:
         """Take in others, which wait for no other batches."""
         self.moment = min(self.moment, other.moment)
         self.numbers += other.numbers
 
 
-def needs_of(proof: Proof | None, batches: Iterable[tuple[Batch, Starts]]) -> Needs:
+def needs_of(proof: Proof | None, batches: Iterable[tuple[MicroBatchId, Starts]]) -> Needs:
     """The open batches that a difference waits for: all where it is not known what proves it."""
     return frozenset(
         batch

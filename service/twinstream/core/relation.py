@@ -18,7 +18,7 @@ from twinstream.core.events import (
 )
 from twinstream.core.order import Epochs, Order, dependent
 
-Identity = Callable[[bytes], Hashable]
+IdentityOf = Callable[[bytes], Hashable]
 """Maps a record to the thing that it is about."""
 
 
@@ -35,7 +35,7 @@ class Relation:
     order: Order
     close: Close | None = None
     exact: Exactly | None = None
-    identity: Identity | None = None
+    identity: IdentityOf | None = None
 
     @property
     def copied(self) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from twinstream.drill.signals import Look, Signal
+from twinstream.drill.signals import Signal, SignalState
 
 
-class Seen(NamedTuple):
+class SeenSignal(NamedTuple):
     """A signal was seen for the first time, so many seconds after the difference was written."""
 
     name: str
@@ -16,22 +16,22 @@ class Seen(NamedTuple):
     text: str
 
 
-class Course:
+class AlarmPath:
     """The signals of a drill as they come in."""
 
     def __init__(self, signals: Sequence[Signal]) -> None:
         self._awaited = list(signals)
-        self.seen: list[Seen] = []
+        self.seen: list[SeenSignal] = []
 
     @property
     def awaited(self) -> list[str]:
         """The signals that have not come."""
         return [signal.name for signal in self._awaited]
 
-    def look(self, seconds: float, look: Look) -> list[Seen]:
+    def look(self, seconds: float, look: SignalState) -> list[SeenSignal]:
         """Take a look at this time; the signals that came with it."""
         new = [
-            Seen(signal.name, seconds, text)
+            SeenSignal(signal.name, seconds, text)
             for signal in self._awaited
             if (text := signal.seen(look)) is not None
         ]

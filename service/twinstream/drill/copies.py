@@ -20,105 +20,107 @@ from twinstream.errors import InputError, RelationError, SettingsError
 from twinstream.offline.check import check
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import IGNORED, Codec
-from twinstream.spec.drills import Record
+from twinstream.spec.drills import DrillRecord
 from twinstream.spec.file.model import Spec
 
 LEAST_EVENTS = 20
 """With fewer there is nothing before the difference, and too little behind it that could show it."""
 
 
-class Pair(NamedTuple):
+class CopiedPair(NamedTuple):
     """What both copies hold, in the order in which it is written."""
 
-    reference: Sequence[Record]
-    candidate: Sequence[Record]
+    reference: Sequence[DrillRecord]
+    candidate: Sequence[DrillRecord]
 
-    def of(self, side: Side) -> Sequence[Record]:
+    def of(self, side: Side) -> Sequence[DrillRecord]:
         """The records of a side."""
         return self[side]
 
 
-class Stretch(NamedTuple):
+class CopiedStretch(NamedTuple):
     """A pair without a difference. `alone` is why both are of the reference; None where they are not."""
 
-    pair: Pair
+    pair: CopiedPair
     alone: str | None = None
 
 
-class Reading:
+class CopyReader:
     """Records as events: what a drill asks of the codec of a comparison."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec, self.codec = spec, Codec(spec)
 
-    def form(self, record: Record, side: Side) -> Form | None:
+    def form(self, record: DrillRecord, side: Side) -> Form | None:
         """The form of an event; None where the record is none, or is left out."""
         (form,), _ = self.codec.forms([record.held(self.spec)], side)
         return None if form is IGNORED else Form._make(form)
 
-    def letter(self, record: Record, side: Side) -> bytes | None:
+    def letter(self, record: DrillRecord, side: Side) -> bytes | None:
         """What equal events have in common."""
         form = self.form(record, side)
         return None if form is None else self.codec.canonical(form.content)
 
-    def is_left_out(self, record: Record, side: Side) -> bool:
+    def is_left_out(self, record: DrillRecord, side: Side) -> bool:
         """Whether a record is no event, by a rule of the comparison file."""
         _, refused = self.codec.forms([record.held(self.spec)], side)
         return bool(refused) and refused[0].reason is None
 
 
-def in_order(records: Iterable[Record]) -> list[Record]:
+def in_order(records: Iterable[DrillRecord]) -> list[DrillRecord]:
     """The records of all partitions as one: by time, and each partition in its own order."""
-    partitions: defaultdict[int, list[Record]] = defaultdict(list)
+    partitions: defaultdict[int, list[DrillRecord]] = defaultdict(list)
     for record in records:
         partitions[record.partition].append(record)
 
-    def timed(those: list[Record]) -> Iterable[tuple[int, Record]]:
+    def timed(those: list[DrillRecord]) -> Iterable[tuple[int, DrillRecord]]:
         return zip(accumulate((record.timestamp_ms for record in those), max), those, strict=True)
 
     return [record for _, record in merge(*map(timed, partitions.values()), key=lambda one: one[0])]
 
 
-def stretch_of(spec: Spec, reference: Iterable[Record], candidate: Iterable[Record]) -> Stretch:
+def stretch_of(
+    spec: Spec, reference: Iterable[DrillRecord], candidate: Iterable[DrillRecord]
+) -> CopiedStretch:
     """The pair of which the drill writes copies. Raises SettingsError where there is none."""
-    reading = Reading(spec)
-    read = Pair(in_order(reference), in_order(candidate))
+    reading = CopyReader(spec)
+    read = CopiedPair(in_order(reference), in_order(candidate))
     if not read.reference:
         topic = spec.reference.topic
         raise SettingsError(f"topic {topic} has no record to copy: drill when the pipelines have written")
     both = _in_both(reading, read)
     why = _why_not(spec, both, len(read.reference))
     if why is None:
-        return Stretch(both)
+        return CopiedStretch(both)
     if spec.decode_of(Side.LEFT) != spec.decode_of(Side.RIGHT):
         raise SettingsError(
             f"no stretch of both topics can be copied, since {why}, and the reference alone will not do "
             "where each side has a format of its own"
         )
     kept = [record for record in read.reference if _is_event(reading, record, Side.LEFT)]
-    alone = _behind_barrier(reading, Pair(kept, kept))
+    alone = _behind_barrier(reading, CopiedPair(kept, kept))
     why_not = _why_not(spec, alone, 0)
     if why_not is not None:
         raise SettingsError(
             f"nothing can be drilled on the last records of {spec.reference.topic}: {why_not}"
         )
-    return Stretch(alone, why)
+    return CopiedStretch(alone, why)
 
 
-def _in_both(reading: Reading, read: Pair) -> Pair:
+def _in_both(reading: CopyReader, read: CopiedPair) -> CopiedPair:
     letters = [[reading.letter(record, side) for record in read.of(side)] for side in Side]
     common = Counter(filter(None, letters[0])) & Counter(filter(None, letters[1]))
     kept = (_latest(reading, read.of(side), side, letters[side], common) for side in Side)
-    return _behind_barrier(reading, Pair(*kept))
+    return _behind_barrier(reading, CopiedPair(*kept))
 
 
 def _latest(
-    reading: Reading,
-    records: Sequence[Record],
+    reading: CopyReader,
+    records: Sequence[DrillRecord],
     side: Side,
     letters: Sequence[bytes | None],
     common: Mapping[bytes, int],
-) -> list[Record]:
+) -> list[DrillRecord]:
     """Of each event as many as there are in common, the latest ones; and what is left out by rule."""
     left, kept = Counter(common), []
     for record, letter in zip(reversed(records), reversed(letters), strict=True):
@@ -131,11 +133,11 @@ def _latest(
     return kept[::-1]
 
 
-def _is_event(reading: Reading, record: Record, side: Side) -> bool:
+def _is_event(reading: CopyReader, record: DrillRecord, side: Side) -> bool:
     return reading.form(record, side) is not None or reading.is_left_out(record, side)
 
 
-def _behind_barrier(reading: Reading, pair: Pair) -> Pair:
+def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
     """What lies behind one barrier in all partitions, where each has a copy of it.
 
     An epoch is counted by the copies that a partition has brought, so all have to begin in the same one.
@@ -145,11 +147,11 @@ def _behind_barrier(reading: Reading, pair: Pair) -> Pair:
         return pair
     barriers = _copied(reading, pair)
     if barriers is None:
-        return Pair((), ())
-    return Pair(*(_from(reading, pair.of(side), side, barriers) for side in Side))
+        return CopiedPair((), ())
+    return CopiedPair(*(_from(reading, pair.of(side), side, barriers) for side in Side))
 
 
-def _copied(reading: Reading, pair: Pair) -> bytes | None:
+def _copied(reading: CopyReader, pair: CopiedPair) -> bytes | None:
     """The first barrier of which each partition of both sides has a copy."""
     places: defaultdict[bytes, set[tuple[Side, int]]] = defaultdict(set)
     wanted = {(side, record.partition) for side in Side for record in pair.of(side)}
@@ -161,7 +163,9 @@ def _copied(reading: Reading, pair: Pair) -> bytes | None:
     return next((letter for letter, found in places.items() if found == wanted), None)
 
 
-def _from(reading: Reading, records: Sequence[Record], side: Side, barrier: bytes) -> list[Record]:
+def _from(
+    reading: CopyReader, records: Sequence[DrillRecord], side: Side, barrier: bytes
+) -> list[DrillRecord]:
     begun: set[int] = set()
     kept = []
     for record in records:
@@ -172,7 +176,7 @@ def _from(reading: Reading, records: Sequence[Record], side: Side, barrier: byte
     return kept
 
 
-def _why_not(spec: Spec, pair: Pair, of: int) -> str | None:
+def _why_not(spec: Spec, pair: CopiedPair, of: int) -> str | None:
     """Why a pair cannot be copied; None where it can. It should hold at least half `of` so many records."""
     least = min(len(pair.reference), len(pair.candidate))
     if least < LEAST_EVENTS:
@@ -187,7 +191,7 @@ def _why_not(spec: Spec, pair: Pair, of: int) -> str | None:
     return None if answer["verdict"] == "EQUIVALENT" else f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
 
 
-def placed(records: Sequence[Record]) -> list[tuple[int, int]]:
+def placed(records: Sequence[DrillRecord]) -> list[tuple[int, int]]:
     """Partition and offset of each record in a topic that holds nothing else."""
     ends: Counter[int] = Counter()
     places = []
@@ -197,7 +201,7 @@ def placed(records: Sequence[Record]) -> list[tuple[int, int]]:
     return places
 
 
-def lines_of(spec: Spec, pair: Pair) -> list[Line]:
+def lines_of(spec: Spec, pair: CopiedPair) -> list[Line]:
     """A pair as `check` reads it, both sides in turn, with the offsets that the copies will have."""
     turns = [
         (turn, side, record, place)
@@ -210,7 +214,7 @@ def lines_of(spec: Spec, pair: Pair) -> list[Line]:
     ]
 
 
-def _line(spec: Spec, side: Side, record: Record, place: tuple[int, int], position: int) -> Line:
+def _line(spec: Spec, side: Side, record: DrillRecord, place: tuple[int, int], position: int) -> Line:
     partition, offset = place
     held, at = record.held(spec), f"{spec.version_of(side).topic}/{record.partition}"
     return Line(

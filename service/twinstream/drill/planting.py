@@ -5,8 +5,8 @@ on it, or has another field; or one that ends too early. Which event that is, is
 middle of the copy, the ones first on which most later events depend, since those prove it. A plan is taken
 when the comparison finds the planted difference, and no other, once both copies have ended.
 
-Whether the records alone prove it, or only a clock can, is told as well (`Plan.proven`): by the same
-comparison of copies that have not ended.
+Whether the records alone prove it, or only a clock can, is told as well (`PlantedDifference.proven`): by the
+same comparison of copies that have not ended.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Literal, get_args
 
 from twinstream.core.events import Form, Side, alike
 from twinstream.core.order import dependent, ordered_class
-from twinstream.drill.copies import Pair, Reading, lines_of, placed
+from twinstream.drill.copies import CopiedPair, CopyReader, lines_of, placed
 from twinstream.drill.editing import changed, check_writable, fields_of
 from twinstream.errors import DecodeError, InputError, RelationError, SettingsError
 from twinstream.offline.check import Check
-from twinstream.spec.drills import HEADER, Record
+from twinstream.spec.drills import HEADER, DrillRecord
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path, path_text
 
-Kind = Literal["drop", "duplicate", "reorder", "field", "stall"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+PlantedKind = Literal["drop", "duplicate", "reorder", "field", "stall"]
+KINDS: tuple[PlantedKind, ...] = get_args(PlantedKind)
 
 TRIED_EVENTS = 12
 TRIED_FIELDS = 8
@@ -39,7 +39,7 @@ FOLLOWERS = 32
 REACH = 2_000
 """How far behind an event one is looked for that depends on it."""
 
-_FOUND: Mapping[Kind, Sequence[Sequence[str]]] = {
+_FOUND: Mapping[PlantedKind, Sequence[Sequence[str]]] = {
     "drop": [["missing"]],
     "duplicate": [["duplicate"], ["extra"]],
     "reorder": [["reordered"]],
@@ -49,7 +49,7 @@ _FOUND: Mapping[Kind, Sequence[Sequence[str]]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlantedDifference:
     """A difference that was planted into the copy of the candidate.
 
     Of each side the first `before` records hold no difference; it shows at the record `at` of the candidate's
@@ -59,12 +59,12 @@ class Plan:
     `proven`: the records alone prove the difference; `closed`: it is classified for good, too.
     """
 
-    kind: Kind
-    pair: Pair
+    kind: PlantedKind
+    pair: CopiedPair
     before: tuple[int, int]
     at: int
     marked: tuple[int, ...]
-    origin: Record
+    origin: DrillRecord
     text: str
     touched: frozenset[bytes]
     proven: bool = False
@@ -78,7 +78,7 @@ class Plan:
 
     def about(self, spec: Spec) -> frozenset[tuple[Side, int, int]]:
         """Where the events stand in the copies that a report of this difference may name."""
-        reading = Reading(spec)
+        reading = CopyReader(spec)
         return frozenset(
             (side, *place)
             for side in Side
@@ -95,7 +95,9 @@ class NotCompared(Unfit):
     """The field that was changed is not compared."""
 
 
-def plan(spec: Spec, pair: Pair, kind: Kind, identifier: str, field: str | None = None) -> Plan:
+def plan(
+    spec: Spec, pair: CopiedPair, kind: PlantedKind, identifier: str, field: str | None = None
+) -> PlantedDifference:
     """Plant a difference of a kind. Raises SettingsError with the reason where none can be.
 
     Complexity: at most `TRIED_EVENTS` * `TRIED_FIELDS` comparisons of the pair; one where the first try does.
@@ -103,7 +105,7 @@ def plan(spec: Spec, pair: Pair, kind: Kind, identifier: str, field: str | None 
     planter = _Planter(spec, pair, identifier, field)
     if kind == "stall":
         return planter.stalled()
-    fit: list[Plan] = []
+    fit: list[PlantedDifference] = []
     why: list[Unfit] = []
     for attempt in planter.attempts(kind):
         try:
@@ -118,7 +120,7 @@ def plan(spec: Spec, pair: Pair, kind: Kind, identifier: str, field: str | None 
     return max(fit, key=lambda found: (found.proven, found.closed))
 
 
-def _judged(spec: Spec, attempt: Plan) -> Plan:
+def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
     """The plan with what the comparison says of it. Raises Unfit where that is not what was planted."""
     run = Check(spec)
     lines = lines_of(spec, attempt.pair)
@@ -143,10 +145,10 @@ def _judged(spec: Spec, attempt: Plan) -> Plan:
 class _Planter:
     """Makes attempts: the events that are worth trying, and what is done to each."""
 
-    def __init__(self, spec: Spec, pair: Pair, identifier: str, field: str | None) -> None:
+    def __init__(self, spec: Spec, pair: CopiedPair, identifier: str, field: str | None) -> None:
         self._spec, self._pair, self._field = spec, pair, field
         self._mark = (HEADER, identifier.encode())
-        self._reading = Reading(spec)
+        self._reading = CopyReader(spec)
         self._forms = [self._reading.form(record, Side.RIGHT) for record in pair.candidate]
         self._half = len(pair.candidate) // 2
         self._before = (len(pair.reference) // 2, self._half)
@@ -169,9 +171,9 @@ class _Planter:
             ranks.append((is_barrier, alike[form.content] > 1, -followers, place))
         return [place for *_, place in sorted(ranks)]
 
-    def attempts(self, kind: Kind) -> Iterator[Callable[[], Plan]]:
+    def attempts(self, kind: PlantedKind) -> Iterator[Callable[[], PlantedDifference]]:
         """What may be tried, the best first."""
-        ways: Mapping[str, Callable[[int], Iterator[Callable[[], Plan]]]] = {
+        ways: Mapping[str, Callable[[int], Iterator[Callable[[], PlantedDifference]]]] = {
             "drop": self._drops,
             "duplicate": self._duplicates,
             "reorder": self._reorders,
@@ -191,17 +193,17 @@ class _Planter:
 
     # -- what is done --------------------------------------------------------------------------------------
 
-    def _drops(self, place: int) -> Iterator[Callable[[], Plan]]:
+    def _drops(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
         candidate = self._pair.candidate
         rest = [*candidate[:place], *candidate[place + 1 :]]
         yield lambda: self._plan("drop", rest, (), place, "was left out")
 
-    def _duplicates(self, place: int) -> Iterator[Callable[[], Plan]]:
+    def _duplicates(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
         candidate = self._pair.candidate
         twice = [*candidate[: place + 1], self._marked(candidate[place]), *candidate[place + 1 :]]
         yield lambda: self._plan("duplicate", twice, (place + 1,), place, "was written twice")
 
-    def _reorders(self, place: int) -> Iterator[Callable[[], Plan]]:
+    def _reorders(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
         behind = self._dependent_behind(place)
         if behind is None:
             return
@@ -232,7 +234,7 @@ class _Planter:
         canonical = self._reading.codec.canonical
         return not alike(canonical(one.content), canonical(other.content))
 
-    def _changes(self, place: int) -> Iterator[Callable[[], Plan]]:
+    def _changes(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
         record = self._pair.candidate[place]
         if record.value is None:
             return
@@ -246,7 +248,7 @@ class _Planter:
         deciding = {path_text(path) for path in every} & {field for _, _, field in self._spec.deciding_fields}
         return [path for path in every if path_text(path) not in deciding]
 
-    def _change(self, place: int, record: Record, path: Path) -> Plan:
+    def _change(self, place: int, record: DrillRecord, path: Path) -> PlantedDifference:
         assert record.value is not None, "a tombstone has no fields"
         name = path_text(path) or "the value"
         try:
@@ -278,7 +280,7 @@ class _Planter:
         close = self._reading.codec.close
         return close is not None and not close(before.record, after.record)
 
-    def stalled(self) -> Plan:
+    def stalled(self) -> PlantedDifference:
         """The candidate falls silent after the first half."""
         first = self._pair.candidate[: self._half]
         plan = self._plan(
@@ -288,26 +290,26 @@ class _Planter:
 
     def _plan(
         self,
-        kind: Kind,
-        candidate: Sequence[Record],
+        kind: PlantedKind,
+        candidate: Sequence[DrillRecord],
         marked: tuple[int, ...],
         place: int,
         text: str,
-        others: Sequence[Record] = (),
-    ) -> Plan:
+        others: Sequence[DrillRecord] = (),
+    ) -> PlantedDifference:
         origin = self._pair.candidate[place]
         records = [origin, *others, *(candidate[one] for one in marked)]
         touched = frozenset(filter(None, (self._reading.letter(one, Side.RIGHT) for one in records)))
         at = marked[0] if marked else min(place, len(candidate) - 1)
-        pair = Pair(self._pair.reference, candidate)
-        return Plan(kind, pair, self._before, at, marked, origin, text, touched)
+        pair = CopiedPair(self._pair.reference, candidate)
+        return PlantedDifference(kind, pair, self._before, at, marked, origin, text, touched)
 
-    def _marked(self, record: Record) -> Record:
+    def _marked(self, record: DrillRecord) -> DrillRecord:
         return record._replace(headers=[*record.headers, self._mark])
 
     # -- why not -------------------------------------------------------------------------------------------
 
-    def refusal(self, kind: Kind, why: Sequence[Unfit]) -> str:
+    def refusal(self, kind: PlantedKind, why: Sequence[Unfit]) -> str:
         """Why nothing could be planted, as a sentence."""
         if kind == "reorder" and not why:
             return self._no_order()

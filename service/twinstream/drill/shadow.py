@@ -13,14 +13,14 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from twinstream.core.events import Side
-from twinstream.drill.copies import Pair
-from twinstream.drill.planting import Plan
+from twinstream.drill.copies import CopiedPair
+from twinstream.drill.planting import PlantedDifference
 from twinstream.errors import SettingsError
 from twinstream.explain.divergence import NAMES
-from twinstream.spec.drills import Names, Record
+from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Evidence, Overdue, Spec, Start
 
-Expectation = Literal["fail", "suspicion", "stall"]
+ExpectedSign = Literal["fail", "suspicion", "stall"]
 
 LEAST_SPAN_MS = 1000
 ENOUGH = 2
@@ -58,7 +58,7 @@ def left_out(spec: Spec) -> Iterator[str]:
         yield f"the start at `{spec.start.at}`: the copies are compared from their first record on"
 
 
-def expected(spec: Spec, plan: Plan) -> Expectation:
+def expected(spec: Spec, plan: PlantedDifference) -> ExpectedSign:
     """What the rules of a comparison make of a difference. Raises SettingsError where nothing could come."""
     if plan.kind == "stall":
         return "stall"
@@ -72,20 +72,22 @@ def expected(spec: Spec, plan: Plan) -> Expectation:
     return "fail" if spec.overdue.proves else "suspicion"
 
 
-def awaited(spec: Spec, plan: Plan) -> timedelta:
+def awaited(spec: Spec, plan: PlantedDifference) -> timedelta:
     """How long the rules themselves wait: the arrival clock proves by what the reader has seen pass, too."""
     by_clock = not plan.proven and spec.overdue.clock == "arrival" and spec.overdue.proves
     return spec.overdue.after if by_clock else timedelta(0)
 
 
-def dated(spec: Spec, plan: Plan, now_ms: int) -> Pair:
+def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
     """Both copies with Kafka times up to now. Raises SettingsError where they cannot be as they must."""
     needed = _needed_ms(spec, plan)
     newest = max(record.timestamp_ms for record in plan.pair.reference)
     fits = newest - plan.origin.timestamp_ms >= needed
     if fits and _together(spec, plan.pair):
         moved = now_ms - max(newest, *(record.timestamp_ms for record in plan.pair.candidate))
-        return Pair(*([_at(one, one.timestamp_ms + moved) for one in plan.pair.of(side)] for side in Side))
+        return CopiedPair(
+            *([_at(one, one.timestamp_ms + moved) for one in plan.pair.of(side)] for side in Side)
+        )
     if any(field == "$timestamp" for _, _, field in spec.deciding_fields):
         raise SettingsError(
             f"behind the difference {needed / 1000:g} s of Kafka time have to pass, and {spec.name} compares "
@@ -94,25 +96,25 @@ def dated(spec: Spec, plan: Plan, now_ms: int) -> Pair:
     return _evenly(plan, needed, now_ms)
 
 
-def _together(spec: Spec, pair: Pair) -> bool:
+def _together(spec: Spec, pair: CopiedPair) -> bool:
     """Whether both sides wrote what is copied at about the same time: neither leads, nor looks stalled."""
     firsts = [pair.of(side)[0].timestamp_ms for side in Side]
     apart = min(spec.limits.lead, spec.overdue.after / 4)
     return abs(firsts[0] - firsts[1]) * 2 <= apart.total_seconds() * 1000
 
 
-def _needed_ms(spec: Spec, plan: Plan) -> int:
+def _needed_ms(spec: Spec, plan: PlantedDifference) -> int:
     """How much of Kafka's time has to pass behind the difference for it to be told."""
     by_clock = not plan.proven and spec.overdue.clock == "arrival"
     after_ms = int(spec.overdue.after.total_seconds() * 1000)
     return ENOUGH * after_ms if by_clock or plan.kind == "stall" else 0
 
 
-def _evenly(plan: Plan, needed_ms: int, now_ms: int) -> Pair:
+def _evenly(plan: PlantedDifference, needed_ms: int, now_ms: int) -> CopiedPair:
     """Both halves of both copies as far apart, so that what belongs together has one time."""
     behind = 1 - _share(plan, Side.RIGHT, plan.at)
     span = max(needed_ms / max(behind, 0.05), LEAST_SPAN_MS)
-    return Pair(
+    return CopiedPair(
         *(
             [
                 _at(record, now_ms - int(span * (1 - min(1.0, _share(plan, side, place)))))
@@ -123,10 +125,10 @@ def _evenly(plan: Plan, needed_ms: int, now_ms: int) -> Pair:
     )
 
 
-def _share(plan: Plan, side: Side, place: int) -> float:
+def _share(plan: PlantedDifference, side: Side, place: int) -> float:
     """Where a record stands in its copy, from 0 to about 1; the part before the difference is one half."""
     return place / (2 * plan.before[side])
 
 
-def _at(record: Record, timestamp_ms: int) -> Record:
+def _at(record: DrillRecord, timestamp_ms: int) -> DrillRecord:
     return record._replace(timestamp_ms=timestamp_ms)

@@ -11,37 +11,37 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twinstream.core.events import Side
-from twinstream.drill.shadow import Expectation
+from twinstream.drill.shadow import ExpectedSign
 from twinstream.explain.divergence import NAMES
 
-Samples = Mapping[tuple[str, str], float]
+MetricSamples = Mapping[tuple[str, str], float]
 """The metrics of the comparison: by name without prefix, and the value of its other label (else empty)."""
 
-ALERTS: Mapping[Expectation, str] = {
+ALERTS: Mapping[ExpectedSign, str] = {
     "fail": "TwinstreamDiverged",
     "suspicion": "TwinstreamSuspicions",
     "stall": "TwinstreamSideStalled",
 }
-STATES: Mapping[Expectation, tuple[str, str]] = {
+STATES: Mapping[ExpectedSign, tuple[str, str]] = {
     "fail": ("verdict", "DIVERGED"),
     "suspicion": ("suspicions", ""),
     "stall": ("side_stalled", "candidate"),
 }
 """The metric of each alert."""
-_VERDICTS: Mapping[Expectation, str] = {"fail": "DIVERGED", "suspicion": "INCONCLUSIVE"}
+_VERDICTS: Mapping[ExpectedSign, str] = {"fail": "DIVERGED", "suspicion": "INCONCLUSIVE"}
 
 
-def series(expectation: Expectation, comparison: str) -> str:
+def series(expectation: ExpectedSign, comparison: str) -> str:
     """The metric of the alert as Prometheus is asked for it."""
     name, label = STATES[expectation]
     labels = f'{{comparison="{comparison}"' + (f', {_NAMED[expectation]}="{label}"' if label else "") + "}"
     return f"twinstream_{name}{labels}"
 
 
-_NAMED: Mapping[Expectation, str] = {"fail": "verdict", "stall": "side"}
+_NAMED: Mapping[ExpectedSign, str] = {"fail": "verdict", "stall": "side"}
 
 
-class Look(NamedTuple):
+class SignalState(NamedTuple):
     """What is said at one moment; the last four are None where nobody is asked.
 
     `found` are the reports of differences. Of Prometheus: whether it has the metrics of the `live`
@@ -52,20 +52,20 @@ class Look(NamedTuple):
     status: Mapping[str, Any]
     gate: Mapping[str, Any]
     found: Sequence[Mapping[str, Any]]
-    samples: Samples
+    samples: MetricSamples
     live: bool | None = None
     scraped: bool | None = None
     alerts: Mapping[str, str] | None = None
     routed: Mapping[str, str] | None = None
 
 
-class Wanted(NamedTuple):
+class WantedSignal(NamedTuple):
     """What is waited for: the events of each side, where a report may stand, and who is asked.
 
     `closed`: the difference is classified for good, and then counted.
     """
 
-    expectation: Expectation
+    expectation: ExpectedSign
     events: tuple[int, int]
     about: frozenset[tuple[Side, int, int]]
     closed: bool = False
@@ -77,10 +77,10 @@ class Signal(NamedTuple):
     """A step of the way. `seen` says what it sees in a look; None while there is nothing."""
 
     name: str
-    seen: Callable[[Look], str | None]
+    seen: Callable[[SignalState], str | None]
 
 
-def signals(wanted: Wanted) -> list[Signal]:
+def signals(wanted: WantedSignal) -> list[Signal]:
     """All that has to be seen, in the order in which it comes."""
     expectation = wanted.expectation
     told = [Signal("read", lambda look: read(look, wanted.events))]
@@ -107,7 +107,7 @@ def signals(wanted: Wanted) -> list[Signal]:
     return told
 
 
-def read(look: Look, events: tuple[int, int]) -> str | None:
+def read(look: SignalState, events: tuple[int, int]) -> str | None:
     """Whether both copies were read as far as so many events."""
     counts = look.status["events"]
     if all(counts[NAMES[side]] >= events[side] for side in Side):
@@ -115,7 +115,7 @@ def read(look: Look, events: tuple[int, int]) -> str | None:
     return None
 
 
-def unexpected(look: Look, wanted: Wanted) -> str | None:
+def unexpected(look: SignalState, wanted: WantedSignal) -> str | None:
     """Why the drill has failed already: something was said that must not be. None while that is not so."""
     if wanted.expectation != "fail" and look.status["verdict"] == "DIVERGED":
         what = "silence of the candidate" if wanted.expectation == "stall" else "suspicion"
@@ -124,7 +124,7 @@ def unexpected(look: Look, wanted: Wanted) -> str | None:
     return None if hole is None else f"a part of the copies was not checked: {hole['reason']}"
 
 
-def _found(look: Look, about: frozenset[tuple[Side, int, int]]) -> str | None:
+def _found(look: SignalState, about: frozenset[tuple[Side, int, int]]) -> str | None:
     for report in look.found:
         for side in Side:
             at = report["positions"][NAMES[side]]
@@ -135,19 +135,19 @@ def _found(look: Look, about: frozenset[tuple[Side, int, int]]) -> str | None:
     return None
 
 
-def _verdict(look: Look, expectation: Expectation) -> str | None:
+def _verdict(look: SignalState, expectation: ExpectedSign) -> str | None:
     verdict, suspicions = look.status["verdict"], look.status["suspicions"]
     if verdict != _VERDICTS[expectation] or (expectation == "suspicion" and not suspicions):
         return None
     return str(verdict) if expectation == "fail" else f"{verdict}, suspicions: {suspicions}"
 
 
-def _stalled(look: Look) -> str | None:
+def _stalled(look: SignalState) -> str | None:
     health = look.status["health"]
     return "; ".join(health["reasons"]) if "candidate" in health["stalled"] else None
 
 
-def _gate(look: Look, expectation: Expectation) -> str | None:
+def _gate(look: SignalState, expectation: ExpectedSign) -> str | None:
     answer, before = look.gate["answer"], "fail" if expectation == "fail" else "undecided"
     if answer != before:
         return None
@@ -159,7 +159,7 @@ def _gate(look: Look, expectation: Expectation) -> str | None:
     return str(answer) if ready[expectation] else None
 
 
-def _metric(look: Look, expectation: Expectation) -> str | None:
+def _metric(look: SignalState, expectation: ExpectedSign) -> str | None:
     name, label = STATES[expectation]
     if look.samples.get((name, label), 0) < 1:
         return None
@@ -167,7 +167,7 @@ def _metric(look: Look, expectation: Expectation) -> str | None:
     return f"twinstream_{name}{labels} is {look.samples[name, label]:g}"
 
 
-def _counted(look: Look) -> str | None:
+def _counted(look: SignalState) -> str | None:
     counts = {kind: count for (name, kind), count in look.samples.items() if name == "divergences_total"}
     kinds = [
         f'twinstream_divergences_total{{kind="{kind}"}} is {count:g}'
@@ -177,5 +177,5 @@ def _counted(look: Look) -> str | None:
     return ", ".join(kinds) or None
 
 
-def _alert(look: Look, name: str) -> str | None:
+def _alert(look: SignalState, name: str) -> str | None:
     return f"{name} fires" if (look.alerts or {}).get(name) == "firing" else None

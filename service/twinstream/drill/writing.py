@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twinstream.core.events import Side
-from twinstream.drill.copies import Pair
-from twinstream.drill.planting import Plan
-from twinstream.spec.drills import Names, Record
+from twinstream.drill.copies import CopiedPair
+from twinstream.drill.planting import PlantedDifference
+from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Spec
 
-Written = Sequence[tuple[str, Record]]
+Written = Sequence[tuple[str, DrillRecord]]
 """Records, each with its topic."""
 
 
@@ -32,14 +32,14 @@ class Behind(NamedTuple):
     rest: Written
 
 
-def before(names: Names, copies: Pair, plan: Plan) -> Written:
+def before(names: Names, copies: CopiedPair, plan: PlantedDifference) -> Written:
     """What is written before the difference."""
-    return _turns(names, Pair(*(copies.of(side)[: plan.before[side]] for side in Side)))
+    return _turns(names, CopiedPair(*(copies.of(side)[: plan.before[side]] for side in Side)))
 
 
-def behind(spec: Spec, names: Names, copies: Pair, plan: Plan) -> Behind:
+def behind(spec: Spec, names: Names, copies: CopiedPair, plan: PlantedDifference) -> Behind:
     """What is written behind it."""
-    turns = _turns(names, Pair(*(copies.of(side)[plan.before[side] :] for side in Side)))
+    turns = _turns(names, CopiedPair(*(copies.of(side)[plan.before[side] :] for side in Side)))
     mark = 0
     if plan.kind != "stall":
         shown, topic = copies.candidate[plan.at], names.topics[Side.RIGHT]
@@ -51,7 +51,7 @@ def behind(spec: Spec, names: Names, copies: Pair, plan: Plan) -> Behind:
     return Behind(first, mark, events, turns[cut:])
 
 
-def _turns(names: Names, pair: Pair) -> list[tuple[str, Record]]:
+def _turns(names: Names, pair: CopiedPair) -> list[tuple[str, DrillRecord]]:
     """The records of both sides, as far along in turn."""
     parts = [
         (place / max(1, len(pair.of(side))), int(side), place)

@@ -22,7 +22,7 @@ from twinstream.core.events import Form, Side
 from twinstream.errors import DecodeError, SourceError
 from twinstream.explain.masking import Mask, fresh_secret
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path, path_text
 from twinstream.status.comparison import Coverage, KindCoverage
@@ -43,7 +43,7 @@ TELLING = 20
 _NULL, _VARIED = "null", ""
 
 
-class Seen:
+class SeenEvents:
     """What was seen of the events of one comparison. `mask` has the secret before anything is seen."""
 
     def __init__(self, spec: Spec, codec: Codec, mask: Mask | None = None) -> None:
@@ -69,7 +69,7 @@ class Seen:
 
     def _look(self, form: Form) -> None:
         kind, record = form[2], form[3]
-        if isinstance(record, Unread):
+        if isinstance(record, WithheldRecord):
             return
         try:
             value = self._codec.compared(record)

@@ -19,8 +19,8 @@ from twinstream.core.events import Event, Side
 from twinstream.explain.masking import Show, plain
 from twinstream.explain.sentences import ABSENCE, NAMES, Sight, brief, text_of
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.differences import differences
-from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.codec.digests import WithheldRecord
+from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, parse_path, path_text, read
 from twinstream.spec.lint.relations import scope_fields
@@ -120,11 +120,11 @@ class Explainer:
     def _order_fields(self, event: Event | None) -> dict[str, Any]:
         """The fields that the order reads; none where the record is not there."""
         record = _record(event)
-        return {} if isinstance(record, Unread) else self._codec.scope(record)
+        return {} if isinstance(record, WithheldRecord) else self._codec.scope(record)
 
     def _value(self, event: Event) -> Any:
         record = _record(event)
-        if isinstance(record, Unread):
+        if isinstance(record, WithheldRecord):
             return record.decode()
         value = self._codec.decode(record)
         if not self._spec.whole:
@@ -150,7 +150,7 @@ class Explainer:
     def _identity(self, event: Event) -> dict[str, Any]:
         """What names an event, as far as it may be seen."""
         record = _record(event)
-        if isinstance(record, Unread):
+        if isinstance(record, WithheldRecord):
             return {}
         value = self._codec.compared(record)
         named = {field: read(value, self._spec.path_of(field)) for field in self._spec.identity or ()}
@@ -161,7 +161,7 @@ class Explainer:
     def _fields(self, left: Event | None, right: Event | None) -> dict[str, Any]:
         """The fields in which two events differ, with both values."""
         records = _record(left), _record(right)
-        if any(isinstance(record, Unread) for record in records):
+        if any(isinstance(record, WithheldRecord) for record in records):
             return {}
         one, other = self._codec.compared_pair(*records)
         return {

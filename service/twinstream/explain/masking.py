@@ -21,9 +21,9 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from twinstream.spec.codec.canonical import canonical_value
+from twinstream.spec.describe import trait
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path, parse_path
-from twinstream.spec.traits import trait
 
 SECRET_BYTES = 32
 HASH_BYTES = 4

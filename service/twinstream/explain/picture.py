@@ -37,7 +37,7 @@ _NOTHING = "(no equal event)"
 
 
 @dataclass(frozen=True)
-class Marks:
+class Strokes:
     """The characters that lines are drawn with; `paths` are the gutters of a crossing, from above."""
 
     equal: str = "──────── "
@@ -49,8 +49,8 @@ class Marks:
     arrow: str = "→"
 
 
-UNICODE = Marks()
-ASCII = Marks(
+UNICODE = Strokes()
+ASCII = Strokes(
     equal="-------- ",
     changed="--!=---- ",
     missing="---X     ",
@@ -74,7 +74,7 @@ def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def diagram(report: Mapping[str, Any], width: int = 100, marks: Marks = UNICODE) -> list[str]:
+def diagram(report: Mapping[str, Any], width: int = 100, marks: Strokes = UNICODE) -> list[str]:
     """The lines of the picture, none wider than `width`. Complexity: O(size of the report)."""
     picture = _Picture(report, marks)
     lines = picture.listed(width) if width < NARROW else picture.columns(width)
@@ -165,7 +165,7 @@ def _join(cells: Sequence[_Cell], *, changed: bool) -> None:
 
 
 class _Picture:
-    def __init__(self, report: Mapping[str, Any], marks: Marks) -> None:
+    def __init__(self, report: Mapping[str, Any], marks: Strokes) -> None:
         self._marks = marks
         self._both = self._left, self._right = _sides(report)
         values = [cell.value for cell in (*self._left.cells, *self._right.cells)]
@@ -230,7 +230,7 @@ class _Picture:
                 yield f"   {_NOTHING}"
 
 
-def _changes(report: Mapping[str, Any], width: int, marks: Marks) -> Iterator[str]:
+def _changes(report: Mapping[str, Any], width: int, marks: Strokes) -> Iterator[str]:
     """A line for each field that changed."""
     for path, values in report["fields"].items():
         name = printable(path) or "value"

@@ -15,7 +15,7 @@ from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.events import Event, Side
 from twinstream.explain.text_diff import from_difference, told_apart
-from twinstream.spec.codec.keeping import Unread
+from twinstream.spec.codec.digests import WithheldRecord
 from twinstream.spec.file.model import Order
 from twinstream.spec.lint.relations import why
 
@@ -53,7 +53,7 @@ class Sight:
 
     def sees(self, finding: Finding) -> bool:
         """Whether the records of a finding's own events are there."""
-        return not any(event and isinstance(event[0][3], Unread) for _, event in finding.events)
+        return not any(event and isinstance(event[0][3], WithheldRecord) for _, event in finding.events)
 
     def brief(self, event: Event) -> str:
         """The value of an event as a text that is not too long."""

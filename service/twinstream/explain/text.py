@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from twinstream.explain.picture import UNICODE, Marks, diagram, printable, value_text
+from twinstream.explain.picture import UNICODE, Strokes, diagram, printable, value_text
 
 SHOWN = 5
 """Divergences told one by one: whoever wants more wants them as data."""
@@ -17,7 +17,7 @@ PARTS_SHOWN = 8
 
 
 def tell_answer(
-    answer: Mapping[str, Any], width: int = 100, marks: Marks = UNICODE, *, wrapped: bool = True
+    answer: Mapping[str, Any], width: int = 100, marks: Strokes = UNICODE, *, wrapped: bool = True
 ) -> str:
     """Verdict, reason, counts, and the first divergences with their pictures.
 
@@ -27,13 +27,13 @@ def tell_answer(
 
 
 def tell_divergence(
-    report: Mapping[str, Any], width: int = 100, marks: Marks = UNICODE, *, wrapped: bool = True
+    report: Mapping[str, Any], width: int = 100, marks: Strokes = UNICODE, *, wrapped: bool = True
 ) -> str:
     """One divergence: what it is, what it proves, and the picture."""
     return "\n".join((heading(report, width, marks), *_body(report, width, marks, wrapped)))
 
 
-def heading(report: Mapping[str, Any], width: int, marks: Marks = UNICODE) -> str:
+def heading(report: Mapping[str, Any], width: int, marks: Strokes = UNICODE) -> str:
     """The kind of a divergence, where it lies, and its id.
 
     >>> heading({"kind": "missing", "scope": {"taxi": 7}, "id": "5f0c"}, 80)
@@ -51,7 +51,7 @@ def heading(report: Mapping[str, Any], width: int, marks: Marks = UNICODE) -> st
     return dot.join(part for part in parts if part)
 
 
-def _answer(answer: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) -> Iterator[str]:
+def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool) -> Iterator[str]:
     events, unmatched, divergences = answer["events"], answer["unmatched"], answer["divergences"]
     yield from _sentences(f"{answer['verdict']} {answer['reason']}", width, "", wrapped)
     yield (
@@ -114,7 +114,7 @@ def _parts(side: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _body(report: Mapping[str, Any], width: int, marks: Marks, wrapped: bool) -> Iterator[str]:
+def _body(report: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool) -> Iterator[str]:
     yield from _sentences(report["text"], width, "   ", wrapped)
     yield ""
     yield from (f"   {line}".rstrip() for line in diagram(report, width - 3, marks))

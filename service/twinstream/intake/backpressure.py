@@ -36,7 +36,7 @@ LEVEL_ABOVE, LEAVE_BELOW = 0.25, 0.125
 _NOTHING = float("-inf")
 
 
-class Turns:
+class Backpressure:
     """The turns of the sides of one comparison, and of their partitions.
 
     `ends` asks where the partitions end, as last heard of. `left_alone` are the partitions of each side that

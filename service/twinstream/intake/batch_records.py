@@ -13,13 +13,13 @@ from typing import overload
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Form, Side
 from twinstream.ports import Batch
-from twinstream.spec.codec.keeping import KeptCodec, Unread
+from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
 
-BEHIND = Unread(b"its batch is gone")
+BEHIND = WithheldRecord(b"its batch is gone")
 
 
 class InSight(Sequence[Form]):
-    """The forms of a run of a side; the record is `Unread` where it came with an earlier batch.
+    """The forms of a run of a side; the record is `WithheldRecord` where it came with an earlier batch.
 
     Complexity: O(log n) for each that is asked for.
     """

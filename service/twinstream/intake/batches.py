@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from twinstream.core.comparison import Comparison
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.codec import Refused
-from twinstream.spec.decode.marks import Attempt, Headers, attempt_of
+from twinstream.spec.codec.codec import RefusedRecord
+from twinstream.spec.decode.headers import Attempt, Headers, attempt_of
 
 HELD = "a difference was found, which counts when the batches that were open then are finished"
 
 
 def attempts_of(
-    headers: Sequence[Headers], refused: list[Refused]
-) -> tuple[list[Attempt | None], list[Refused]]:
+    headers: Sequence[Headers], refused: list[RefusedRecord]
+) -> tuple[list[Attempt | None], list[RefusedRecord]]:
     """What wrote each of some records, and those refused: for their values, or else for their marks.
 
     Complexity: about 1 µs a record.
@@ -28,7 +28,7 @@ def attempts_of(
             attempts.append(None)
             unreadable[place] = str(error)
     reasons = {**unreadable, **dict(refused)}
-    return attempts, [Refused(place, reasons[place]) for place in sorted(reasons)]
+    return attempts, [RefusedRecord(place, reasons[place]) for place in sorted(reasons)]
 
 
 def unmarked(comparison: Comparison) -> str:

@@ -35,7 +35,7 @@ APART_SECONDS = 30.0
 ANOTHER_UNIT_SECONDS = 366 * 86_400.0
 
 
-class Stamp(NamedTuple):
+class OldestStamp(NamedTuple):
     """The oldest time of some records, in milliseconds, and when they were read, on the monotonic clock."""
 
     oldest_ms: int
@@ -67,7 +67,7 @@ class _Told(NamedTuple):
     answered_at: float
 
 
-class Timepieces:
+class ClockSkew:
     """All clocks that a matcher knows of."""
 
     def __init__(self, clock: Clock) -> None:
@@ -85,7 +85,7 @@ class Timepieces:
         if seconds is not None:
             self._told = _Told(seconds, asked_at, self._clock.monotonic())
 
-    def moment_of(self, kafka_ms: int, stamps: Iterable[Stamp]) -> float:
+    def moment_of(self, kafka_ms: int, stamps: Iterable[OldestStamp]) -> float:
         """When it was this time by the latest of the clocks, on the monotonic clock."""
         now = self._clock.monotonic()
         return now - (self._latest(now, stamps) - kafka_ms / 1000)
@@ -101,7 +101,7 @@ class Timepieces:
             "how old the verified events are is not certain; have both hosts keep their time (NTP)"
         )
 
-    def _latest(self, now: float, stamps: Iterable[Stamp]) -> float:
+    def _latest(self, now: float, stamps: Iterable[OldestStamp]) -> float:
         latest = self._clock.now().timestamp()
         if self._told is not None:
             latest = max(latest, self._told.seconds + now - self._told.asked_at)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from twinstream.core.clocks.input import Finished, InputPartition
 from twinstream.core.events import Side
 from twinstream.errors import DecodeError
-from twinstream.ports import Control, Said
-from twinstream.spec.decode.control import ControlRecord, Offsets, control_record
+from twinstream.ports import Control, ControlEntry
+from twinstream.spec.decode.control import ControlRecord, WrittenOffsets, control_record
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.topics import control_refusal
 
@@ -31,7 +31,7 @@ class ControlDesk:
         self.position: int | None = None
         self.trouble: str | None = None
 
-    def take(self, said: Sequence[Said]) -> None:
+    def take(self, said: Sequence[ControlEntry]) -> None:
         """Take what came on the control topic."""
         for offset, raw in said:
             self.position = offset + 1
@@ -69,5 +69,5 @@ def finished(record: ControlRecord, topic: str) -> Finished:
     return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written, since)
 
 
-def _places(offsets: Offsets) -> dict[InputPartition, int]:
+def _places(offsets: WrittenOffsets) -> dict[InputPartition, int]:
     return {(topic, partition): offset for topic, of in offsets.items() for partition, offset in of.items()}

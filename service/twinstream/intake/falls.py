@@ -27,7 +27,7 @@ TRAIL_LENGTH = 6
 _TAKING = 1
 
 
-class Stretch(NamedTuple):
+class FallenStretch(NamedTuple):
     """Records of one partition of a side, by their first and last offset.
 
     `topic` is a number made of the topic's id: one that is created anew has other records at these offsets.
@@ -39,7 +39,7 @@ class Stretch(NamedTuple):
     last: int
     topic: int
 
-    def common(self, other: Stretch) -> Stretch | None:
+    def common(self, other: FallenStretch) -> FallenStretch | None:
         """The records that both have, of the same partition; None where there are none."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return self._replace(first=first, last=last) if first <= last and self.topic == other.topic else None
@@ -60,19 +60,19 @@ class Trail:
         """Note that nothing is being taken."""
         self._memory[0] = 0
 
-    def stretch(self) -> Stretch | None:
+    def stretch(self) -> FallenStretch | None:
         """What the comparison is, or was at the end, taking."""
         if self._memory[0] != _TAKING:
             return None
         _, side, *place = self._memory
-        return Stretch(Side(side), *place)
+        return FallenStretch(Side(side), *place)
 
 
 class Caution(NamedTuple):
     """How a matcher is careful: the trail that it leaves, what it leaves out, the most memory it takes."""
 
     trail: Trail
-    left_out: tuple[Stretch, ...] = ()
+    left_out: tuple[FallenStretch, ...] = ()
     memory_limit_bytes: int | None = None
 
 
@@ -82,16 +82,16 @@ class Falls:
     Falls are counted for each partition, since a matcher may fall over batches of two in turn. Within a
     partition it reads in order: a fall further on tells that it came past.
 
-    >>> falls, batch = Falls(), Stretch(Side.LEFT, 0, 0, 99, topic=0)
+    >>> falls, batch = Falls(), FallenStretch(Side.LEFT, 0, 0, 99, topic=0)
     >>> [falls.fell_over(batch) for _ in range(3)], falls.left_out == (batch,)
     ([False, True, True], True)
     """
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[Side, int], tuple[Stretch, int]] = {}
-        self.left_out: tuple[Stretch, ...] = ()
+        self._counted: dict[tuple[Side, int], tuple[FallenStretch, int]] = {}
+        self.left_out: tuple[FallenStretch, ...] = ()
 
-    def fell_over(self, stretch: Stretch | None) -> bool:
+    def fell_over(self, stretch: FallenStretch | None) -> bool:
         """The matcher fell while it took a batch, or none. Whether it did over the same batch before."""
         if stretch is None:
             return False
@@ -107,7 +107,7 @@ class Falls:
         return count > 0
 
 
-def without(batch: Batch, left_out: Sequence[Stretch], topic: str = "") -> Iterator[Batch | Gap]:
+def without(batch: Batch, left_out: Sequence[FallenStretch], topic: str = "") -> Iterator[Batch | Gap]:
     """A batch of the topic with an id in parts, with a gap in the place of what is left out of it.
 
     Complexity: O(1) where nothing ever was left out.

@@ -17,17 +17,17 @@ from twinstream.core.events import Form, Side
 from twinstream.core.start.cut import Cut, EventTimeCut
 from twinstream.core.start.input_cut import InputCut
 from twinstream.errors import SourceError
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.holes import of_falls, of_gap
 from twinstream.intake.batch_records import InSight
 from twinstream.intake.batches import attempts_of
-from twinstream.intake.clock_skew import Stamp
+from twinstream.intake.clock_skew import OldestStamp
 from twinstream.intake.falls import FALLS_TO_LEAVE_OUT
 from twinstream.intake.histogram import Buckets
 from twinstream.ports import Batch, Clock, Gap
-from twinstream.spec.codec.codec import Codec, Refused
-from twinstream.spec.codec.keeping import KeptCodec
-from twinstream.spec.decode.marks import input_mark, kept_mark
+from twinstream.spec.codec.codec import Codec, RefusedRecord
+from twinstream.spec.codec.digests import KeptCodec
+from twinstream.spec.decode.headers import input_mark, kept_mark
 
 UNDECODABLE_KEPT = 20
 _read_at = itemgetter(4)
@@ -54,7 +54,7 @@ class Intake:
         comparison: Comparison,
         clock: Clock,
         undecodable_budget: int,
-        seen: Seen,
+        seen: SeenEvents,
         cut: Cut | None = None,
     ) -> None:
         self._codec, self._comparison, self._clock, self.seen = codec, comparison, clock, seen
@@ -66,7 +66,7 @@ class Intake:
         self.surveyed_positions: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.newest_ms: dict[Side, dict[int, int]] = {side: {} for side in Side}
         self.first_ms: int | None = None
-        self.stamps: dict[tuple[Side, int], Stamp] = {}
+        self.stamps: dict[tuple[Side, int], OldestStamp] = {}
         self.undecodable: deque[Undecodable] = deque(maxlen=UNDECODABLE_KEPT)
         self.match_latency = Buckets()
         self.processing = Buckets()
@@ -105,7 +105,7 @@ class Intake:
             self._feed(item.side, run)
         self._under_way = None
         self._advance(item)
-        self.stamps[item.side, item.partition] = Stamp(min(item.timestamps_ms), started)
+        self.stamps[item.side, item.partition] = OldestStamp(min(item.timestamps_ms), started)
         count = len(item.records)
         self.processing.add((self._clock.monotonic() - started) / count, count)
 
@@ -208,7 +208,7 @@ class Intake:
         newest, latest = self.newest_ms[batch.side], batch.timestamps_ms[-1]
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
 
-    def _feed_without(self, refused: list[Refused], run: Run, side: Side) -> None:
+    def _feed_without(self, refused: list[RefusedRecord], run: Run, side: Side) -> None:
         """Feed a run without the records that are not matched, which are counted.
 
         The one that is a hole comes at its place: a difference before it counts.
@@ -224,7 +224,7 @@ class Intake:
             if kept := [place for place in part if place not in out]:
                 self._feed(side, run.only(kept))
 
-    def _first_beyond_budget(self, refused: list[Refused]) -> int:
+    def _first_beyond_budget(self, refused: list[RefusedRecord]) -> int:
         """The place of the record that exceeds the budget for undecodable ones; 0 where none does."""
         left = self._budget - sum(account.undecodable for account in self._comparison.accounts)
         places = [place for place, reason in refused if reason is not None]

@@ -29,7 +29,7 @@ class _Asked(NamedTuple):
     moment: int
 
 
-class Looks:
+class TopicMonitor:
     """What the looks of a source say of what a comparison was fed."""
 
     def __init__(self, source: Source, book: TopicBook, comparison: Comparison) -> None:

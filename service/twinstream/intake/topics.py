@@ -19,7 +19,7 @@ from twinstream.spec.file.model import Spec
 COMPACT = "compact"
 
 
-class Known(NamedTuple):
+class KnownTopic(NamedTuple):
     """What is remembered of a topic."""
 
     id: str
@@ -35,7 +35,7 @@ class TopicBook:
 
     def __init__(self, spec: Spec) -> None:
         self._names = {Side.LEFT: spec.reference.topic, Side.RIGHT: spec.candidate.topic}
-        self._known: dict[Side, Known] = {}
+        self._known: dict[Side, KnownTopic] = {}
         self.missing: list[str] = []
 
     def refusal(self, topics: Mapping[Side, Topic]) -> str | None:
@@ -101,7 +101,7 @@ class TopicBook:
     def restore(self, state: list[Any]) -> None:
         """Take over what was remembered."""
         self._known = {
-            Side(side): Known(name, frozenset(partitions), compacted)
+            Side(side): KnownTopic(name, frozenset(partitions), compacted)
             for side, name, partitions, compacted in state
         }
 
@@ -114,8 +114,8 @@ def _created_anew(topic: Topic, partition: int, wanted: int) -> str:
     return f"{reason}, and the new topic begins there at {first:,} and ends at {end:,}"
 
 
-def _known(topic: Topic, before: Known | None = None) -> Known:
+def _known(topic: Topic, before: KnownTopic | None = None) -> KnownTopic:
     """What there is to remember; a cleanup policy that Kafka does not tell is what it was."""
     told = topic.cleanup_policy
     compacted = bool(before and before.compacted) if told is None else COMPACT in told
-    return Known(topic.id, frozenset(topic.first), compacted)
+    return KnownTopic(topic.id, frozenset(topic.first), compacted)

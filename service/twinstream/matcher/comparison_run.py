@@ -24,12 +24,12 @@ from twinstream.core.start.input_cut import InputCut
 from twinstream.core.state import snapshot
 from twinstream.core.verdict import Verdict
 from twinstream.errors import SourceError
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.masking import Mask
-from twinstream.intake.backpressure import Turns
+from twinstream.intake.backpressure import Backpressure
 from twinstream.intake.control import ControlDesk, missing, unreliable
 from twinstream.intake.intake import Intake, Undecodable
-from twinstream.intake.topic_monitor import Looks
+from twinstream.intake.topic_monitor import TopicMonitor
 from twinstream.intake.topics import TopicBook
 from twinstream.ports import Batch, Clock, Gap, Marks, Positions, Source, Topic
 from twinstream.reporting.verdict_status import Reporter, Situation
@@ -40,15 +40,15 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.sharding import unfit
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
-from twinstream.starting.offset_backup import LOST, Account, Past, Rereading, marks_of, resumed
-from twinstream.starting.reset_model import Ground, Resets
+from twinstream.starting.offset_backup import LOST, Backup, Past, Rereading, marks_of, resumed
+from twinstream.starting.reset_model import Resets, ResetState
 from twinstream.starting.start import Unsafe, apart, positions_of
 from twinstream.status.comparison import ComparisonStatus, Ended, ShardStatus
 
 log = structlog.get_logger()
 
 
-class Course:
+class ComparisonRun:
     """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
 
     It begins where the comparison file says, or the last of its `resets`.
@@ -74,14 +74,14 @@ class Course:
         self.comparison = Comparison(rules_of(spec, codec))
         cut = cut_of(spec, codec)
         self._mask = mask
-        seen, budget = Seen(spec, codec, mask), spec.undecodable.budget
+        seen, budget = SeenEvents(spec, codec, mask), spec.undecodable.budget
         self.intake = Intake(codec, self.comparison, clock, budget, seen, cut)
         self.input_cut = cut if isinstance(cut, InputCut) else None
-        self.turns = Turns(spec.limits, self.comparison, self.intake, source.ends)
+        self.turns = Backpressure(spec.limits, self.comparison, self.intake, source.ends)
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
         self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
-        self.looks = Looks(source, self.topics, self.comparison)
+        self.looks = TopicMonitor(source, self.topics, self.comparison)
         self.control = ControlDesk(spec, self._note_said)
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
@@ -252,14 +252,14 @@ class Course:
         if self._rereading is not None:
             return None
         begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
-        account = Account(self._digest, begun, sequence, verdict, holes, resets.made, resets.noted)
+        account = Backup(self._digest, begun, sequence, verdict, holes, resets.made, resets.noted)
         return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
 
-    def ground(self) -> Ground | None:
+    def ground(self) -> ResetState | None:
         """Where it stands, once it has begun."""
         if not self.begun():
             return None
-        return Ground(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
+        return ResetState(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
 
     def told(self, made_at: float) -> ComparisonStatus | ShardStatus:
         """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
 from twinstream.intake.falls import Caution, without
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Batch, Clock, Gap, Source
 
 RETRY_SECONDS = 1.0
@@ -22,7 +22,7 @@ RETRY_SECONDS = 1.0
 class Reader:
     """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
 
-    def __init__(self, course: Course, source: Source, clock: Clock, caution: Caution) -> None:
+    def __init__(self, course: ComparisonRun, source: Source, clock: Clock, caution: Caution) -> None:
         self._course, self._source, self._clock, self._caution = course, source, clock, caution
         self._unread: dict[Side, deque[Batch | Gap]] = {}
         self._retry_at = dict.fromkeys(Side, 0.0)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.checkpoints.writer import Keeper
+from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Publisher, Source
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
@@ -23,7 +23,7 @@ from twinstream.status.comparison import ResetRequest
 log = structlog.get_logger()
 
 
-class Renewal:
+class ResetCommit:
     """Resets of a comparison."""
 
     def __init__(self, spec: Spec, source: Source, publisher: Publisher, clock: Clock, shard: Shard) -> None:
@@ -32,7 +32,7 @@ class Renewal:
         self._desk = ResetDesk(spec, source, publisher, clock, shard)
 
     def take(
-        self, request: ResetRequest | None, course: Course, resets: Resets, keeper: Keeper
+        self, request: ResetRequest | None, course: ComparisonRun, resets: Resets, keeper: CheckpointWriter
     ) -> Resets | None:
         """The resets with one more, if one is asked for, now or before, and has just taken effect.
 
@@ -61,7 +61,7 @@ class Renewal:
         log.warning("begun anew", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
         return made
 
-    def _hindrance(self, course: Course, keeper: Keeper) -> str | None:
+    def _hindrance(self, course: ComparisonRun, keeper: CheckpointWriter) -> str | None:
         """Why this worker can begin nothing anew now, whatever the start."""
         situation = course.situation
         if self._shard.number:
@@ -70,7 +70,9 @@ class Renewal:
             return situation.waiting_for
         return keeper.trouble
 
-    def _with_one_more(self, request: ResetRequest, begun: Spec, course: Course, resets: Resets) -> Resets:
+    def _with_one_more(
+        self, request: ResetRequest, begun: Spec, course: ComparisonRun, resets: Resets
+    ) -> Resets:
         # What a shard knows is not how the comparison stood: who asked has seen all of them.
         before = course.ended() if self._shard.whole else request.before or course.ended()
         reset = reset_of(request, self._spec.name, begun.start, before, self._clock.now())

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twinstream.checkpoints.writer import Keeper
+from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.verdict import Verdict
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Source
 
 SAVE_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
-"""A store that is away is asked so often whether it is back, which takes a moment (`Keeper.may_try`)."""
+"""How often a store that is away is asked whether it is back (`CheckpointWriter.may_try`)."""
 SAVE_SHARE = 0.05
 """At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
 PUT_OFF_SECONDS = 60.0
 """No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
 
 
-class Saves:
+class SaveSchedule:
     """The saves of one course. `head` tells all but the state of its comparison.
 
     `dirty` says that something has changed since the last one, `hold_divergence` that it has a certain
@@ -31,7 +31,12 @@ class Saves:
     """
 
     def __init__(
-        self, course: Course, source: Source, keeper: Keeper, clock: Clock, head: Callable[[], dict[str, Any]]
+        self,
+        course: ComparisonRun,
+        source: Source,
+        keeper: CheckpointWriter,
+        clock: Clock,
+        head: Callable[[], dict[str, Any]],
     ) -> None:
         self._course, self._source, self._keeper, self._clock = course, source, keeper, clock
         self._head = head

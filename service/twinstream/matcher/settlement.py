@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from twinstream.core.events import Side
-from twinstream.intake.clock_skew import SeenAt, Timepieces
+from twinstream.intake.clock_skew import ClockSkew, SeenAt
 from twinstream.intake.timestamps import moment_of
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Source
 from twinstream.reporting.verdict_status import Standing, Verified
 
 
-class Surveys:
+class Settlement:
     """The surveys of one course. `at_end` tells by side whether it was read to its end at the last one."""
 
-    def __init__(self, course: Course, source: Source, clock: Clock, timepieces: Timepieces) -> None:
+    def __init__(self, course: ComparisonRun, source: Source, clock: Clock, timepieces: ClockSkew) -> None:
         self._course, self._source, self._clock = course, source, clock
         self._timepieces = timepieces
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}

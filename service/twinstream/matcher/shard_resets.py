@@ -21,12 +21,12 @@ from typing import Any, Protocol
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.checkpoints.writer import Keeper
+from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced, Replaced, SourceError, StoreError
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Clock, Positions, Source
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
@@ -57,7 +57,7 @@ class Shards(Protocol):
         ...
 
 
-class Agreement:
+class ShardResets:
     """What the other shards know of resets, for one that owns its store."""
 
     def __init__(self, spec: Spec, source: Source, shard: Shard, shards: Shards | None, clock: Clock) -> None:
@@ -76,7 +76,7 @@ class Agreement:
         if head is not None and _is_later(Resets.of(head), resets):
             self._later = head
 
-    def follow(self, course: Course, keeper: Keeper) -> None:
+    def follow(self, course: ComparisonRun, keeper: CheckpointWriter) -> None:
         """Begin anew with the others, if one has begun later and this is a moment for it.
 
         Raises Replaced where this one is over, since it has begun anew; and StoreError where nobody knows
@@ -110,7 +110,7 @@ class Agreement:
         head = checkpoint.decode(data) if data else None
         return head if head is not None and head["spec_digest"] == self._digest else None
 
-    def _beginning(self, course: Course, head: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _beginning(self, course: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:
         """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
         resets = Resets.of(head)
         is_lost = course.situation.started_at > resets.records[-1].at if resets.records else True
@@ -120,7 +120,7 @@ class Agreement:
         placed = self._placed(course, start, resets) if start.at in ("earliest", "offsets") else {}
         return {**resets.beginning(self._digest, head["started_at"]), **placed}
 
-    def _here(self, course: Course, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
+    def _here(self, course: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
         """The head with which this shard begins where it rests; None where it does not."""
         ground = course.ground()
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
@@ -131,7 +131,7 @@ class Agreement:
         here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
         return resets.moved_to(here).beginning(self._digest, head["started_at"])
 
-    def _placed(self, course: Course, start: Start, resets: Resets) -> dict[str, Any]:
+    def _placed(self, course: ComparisonRun, start: Start, resets: Resets) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""
         topics = self._source.topics()
         named = {side: start.offsets_of(side) for side in Side}

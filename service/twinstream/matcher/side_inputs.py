@@ -9,21 +9,23 @@ from collections.abc import Iterable
 
 import structlog
 
-from twinstream.checkpoints.writer import Keeper
+from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.accounts import Hole
 from twinstream.explain.holes import told
-from twinstream.matcher.comparison_run import Course
-from twinstream.matcher.settlement import Surveys
+from twinstream.matcher.comparison_run import ComparisonRun
+from twinstream.matcher.settlement import Settlement
 from twinstream.ports import Source
 from twinstream.spec.file.model import Spec
 
 log = structlog.get_logger()
 
 
-class Hearing:
+class SideInputs:
     """What one course hears. Each question says whether the answer changed anything that is to be saved."""
 
-    def __init__(self, spec: Spec, course: Course, source: Source, surveys: Surveys, keeper: Keeper) -> None:
+    def __init__(
+        self, spec: Spec, course: ComparisonRun, source: Source, surveys: Settlement, keeper: CheckpointWriter
+    ) -> None:
         self._spec, self._course, self._source = spec, course, source
         self._surveys, self._keeper = surveys, keeper
 

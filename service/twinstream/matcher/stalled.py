@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from twinstream.core.events import Side
 from twinstream.explain.divergence import NAMES
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 
 STALLED_SHARE = 0.25
 """A side is called stalled when it is behind by this share of the time after which events are overdue."""
@@ -29,7 +29,7 @@ class Silence(NamedTuple):
     sentence: str
 
 
-def silences(course: Course) -> list[Silence]:
+def silences(course: ComparisonRun) -> list[Silence]:
     """The sides that are silent, or may be. What waits is told as of the last survey, ends as last heard of.
 
     Complexity: O(k) in the different timestamps of what waits for a side that is behind, else O(1).
@@ -67,7 +67,7 @@ def _told(side: Side, behind: _Behind, *, known: bool) -> Silence:
     return Silence(side, stalled=True, sentence=f"the {name} is stalled: {reason}, and {events} for it")
 
 
-def _behind(course: Course, side: Side) -> _Behind | None:
+def _behind(course: ComparisonRun, side: Side) -> _Behind | None:
     """How far a side is behind what waits for it; None where nothing waits that is new enough."""
     other, own = _newest_ms(course, side.other), _newest_ms(course, side)
     since = course.intake.first_ms if own is None else own
@@ -84,12 +84,12 @@ def _behind(course: Course, side: Side) -> _Behind | None:
     return _Behind((other - since) / 1000, newer, own is not None) if newer else None
 
 
-def _newest_ms(course: Course, side: Side) -> int | None:
+def _newest_ms(course: ComparisonRun, side: Side) -> int | None:
     """When the newest record of a side was written."""
     return max(course.intake.newest_ms[side].values(), default=None)
 
 
-def _all_read(course: Course, side: Side) -> bool | None:
+def _all_read(course: ComparisonRun, side: Side) -> bool | None:
     """Whether a side is read to its end as last heard of; None where that is not known of a partition."""
     positions, ends = course.intake.positions[side], course.situation.heard_ends[side]
     if any(partition in ends and at < ends[partition] for partition, at in positions.items()):

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from twinstream.checkpoints import format as checkpoint
-from twinstream.checkpoints.writer import Keeper
+from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
@@ -25,25 +25,25 @@ from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, S
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
 from twinstream.intake.backpressure import POLL_SECONDS
-from twinstream.intake.clock_skew import Timepieces
+from twinstream.intake.clock_skew import ClockSkew
 from twinstream.intake.falls import Caution, Trail
 from twinstream.intake.intake import Intake
-from twinstream.matcher.comparison_run import Course
+from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.memory import watch_memory
 from twinstream.matcher.reader import Reader
-from twinstream.matcher.reset_commit import Renewal
-from twinstream.matcher.schedule import Saves
-from twinstream.matcher.settlement import Surveys
-from twinstream.matcher.shard_resets import Agreement, Shards
-from twinstream.matcher.side_inputs import Hearing
+from twinstream.matcher.reset_commit import ResetCommit
+from twinstream.matcher.schedule import SaveSchedule
+from twinstream.matcher.settlement import Settlement
+from twinstream.matcher.shard_resets import ShardResets, Shards
+from twinstream.matcher.side_inputs import SideInputs
 from twinstream.matcher.stalled import silences
 from twinstream.ports import Clock, Publisher, Recall, Source, Store, Stored
-from twinstream.processes.standby import Bulletins, Relay
+from twinstream.processes.standby import Bulletins, Standby
 from twinstream.reporting.divergences import Reports
 from twinstream.reporting.record_refetch import explainer_of, nothing
 from twinstream.reporting.secrecy import Secrecy
-from twinstream.reporting.unmatched_sample import Waiting
-from twinstream.spec.codec.keeping import codec_of
+from twinstream.reporting.unmatched_sample import UnmatchedSampler
+from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 from twinstream.starting.input_start import Opening
@@ -91,20 +91,20 @@ class Worker:
         self._resets = Resets()
         self._opening = self._new_opening()
         self._secrecy = Secrecy(spec, self._codec, mask_secret)
-        self._relay = None if bulletins is None else Relay(self._digest, bulletins, publisher, clock, where)
-        self._timepieces = Timepieces(clock)
-        self._renewal = Renewal(spec, source, publisher, clock, shard)
-        self._agreement = Agreement(spec, source, shard, shards, clock)
+        self._relay = None if bulletins is None else Standby(self._digest, bulletins, publisher, clock, where)
+        self._timepieces = ClockSkew(clock)
+        self._renewal = ResetCommit(spec, source, publisher, clock, shard)
+        self._agreement = ShardResets(spec, source, shard, shards, clock)
         explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
-        self._waiting = Waiting(spec.name, explainer, publisher)
-        self._keeper = Keeper(spec.name, store, self._reports, clock)
+        self._waiting = UnmatchedSampler(spec.name, explainer, publisher)
+        self._keeper = CheckpointWriter(spec.name, store, self._reports, clock)
         self._course = self._new_course()
         self._owns = False
         self._next_beat = 0.0
 
-    def _new_course(self) -> Course:
-        course = Course(
+    def _new_course(self) -> ComparisonRun:
+        course = ComparisonRun(
             self._spec,
             self._codec,
             self._source,
@@ -115,9 +115,9 @@ class Worker:
             self._secrecy.mask,
         )
         self._reader = Reader(course, self._source, self._clock, self._caution)
-        self._surveys = Surveys(course, self._source, self._clock, self._timepieces)
-        self._saves = Saves(course, self._source, self._keeper, self._clock, self._head)
-        self._hearing = Hearing(self._spec, course, self._source, self._surveys, self._keeper)
+        self._surveys = Settlement(course, self._source, self._clock, self._timepieces)
+        self._saves = SaveSchedule(course, self._source, self._keeper, self._clock, self._head)
+        self._hearing = SideInputs(self._spec, course, self._source, self._surveys, self._keeper)
         return course
 
     def _new_opening(self) -> Opening | None:

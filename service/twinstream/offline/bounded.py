@@ -18,7 +18,7 @@ from twinstream.core.events import Side
 from twinstream.explain.holes import of_gap
 from twinstream.intake.topics import TopicBook
 from twinstream.offline.check import Check
-from twinstream.offline.offset_range import Edge, Stretch, stretch_of
+from twinstream.offline.offset_range import Edge, OffsetRange, stretch_of
 from twinstream.offline.range_edges import Edges
 from twinstream.offline.range_reader import Recorded
 from twinstream.ports import Archive, Clock, Gap, Line
@@ -26,7 +26,7 @@ from twinstream.spec.file.model import Spec
 
 NO_LIMIT = 1 << 62
 
-Watch = Callable[[Iterable[Line]], Iterator[Line]]
+WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 
 
 class BoundedCheck:
@@ -41,7 +41,7 @@ class BoundedCheck:
         self._archive, self._topics = archive, TopicBook(spec)
         topics = archive.topics()
         self._topics.begin(topics)
-        self._stretch: Stretch = stretch_of(spec, archive, begin, end, slack, clock.now())
+        self._stretch: OffsetRange = stretch_of(spec, archive, begin, end, slack, clock.now())
         self._edges = Edges(self._stretch)
         self._check = Check(spec, self._edges)
         names = {side: spec.version_of(side).topic for side in Side}
@@ -52,7 +52,9 @@ class BoundedCheck:
         for hole in self._stretch.holes:
             self._check.comparison.hole(hole)
 
-    def run(self, watch: Watch, *, open_ended: bool, allow_empty: bool, evidence: bool) -> dict[str, Any]:
+    def run(
+        self, watch: WatchLines, *, open_ended: bool, allow_empty: bool, evidence: bool
+    ) -> dict[str, Any]:
         """Read and compare it; `watch` is what the lines go through. The options are those of `check`.
 
         Raises SourceError where Kafka stops answering.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from twinstream.calibration.evidence import Event, Runs, Subset, bare_record
-from twinstream.calibration.proposals import Draft, Start
+from twinstream.calibration.evidence import RunEvent, Runs, Subset, bare_record
+from twinstream.calibration.proposals import Draft, ProposalStart
 from twinstream.calibration.search import Calibration, Left
 from twinstream.calibration.search import calibrate as search
 from twinstream.calibration.writing import file_text
@@ -17,7 +17,7 @@ from twinstream.explain.divergence import NAMES
 from twinstream.offline.check import check, equivalent
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import IGNORED, Codec
-from twinstream.spec.decode.marks import attempt_of
+from twinstream.spec.decode.headers import attempt_of
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, parse_path, read
 from twinstream.spec.file.source import dump, read_source
@@ -36,7 +36,7 @@ MOST_PLACES = 20
 """So many places of what is unexplained stand in the object for machines."""
 
 
-def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> Start:
+def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> ProposalStart:
     """What is to be loosened: a comparison file, or the tightest of all.
 
     `topics`, by side, and `identity`, where they are given, stand for those of the file. Raises SpecError.
@@ -56,7 +56,7 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
         sides = {side: getattr(spec, side).model_copy(update={"decode": getattr(read, side).decode})
                  for side in ("reference", "candidate")}  # fmt: skip
         spec = spec.model_copy(update={"decode": read.decode, **sides})
-    return Start(data, spec, file is not None)
+    return ProposalStart(data, spec, file is not None)
 
 
 class Recording:
@@ -65,7 +65,7 @@ class Recording:
     def __init__(self, spec: Spec, limit: int) -> None:
         self._spec, self._codec, self._limit = spec, Codec(spec), limit
         self._undecodable = 0
-        self._kept: dict[Side, list[tuple[Line, Event]]] = {side: [] for side in Side}
+        self._kept: dict[Side, list[tuple[Line, RunEvent]]] = {side: [] for side in Side}
         self.cut = False
 
     def read(self, lines: Iterable[Line]) -> None:
@@ -81,7 +81,7 @@ class Recording:
             if event is not None:
                 self._kept[line.side].append((line, event))
 
-    def _event(self, line: Line) -> Event | None:
+    def _event(self, line: Line) -> RunEvent | None:
         (form,), refused = self._codec.forms((line.record,), line.side)
         if form is IGNORED:
             if refused[0].reason is not None:
@@ -89,7 +89,7 @@ class Recording:
             return None
         record = form[3]
         value = self._codec.compared(record)
-        return Event(record, form[2], value["$value"] if self._spec.whole else value, _marked(line))
+        return RunEvent(record, form[2], value["$value"] if self._spec.whole else value, _marked(line))
 
     def _refuse(self, line: Line, reason: str) -> None:
         self._undecodable += 1
@@ -141,7 +141,7 @@ def _marked(line: Line) -> bool:
         return False
 
 
-class Answer(NamedTuple):
+class Calibrated(NamedTuple):
     """A calibration, the file that it proposes, and what no rule of it explains (as `check` tells it)."""
 
     found: Calibration
@@ -171,13 +171,13 @@ def _places(left: Left) -> list[dict[str, int]]:
     return [{"reference": i + 1, "candidate": j + 1} for i, j in left.places[:MOST_PLACES]]
 
 
-def calibrate(recording: Recording, start: Start, keys: Sequence[str] = ()) -> Answer:
+def calibrate(recording: Recording, start: ProposalStart, keys: Sequence[str] = ()) -> Calibrated:
     """The tightest file under which both runs are equal; see `twinstream.calibration.search`."""
     found = search(recording.runs, start, recording.judge, keys)
     if found.result == "undecided":
-        return Answer(found, None, None)
+        return Calibrated(found, None, None)
     differences = recording.check(found.draft.spec) if found.result == "unexplained" else None
-    return Answer(found, _file(found.draft, file_text(found)), differences)
+    return Calibrated(found, _file(found.draft, file_text(found)), differences)
 
 
 def _file(draft: Draft, text: str) -> str:

@@ -12,12 +12,12 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import KINDS
-from twinstream.core.diagnosis.known_differences import Known
+from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import Side
 from twinstream.core.verdict import Verdict, verdict_of
 from twinstream.errors import InputError
 from twinstream.explain import holes
-from twinstream.explain.coverage import Seen, notes
+from twinstream.explain.coverage import SeenEvents, notes
 from twinstream.explain.divergence import NAMES, Explainer
 from twinstream.explain.masking import Everything
 from twinstream.explain.reason import undecided
@@ -58,10 +58,10 @@ class Check:
         self._spec, self._edges = spec, edges
         self._codec = Codec(spec)
         rules = rules_of(spec, self._codec, running_at=datetime.now(UTC))
-        self._known_last = None if edges is None or not edges.stretch.fuzzy else Known(rules.known)
+        self._known_last = None if edges is None or not edges.stretch.fuzzy else KnownDifferences(rules.known)
         self.comparison = Comparison(rules if self._known_last is None else replace(rules, known=()))
         self.begins = Beginning(cut_in_events(spec, self._codec) if edges is None else None, self.comparison)
-        self._seen = Seen(spec, self._codec)
+        self._seen = SeenEvents(spec, self._codec)
         self._lines = 0
         self._max_unmatched = 0
         self._undecodable = 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.start.cut import Cut, Run
+from twinstream.core.start.cut import Cut
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.file.model import Spec

@@ -20,7 +20,7 @@ from twinstream.core.accounts import PLACE, Hole
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError
 from twinstream.explain.divergence import NAMES
-from twinstream.offline.range_reader import Range, Ranges
+from twinstream.offline.range_reader import OffsetBounds, Ranges
 from twinstream.ports import Archive, Positions, Topic
 from twinstream.settings import time_of
 from twinstream.spec.file.model import Barrier, Spec
@@ -28,9 +28,9 @@ from twinstream.spec.file.orders import nodes
 from twinstream.spec.lint.topics import Topic as TopicFacts
 from twinstream.spec.lint.topics import refusals
 
-Offsets = Mapping[Side, Mapping[int, int]]
+SideOffsets = Mapping[Side, Mapping[int, int]]
 """By side and partition; a side that is not in it has none."""
-Edge = Literal["earliest", "latest"] | datetime | Offsets
+Edge = Literal["earliest", "latest"] | datetime | SideOffsets
 
 T = TypeVar("T")
 _MS = timedelta(milliseconds=1)
@@ -38,7 +38,7 @@ _OFFSETS = re.compile(r"(reference|candidate):(\d+=\d+(?:,\d+=\d+)*)")
 _SIDES: Mapping[str, Side] = {name: side for side, name in NAMES.items()}
 
 
-class Part(NamedTuple):
+class PartitionRange(NamedTuple):
     """Of a partition: the offsets that are compared, and those that are read."""
 
     first: int
@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stretch:
+class OffsetRange:
     """What is compared.
 
     By side: `begins_ms` is the time of its very first record, where it began later than the other side and
@@ -59,7 +59,7 @@ class Stretch:
     begin: Edge
     end: Edge
     slack: timedelta
-    parts: Mapping[Side, Mapping[int, Part]]
+    parts: Mapping[Side, Mapping[int, PartitionRange]]
     begins_ms: tuple[int | None, int | None] = (None, None)
     passed: tuple[bool, bool] = (True, True)
     holes: Sequence[Hole] = ()
@@ -78,7 +78,7 @@ class Stretch:
     def ranges(self) -> Ranges:
         """What is read."""
         return {
-            side: {number: Range(part.read_first, part.read_end) for number, part in parts.items()}
+            side: {number: OffsetBounds(part.read_first, part.read_end) for number, part in parts.items()}
             for side, parts in self.parts.items()
         }
 
@@ -127,7 +127,7 @@ def edge_text(edge: Edge) -> str:
 
 def stretch_of(
     spec: Spec, archive: Archive, begin: Edge, end: Edge, slack: timedelta, now: datetime
-) -> Stretch:
+) -> OffsetRange:
     """Find the stretch in the topics as they are now.
 
     Raises SettingsError where that cannot be compared, and SourceError.
@@ -141,13 +141,15 @@ def stretch_of(
     last, read_end = _at(archive, end, {side: topic.ends for side, topic in topics.items()}, slack)
     parts = {
         side: {
-            number: Part(*(offsets[side][number] for offsets in (first, last, read_first, read_end)))
+            number: PartitionRange(
+                *(offsets[side][number] for offsets in (first, last, read_first, read_end))
+            )
             for number in sorted(topic.first)
         }
         for side, topic in topics.items()
     }
     _check_order(parts)
-    return Stretch(
+    return OffsetRange(
         begin,
         end,
         slack,
@@ -212,7 +214,7 @@ def _check_named(option: str, edge: Edge, topics: Mapping[Side, Topic]) -> None:
                 )
 
 
-def _check_order(parts: Mapping[Side, Mapping[int, Part]]) -> None:
+def _check_order(parts: Mapping[Side, Mapping[int, PartitionRange]]) -> None:
     for side, of_side in parts.items():
         for number, part in of_side.items():
             if part.first > part.end:
@@ -233,21 +235,25 @@ def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tu
     return found, found
 
 
-def _readable(parts: Mapping[int, Part], topic: Topic) -> dict[int, Part]:
+def _readable(parts: Mapping[int, PartitionRange], topic: Topic) -> dict[int, PartitionRange]:
     """The parts without what is lost."""
     return {
-        number: Part(*(max(offset, topic.first[number]) for offset in part)) for number, part in parts.items()
+        number: PartitionRange(*(max(offset, topic.first[number]) for offset in part))
+        for number, part in parts.items()
     }
 
 
-def _is_passed(end: Edge, parts: Mapping[int, Part], topic: Topic) -> bool:
+def _is_passed(end: Edge, parts: Mapping[int, PartitionRange], topic: Topic) -> bool:
     if not isinstance(end, datetime):
         return True
     return any(part.read_end < topic.ends[number] for number, part in parts.items())
 
 
 def _beginnings(
-    begin: Edge, slack: timedelta, parts: Mapping[Side, Mapping[int, Part]], topics: Mapping[Side, Topic]
+    begin: Edge,
+    slack: timedelta,
+    parts: Mapping[Side, Mapping[int, PartitionRange]],
+    topics: Mapping[Side, Topic],
 ) -> tuple[int | None, int | None]:
     """Where a side has nothing before its first record, and the other began earlier: when that was."""
 
@@ -261,7 +267,7 @@ def _beginnings(
     return _by_side(beginning)
 
 
-def _lost(begin: Edge, side: Side, parts: Mapping[int, Part], topic: Topic) -> Iterator[Hole]:
+def _lost(begin: Edge, side: Side, parts: Mapping[int, PartitionRange], topic: Topic) -> Iterator[Hole]:
     """What was to be read may be deleted: but for offsets, nothing tells that what is there is all."""
     declared = isinstance(begin, Mapping) and side in begin
     for number, part in parts.items():

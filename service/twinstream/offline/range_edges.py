@@ -25,16 +25,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from twinstream.core.accounting.halves import Divergence
-from twinstream.core.diagnosis.known_differences import Known
+from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import Event, Side
 from twinstream.core.rules import Rules
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.timestamps import moment_of
-from twinstream.offline.offset_range import Part, Stretch, edge_text
+from twinstream.offline.offset_range import OffsetRange, PartitionRange, edge_text
 from twinstream.ports import Line
 from twinstream.spec.file.model import Spec
 
-Place = Literal["within", "undecided", "beside"]
+EdgePlace = Literal["within", "undecided", "beside"]
 
 
 class Sorted(NamedTuple):
@@ -46,7 +46,7 @@ class Sorted(NamedTuple):
     explained: Sequence[Divergence] = ()
 
 
-def explain(found: Sorted, known: Known, matched: int) -> Sorted:
+def explain(found: Sorted, known: KnownDifferences, matched: int) -> Sorted:
     """Let known differences explain what they cover, of `matched` pairs.
 
     What is undecided has a partner, or is a difference; if a known one, it is harmless either way. It only
@@ -69,7 +69,7 @@ class Edges:
     With `go_on` a version is known to write still, so that the end of what is read is no end of it.
     """
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, stretch: OffsetRange) -> None:
         self.stretch = stretch
         self.read = [0, 0]
         self.beside = [0, 0]
@@ -82,7 +82,7 @@ class Edges:
         self._since_ms = since[1], since[0]
         self._doubtful: tuple[set[int], set[int]] = (set(), set())
 
-    def note(self, line: Line) -> Place:
+    def note(self, line: Line) -> EdgePlace:
         """Where a line lies, by what is known before the end is reached."""
         side, at = line.side, line.timestamp_ms
         self.read[side] += 1
@@ -109,14 +109,14 @@ class Edges:
         """Sort what was found."""
         if self.sharp:
             return Sorted(found)
-        sorts: dict[Place, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
+        sorts: dict[EdgePlace, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
         until = self._until(Side.LEFT), self._until(Side.RIGHT)
         for divergence in found:
             sorts[self._judge(divergence, rules, until)].append(divergence)
         return Sorted(*sorts.values())
 
-    def _place(self, side: Side, partition: int, offset: int, at: int) -> Place:
-        part: Part = self.stretch.parts[side][partition]
+    def _place(self, side: Side, partition: int, offset: int, at: int) -> EdgePlace:
+        part: PartitionRange = self.stretch.parts[side][partition]
         if not part.first <= offset < part.end:
             return "beside"
         since = self._since_ms[side]
@@ -130,7 +130,7 @@ class Edges:
         reached = self._reached_ms[side.other]
         return float("-inf") if reached is None else reached - self.stretch.slack_ms
 
-    def _judge(self, divergence: Divergence, rules: Rules, until: tuple[float, float]) -> Place:
+    def _judge(self, divergence: Divergence, rules: Rules, until: tuple[float, float]) -> EdgePlace:
         finding = divergence.finding
         events = [(side, event) for side, event in finding.events if event is not None]
         if all(self._of(side, event) == "beside" for side, event in events):
@@ -146,7 +146,7 @@ class Edges:
             sure = any(proves(side, event) for side, event in events)
         return "within" if sure else "undecided"
 
-    def _of(self, side: Side, event: Event) -> Place:
+    def _of(self, side: Side, event: Event) -> EdgePlace:
         return self._place(side, event[1], event[2], event[3])
 
 

@@ -22,14 +22,14 @@ PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.1
 
 
-class Range(NamedTuple):
+class OffsetBounds(NamedTuple):
     """The offsets from `first` on, and before `end`; None for that of the topic."""
 
     first: int | None = None
     end: int | None = None
 
 
-Ranges = Mapping[Side, Mapping[int, Range]]
+Ranges = Mapping[Side, Mapping[int, OffsetBounds]]
 """By side and partition; a side for which there is none is read as a whole."""
 
 
@@ -142,14 +142,14 @@ class Recorded:
                 del open_ends[partition]
 
 
-def _places(name: str, topic: Topic, ranges: Mapping[int, Range]) -> dict[int, tuple[int, int]]:
+def _places(name: str, topic: Topic, ranges: Mapping[int, OffsetBounds]) -> dict[int, tuple[int, int]]:
     """By partition the first offset that is read, and the first that is not."""
     for partition in ranges:
         if partition not in topic.first:
             raise SourceError(f"topic {name} has no partition {partition}")
     places = {}
     for partition in ranges or topic.first:
-        asked = ranges.get(partition, Range())
+        asked = ranges.get(partition, OffsetBounds())
         first = topic.first[partition] if asked.first is None else max(asked.first, topic.first[partition])
         end = topic.ends[partition] if asked.end is None else min(asked.end, topic.ends[partition])
         places[partition] = (first, end)

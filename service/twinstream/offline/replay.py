@@ -32,8 +32,8 @@ import orjson
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.diagnosis.known_differences import Known, KnownDifference
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
+from twinstream.core.events import Event, Form, Place, Side
 from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.pairing.tolerant import matching
 from twinstream.core.rules import Rules
@@ -47,8 +47,6 @@ from twinstream.spec.file.paths import ABSENT, read
 
 Outcome = Literal["hidden", "explained", "equal", "reported", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-Place = tuple[Side, int, int]
-"""Side, partition and offset of an event."""
 
 MASKED = "its values are masked or cut, and the new rules read them; --brokers reads the records"
 NO_VALUES = "only its place is kept; --brokers reads the record"
@@ -59,7 +57,7 @@ _INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
 """A number that a report can only hold as a text."""
 
 
-class Record(NamedTuple):
+class KeptRecord(NamedTuple):
     """A record as Kafka has it, and its time."""
 
     record: bytes | None
@@ -89,7 +87,7 @@ class Case(NamedTuple):
         return tuple(sorted((*self.own, *self.witness), key=lambda seat: seat.place))
 
 
-class Answer(NamedTuple):
+class Replayed(NamedTuple):
     """What the new rules make of one divergence; `rule` explains it, `why` says more."""
 
     id: str
@@ -126,7 +124,7 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
     """Nothing can be told; the text says why."""
 
 
-class _Noting(Known):
+class _Noting(KnownDifferences):
     """Known differences that note which rule has explained an event."""
 
     def __init__(self, rules: Sequence[KnownDifference]) -> None:
@@ -134,7 +132,7 @@ class _Noting(Known):
         self.rule_at: dict[Place, str] = {}
 
     def explain(self, finding: Finding, matched: int) -> str | None:
-        """As `Known.explain`, and noted."""
+        """As `KnownDifferences.explain`, and noted."""
         rule = super().explain(finding, matched)
         if rule is not None:
             self.rule_at.update(dict.fromkeys(_places(finding), rule))
@@ -156,7 +154,7 @@ class Replay:
     Where there is none of an event, its value is taken from the report.
     """
 
-    def __init__(self, spec: Spec, records: Mapping[Place, Record | None] | None = None) -> None:
+    def __init__(self, spec: Spec, records: Mapping[Place, KeptRecord | None] | None = None) -> None:
         self._spec, self._codec, self._records = spec, Codec(spec), records
         now = datetime.now(UTC)
         rules = rules_of(spec, self._codec, running_at=now)
@@ -165,17 +163,17 @@ class Replay:
         self._now = now
         self._hits: dict[str, int] = defaultdict(int)
 
-    def answers(self, cases: Iterable[Case]) -> list[Answer]:
+    def answers(self, cases: Iterable[Case]) -> list[Replayed]:
         """What the rules make of each, in the order in which they were seen first."""
         ordered = sorted(cases, key=lambda case: case.seen_at or self._now)
-        told: dict[str, Answer] = {}
+        told: dict[str, Replayed] = {}
         left: list[_Alone] = []
         for case in ordered:
             try:
                 alone = self._compared(case)
                 told[case.id] = self._answer(alone)
             except Unknown as reason:
-                told[case.id] = Answer(case.id, case.kind, "unknown", str(reason))
+                told[case.id] = Replayed(case.id, case.kind, "unknown", str(reason))
                 continue
             if case.kind != "reordered" and told[case.id].outcome == "reported":
                 left.append(alone)
@@ -252,11 +250,11 @@ class Replay:
             raise Unknown("a known difference expires by the time of the record; --brokers reads the record")
         return seen_ms
 
-    def _answer(self, alone: _Alone) -> Answer:
+    def _answer(self, alone: _Alone) -> Replayed:
         case = alone.case
 
-        def say(outcome: Outcome, why: str) -> Answer:
-            return Answer(case.id, case.kind, outcome, why)
+        def say(outcome: Outcome, why: str) -> Replayed:
+            return Replayed(case.id, case.kind, outcome, why)
 
         if alone.found:
             kinds = " and ".join(dict.fromkeys(one.kind for one in alone.found))
@@ -272,16 +270,16 @@ class Replay:
             return say("unknown", "the events that prove it may change places, and others are not kept")
         return say("equal", "")
 
-    def _within_ceiling(self, case: Case, rule: str) -> Answer:
+    def _within_ceiling(self, case: Case, rule: str) -> Replayed:
         declared = next(one for one in self._declared if one.id == rule)
         hits = self._hits[rule]
         if declared.share is not None and hits > 0:
             why = f"{rule} covers it, and its ceiling is a share of the pairs, which are not kept"
-            return Answer(case.id, case.kind, "unknown", why)
+            return Replayed(case.id, case.kind, "unknown", why)
         if declared.share is None and hits >= declared.count:
-            return Answer(case.id, case.kind, "reported", f"{rule} covers it, beyond its ceiling")
+            return Replayed(case.id, case.kind, "reported", f"{rule} covers it, beyond its ceiling")
         self._hits[rule] += 1
-        return Answer(case.id, case.kind, "explained", f"by {rule}", rule)
+        return Replayed(case.id, case.kind, "explained", f"by {rule}", rule)
 
     def _depends(self, form: Form) -> bool:
         """Whether an event depends on any other under the new rules."""
@@ -290,7 +288,7 @@ class Replay:
 
     # -- several divergences -------------------------------------------------------------------------------
 
-    def _paired(self, left: Sequence[_Alone]) -> Iterator[Answer]:
+    def _paired(self, left: Sequence[_Alone]) -> Iterator[Replayed]:
         """The answers for those that have an event that is equal to one of another divergence by now."""
         singles: dict[bytes, tuple[list[_Alone], list[_Alone]]] = defaultdict(lambda: ([], []))
         for alone in left:
@@ -321,14 +319,14 @@ class Replay:
             if facing is side.other and form is not IGNORED and other is not IGNORED
         )
 
-    def _with_partner(self, alone: _Alone, other: _Alone) -> Answer:
+    def _with_partner(self, alone: _Alone, other: _Alone) -> Replayed:
         case, equal = alone.case, f"it is equal to the event of {other.case.id}"
         if any(map(self._depends, alone.forms.values())):
             why = f"{equal}; their places among others are not compared"
-            return Answer(case.id, case.kind, "unknown", why)
-        return Answer(case.id, case.kind, "hidden", equal)
+            return Replayed(case.id, case.kind, "unknown", why)
+        return Replayed(case.id, case.kind, "hidden", equal)
 
-    def _entangled(self, left: Sequence[_Alone]) -> Iterator[Answer]:
+    def _entangled(self, left: Sequence[_Alone]) -> Iterator[Replayed]:
         """Those of which one event could be paired with one of another: how, depends on the streams."""
         at: dict[tuple[Side, bytes], list[_Alone]] = defaultdict(list)
         for alone in left:
@@ -339,7 +337,7 @@ class Replay:
             other = next((one for one in equal if one is not alone and self._equal(alone, one)), None)
             if other is not None:
                 why = f"an event of it is equal to one of {other.case.id}, and may be paired with it"
-                yield Answer(alone.case.id, alone.case.kind, "unknown", why)
+                yield Replayed(alone.case.id, alone.case.kind, "unknown", why)
 
 
 def _event(form: Form) -> Event:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.errors import StoreError, Unready
 from twinstream.ports import Clock, Shelf, Stored
-from twinstream.processes.standby import Asking, Hearing
+from twinstream.processes.standby import Asking, OwnerWord
 from twinstream.status.comparison import ComparisonStatus, Publication
 
 UNHEARD = (
@@ -48,7 +48,7 @@ class Watcher:
 
     def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
         self._news = _News()
-        self._hearing = Hearing(digest, told, self._news, clock, _as_it_is)
+        self._hearing = OwnerWord(digest, told, self._news, clock, _as_it_is)
 
     def listen(self) -> Heard:
         """Ask once; to be called about once a second. It waits no longer than the store does."""

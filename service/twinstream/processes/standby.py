@@ -133,7 +133,7 @@ class Questions:
         return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
 
 
-class Hearing:
+class OwnerWord:
     """What the owner says, for one who asks it: `as_shown` is the status as that one shows it.
 
     `owner` is where the owner is that was heard last, in words; an empty text where that is not known.
@@ -194,7 +194,7 @@ class Hearing:
         self._waiting = sample
 
 
-class Relay(Hearing):
+class Standby(OwnerWord):
     """Both ends of it: beside those of who stands by, `asked` and `tell` for the owner.
 
     `where` is where this process is, in words: whom to ask, where it is the owner.

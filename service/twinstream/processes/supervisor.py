@@ -23,7 +23,7 @@ from uuid import uuid4
 import structlog
 
 from twinstream.core.arrivals.sharding import WHOLE, Shard
-from twinstream.intake.falls import TRAIL_LENGTH, Falls, Stretch, Trail
+from twinstream.intake.falls import TRAIL_LENGTH, FallenStretch, Falls, Trail
 from twinstream.processes.pipe import STOP_WORD, Failure, Inbox, Message
 from twinstream.status.comparison import Publication, Reset, ResetRefused, ResetRequest
 
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 _spawn = multiprocessing.get_context("spawn")
 
 
-class Brief(NamedTuple):
+class StartArgs(NamedTuple):
     """What a matcher process is told at its start.
 
     The token under which it owns the comparison, the memory of its trail, what it leaves out, and which part
@@ -50,11 +50,11 @@ class Brief(NamedTuple):
 
     token: str
     trail: MutableSequence[int]
-    left_out: tuple[Stretch, ...] = ()
+    left_out: tuple[FallenStretch, ...] = ()
     shard: Shard = WHOLE
 
 
-Matcher = Callable[[Connection, Brief], None]
+RunMatcher = Callable[[Connection, StartArgs], None]
 """The body of a matcher process: it gets its end of the pipe and its brief."""
 
 
@@ -79,7 +79,7 @@ class MatcherProcess:
     def __init__(
         self,
         name: str,
-        body: Matcher,
+        body: RunMatcher,
         listener: Listener,
         release: Callable[[str], None],
         shard: Shard = WHOLE,
@@ -108,7 +108,7 @@ class MatcherProcess:
         self._inbox = Inbox(self._pipe)
         memory = _spawn.RawArray("q", TRAIL_LENGTH)
         self._trail = Trail(memory)
-        brief = Brief(self._token, memory, self._falls.left_out, self._shard)
+        brief = StartArgs(self._token, memory, self._falls.left_out, self._shard)
         name = f"twinstream-{self._name}" + ("" if self._shard.whole else f"-{self._shard.number}")
         self._process = _spawn.Process(target=self._body, args=(theirs, brief), name=name)
         self._process.start()

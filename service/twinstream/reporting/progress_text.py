@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from twinstream.core.clocks.event_time import EventTimes
-from twinstream.core.clocks.input import Progress
+from twinstream.core.clocks.input import InputProgress
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.spec.compile.clocks import other_unit
@@ -75,7 +75,7 @@ def _misread(spec: Spec, reached_ms: int | None) -> Iterator[str]:
 
 
 def _of_input(
-    spec: Spec, progress: Progress, side: Side, positions: Mapping[int, int]
+    spec: Spec, progress: InputProgress, side: Side, positions: Mapping[int, int]
 ) -> tuple[str | None, list[str]]:
     consumed = sorted(progress.consumed(side).items())
     parts = [f"{topic} {partition}: {offset}" for (topic, partition), offset in consumed[:SHOWN]]

@@ -17,13 +17,13 @@ from typing import Any
 
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import Event, Form, Place, Side
 from twinstream.errors import SourceError
 from twinstream.explain.divergence import Explainer
 from twinstream.explain.masking import Mask
-from twinstream.ports import Clock, Place, Recall
+from twinstream.ports import Clock, Recall
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.keeping import KeptCodec, Unread
+from twinstream.spec.codec.digests import KeptCodec, WithheldRecord
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 
@@ -33,9 +33,9 @@ SECONDS = 0.2
 """Reading may take so much of each second, away from matching."""
 TOLD_KEPT = 1_000
 """Reports kept, so that what is shown each second is read once; ten times what is shown at a time."""
-GONE = Unread("‹Kafka no longer has it›".encode())
-REPLACED = Unread("‹Kafka has another record there now›".encode())
-NOT_READ = Unread("‹not read again from Kafka›".encode())
+GONE = WithheldRecord("‹Kafka no longer has it›".encode())
+REPLACED = WithheldRecord("‹Kafka has another record there now›".encode())
+NOT_READ = WithheldRecord("‹not read again from Kafka›".encode())
 
 
 def nothing(_places: Iterable[Place], _seconds: float) -> Mapping[Place, bytes | None]:

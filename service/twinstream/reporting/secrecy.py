@@ -13,7 +13,7 @@ from typing import Any
 from twinstream.errors import CheckpointError
 from twinstream.explain.masking import Mask, fresh_secret
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.keeping import KeptCodec
+from twinstream.spec.codec.digests import KeptCodec
 from twinstream.spec.file.model import Spec
 
 OTHER = (

@@ -23,7 +23,7 @@ SAMPLE_BYTES = 256_000
 _Key = tuple[Side, int, int, bool]
 
 
-class Waiting:
+class UnmatchedSampler:
     """Publishes the sample of one comparison."""
 
     def __init__(self, name: str, explainer: Explainer, publisher: Publisher) -> None:

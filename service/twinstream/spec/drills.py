@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from twinstream.spec.decode.formats.envelope import envelope, opened
-from twinstream.spec.decode.marks import Headers
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 HEADER = "twinstream-drill"
@@ -58,7 +58,7 @@ class Names(NamedTuple):
         return [group] if shards == 1 else [f"{group}.{number}-of-{shards}" for number in range(shards)]
 
 
-class Record(NamedTuple):
+class DrillRecord(NamedTuple):
     """A record of a topic, and where it stands there."""
 
     partition: int
@@ -69,7 +69,7 @@ class Record(NamedTuple):
     value: bytes | None
 
     @classmethod
-    def enclosed(cls, packed: bytes, offset: int) -> Record:
+    def enclosed(cls, packed: bytes, offset: int) -> DrillRecord:
         """What an envelope holds."""
         whole = opened(packed)
         headers = [(name, value) for name, value in whole.headers]

@@ -20,7 +20,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
 from twinstream.spec.file.orders import TAG, nodes
-from twinstream.spec.file.source import Source, read_source
+from twinstream.spec.file.source import SourceText, read_source
 from twinstream.spec.file.values import Location, dotted, given
 from twinstream.spec.laws.laws import breaches
 
@@ -90,7 +90,7 @@ def _content_of(schema_file: str) -> str:
         raise SpecError(schema_file, None, "", f"cannot be read: {error.strerror}") from None
 
 
-def _checked(source: Source) -> Spec:
+def _checked(source: SourceText) -> Spec:
     try:
         spec = Spec.model_validate(source.data)
     except ValidationError as error:
@@ -103,7 +103,7 @@ def _checked(source: Source) -> Spec:
 # -- what lies beside the file -----------------------------------------------------------------------------
 
 
-def _resolved(spec: Spec, source: Source, folder: FilePath) -> Spec:
+def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
     """The spec with absolute paths to its schema files, all of which are there."""
     found: dict[Location, Any] = {}
     for at, decode in _decodes(spec):
@@ -123,7 +123,7 @@ def _resolved(spec: Spec, source: Source, folder: FilePath) -> Spec:
     return spec.model_copy(update={"decode": found.get(("decode",), spec.decode), **sides})
 
 
-def _call(spec: Spec, source: Source) -> None:
+def _call(spec: Spec, source: SourceText) -> None:
     """Find the functions of the order now, while it is known where the file names them."""
     for node in nodes(spec.order, spec.compared_kinds):
         if isinstance(node.order, CallableOrder):
@@ -149,7 +149,7 @@ def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
     return error.get("ctx", {}).get("key") is None, error["loc"][:1] != ("order",)
 
 
-def _violation(error: ErrorDetails, source: Source) -> SpecError:
+def _violation(error: ErrorDetails, source: SourceText) -> SpecError:
     context, kind = error.get("ctx", {}), error["type"]
     member = () if context.get("key") is None else (context["key"],)
     at = _location((*error["loc"], *member))

@@ -27,7 +27,7 @@ VERSION = 1
 LOST = "the state in the store was lost"
 
 
-class Account(NamedTuple):
+class Backup(NamedTuple):
     """What is noted of a comparison: when it began, its latest checkpoint, its verdict and how many holes.
 
     And how often it was reset, with the start of the last reset: without its offsets, which stand beside.
@@ -48,7 +48,7 @@ class Past(NamedTuple):
     starts: Positions
     reached: Positions
     topics: Mapping[Side, str]
-    account: Account
+    account: Backup
 
     @property
     def resets(self) -> Resets:
@@ -60,7 +60,7 @@ class Past(NamedTuple):
         return Resets((), self.account.resets, Start.model_validate({**named, **offsets}), rested=True)
 
 
-def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Account) -> Marks:
+def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], account: Backup) -> Marks:
     """What to commit: by partition the next offset, and the note."""
     return {
         side: {
@@ -71,7 +71,7 @@ def marks_of(starts: Positions, reached: Positions, topics: Mapping[Side, str], 
     }
 
 
-def _note(start: int, topic: str, account: Account) -> str:
+def _note(start: int, topic: str, account: Backup) -> str:
     return orjson.dumps(
         {
             "version": VERSION,
@@ -106,7 +106,7 @@ def past_of(marks: Marks, digest: str) -> Past | None:
         {side: {p: note["start"] for p, note in ours[side].items()} for side in Side},
         {side: {p: marks[side][p].offset for p in ours[side]} for side in Side},
         {side: next((note["topic"] for note in ours[side].values()), "") for side in Side},
-        Account(
+        Backup(
             digest,
             datetime.fromisoformat(newest["run"]),
             newest["sequence"],

@@ -26,7 +26,7 @@ from twinstream.errors import SourceError, SpecError
 from twinstream.explain.divergence import NAMES
 from twinstream.intake.clock_skew import SeenAt
 from twinstream.ports import Clock, Positions, Publisher, Source
-from twinstream.spec.compile.anew import begun_at
+from twinstream.spec.compile.restart import begun_at
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.start import Start
 from twinstream.spec.lint.sharding import refusal, unfit
@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 10.0
 _OTHER_STARTS = "name a barrier, an event time or offsets as `start`"
 
 
-class Wish(NamedTuple):
+class PendingReset(NamedTuple):
     """A reset that is asked for, and until when (on the monotonic clock) a moment for it is waited for."""
 
     request: ResetRequest
@@ -143,7 +143,7 @@ def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
     return None
 
 
-def unrest(ground: Ground, now: float) -> str | None:
+def unrest(ground: ResetState, now: float) -> str | None:
     """What waits for a partner now, or may; None at a moment that is a cut of both sides."""
     spec, comparison = ground.spec, ground.comparison
     waiting = {NAMES[side]: comparison.ledger.waits(side) for side in Side}
@@ -158,7 +158,7 @@ def unrest(ground: Ground, now: float) -> str | None:
     return None
 
 
-class Ground(NamedTuple):
+class ResetState(NamedTuple):
     """Where a comparison stands that has begun: with `now` the new one begins there."""
 
     spec: Spec
@@ -175,11 +175,11 @@ class ResetDesk:
     ) -> None:
         self._file, self._source, self._publisher, self._clock = file, source, publisher, clock
         self._shard = shard
-        self.wish: Wish | None = None
+        self.wish: PendingReset | None = None
 
     def take(self, request: ResetRequest) -> None:
         """Something is asked for."""
-        self.wish = Wish(request, self._clock.monotonic() + PATIENCE_SECONDS)
+        self.wish = PendingReset(request, self._clock.monotonic() + PATIENCE_SECONDS)
 
     def refuse(self, reason: str, *, unsure: bool = False) -> None:
         """Answer that it does not begin anew; or that nobody knows."""
@@ -191,7 +191,7 @@ class ResetDesk:
         """What was asked for is answered."""
         self.wish = None
 
-    def beginning(self, hindrance: str | None, ground: Ground | None) -> Spec | None:
+    def beginning(self, hindrance: str | None, ground: ResetState | None) -> Spec | None:
         """The comparison from the start that was asked for; None while a moment for it is waited for.
 
         None, too, where it cannot be, by `hindrance` or by itself: that is answered.
@@ -228,7 +228,7 @@ class ResetDesk:
         if (reason := refusal(begun, self._shard.of) or unfit(begun, self._shard.of, counts)) is not None:
             raise Unsafe(reason)
 
-    def _now(self, wish: Wish, ground: Ground | None) -> Spec | None:
+    def _now(self, wish: PendingReset, ground: ResetState | None) -> Spec | None:
         if ground is None:
             raise Unsafe("it has not begun, so there is no moment at which nothing waits: name another start")
         if (unfit := _unfit_for_now(ground.spec, ground.comparison)) is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from twinstream.adapters.files.jsonl import JSON, Shape, read_pair, read_side, read_trace
+from twinstream.adapters.files.jsonl import JSON, LineShape, read_pair, read_side, read_trace
 from twinstream.adapters.files.lines import InputFile
 from twinstream.core.canonical import canonical, parse
 from twinstream.core.events import Side
@@ -27,7 +27,7 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "trace.jsonl"
 
 
-def traced(path: Path, *lines: str, shapes: Mapping[Side, Shape] = JSON) -> list[Line]:
+def traced(path: Path, *lines: str, shapes: Mapping[Side, LineShape] = JSON) -> list[Line]:
     return list(read_trace(InputFile(write(path, *lines)), shapes))
 
 
@@ -114,7 +114,7 @@ def test_a_line_around_a_value_must_be_json_all_the_same(trace: Path, line: str,
 
 def test_a_text_in_utf8_that_cannot_be_read_is_a_line_that_is_none(trace: Path) -> None:
     with pytest.raises(InputError, match="half of a surrogate pair"):
-        traced(trace, '{"side":"reference","value":"\\ud800"}', shapes=dict.fromkeys(Side, Shape("utf8")))
+        traced(trace, '{"side":"reference","value":"\\ud800"}', shapes=dict.fromkeys(Side, LineShape("utf8")))
 
 
 ONE_OF = ':1: needs exactly one of "value", "value_base64" and "end": true'
@@ -165,8 +165,8 @@ def test_two_files_are_one_stream(tmp_path: Path, interleave: str, order: str) -
     assert [line.offset for line in lines if line.side is RIGHT] == [0, 1, 2]
 
 
-BINARY = dict.fromkeys(Side, Shape("msgpack"))
-WHOLE = dict.fromkeys(Side, Shape("json", whole=True))
+BINARY = dict.fromkeys(Side, LineShape("msgpack"))
+WHOLE = dict.fromkeys(Side, LineShape("json", whole=True))
 
 
 def test_a_record_that_is_no_json_is_written_in_base64(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_record_without_a_value_is_a_tombstone_and_no_end(trace: Path) -> None
 
 
 def test_a_value_in_utf8_is_a_json_text(tmp_path: Path) -> None:
-    (line,) = read_side(InputFile(write(tmp_path / "f", '"a\\n\u00fc"')), LEFT, Shape("utf8"))
+    (line,) = read_side(InputFile(write(tmp_path / "f", '"a\\n\u00fc"')), LEFT, LineShape("utf8"))
     assert line.record == "a\nü".encode()
 
 
@@ -208,7 +208,7 @@ def test_a_value_in_utf8_is_a_json_text(tmp_path: Path) -> None:
 def test_a_line_in_the_wrong_form_is_refused(tmp_path: Path, form: str, line: str, message: str) -> None:
     file = write(tmp_path / "f", line)
     with pytest.raises(InputError) as caught:
-        list(read_side(InputFile(file), LEFT, Shape(form)))
+        list(read_side(InputFile(file), LEFT, LineShape(form)))
     assert str(caught.value).removeprefix(file).startswith(message)
 
 

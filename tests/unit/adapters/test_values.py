@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from twinstream.adapters.files.jsonl import Shape
+from twinstream.adapters.files.jsonl import LineShape
 from twinstream.adapters.files.values import read_values, record_of
 from twinstream.core.events import Side
 from twinstream.errors import InputError
@@ -49,7 +49,7 @@ def test_a_value_that_cannot_be_written_is_refused_with_its_number(
     value: Any, form: str, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        list(read_values([b"", b"", value], Side.RIGHT, Shape(form)))
+        list(read_values([b"", b"", value], Side.RIGHT, LineShape(form)))
     assert str(caught.value) == message
 
 

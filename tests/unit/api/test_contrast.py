@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.statuses import NAME, counts, divergence, status
-from twinstream.api.state.contrast import EXAMPLES, Told, one_sided
+from twinstream.api.state.contrast import EXAMPLES, ComparisonFacts, one_sided
 from twinstream.status.common import Sides
 from twinstream.status.comparison import DivergenceReport, PartitionProgress, Position
 from twinstream.status.trials import OneSided
@@ -27,7 +27,7 @@ def found(identifier: str, reference: int | None, candidate: int | None, **more:
 
 def told(
     name: str, *reports: DivergenceReport, begin: int | None = 0, settled: int = 100, **more: Any
-) -> Told:
+) -> ComparisonFacts:
     """A comparison that has settled `begin` to `settled` of both sides, and keeps all that it found."""
     parts = [
         PartitionProgress(
@@ -43,14 +43,14 @@ def told(
     progress = Sides[list[PartitionProgress]](reference=parts, candidate=parts)
     total = counts(changed=len([one for one in reports if one.explained is None]))
     given = {"divergences": total, "progress": progress, **more}
-    return Told(status(name, **given), fresh=True, found=reports)
+    return ComparisonFacts(status(name, **given), fresh=True, found=reports)
 
 
-def live(*reports: DivergenceReport, **more: Any) -> Told:
+def live(*reports: DivergenceReport, **more: Any) -> ComparisonFacts:
     return told(NAME, *reports, **more)
 
 
-def trial(*reports: DivergenceReport, **more: Any) -> Told:
+def trial(*reports: DivergenceReport, **more: Any) -> ComparisonFacts:
     return told(TRIAL, *reports, **more)
 
 

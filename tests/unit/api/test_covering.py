@@ -11,7 +11,7 @@ from tests.support.statuses import START, coverage, expectation, status
 from tests.support.streams import LEFT, record, spec
 from twinstream.api.state.covering import seen_by_all
 from twinstream.api.state.merging import merged
-from twinstream.explain.coverage import Seen
+from twinstream.explain.coverage import SeenEvents
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.status.comparison import ShardStatus
@@ -24,7 +24,7 @@ events = st.lists(st.fixed_dictionaries({"v": values, "w": st.integers(0, 1)}), 
 def shard(events: list[dict[str, Any]]) -> ShardStatus:
     """What a shard says that has seen some events."""
     codec = Codec(SPEC)
-    seen = Seen(SPEC, codec, Mask.of(SPEC, b"a secret of all shards"))
+    seen = SeenEvents(SPEC, codec, Mask.of(SPEC, b"a secret of all shards"))
     seen.note(LEFT, codec.forms([record(event) for event in events])[0])
     told = coverage(10).model_copy(update=seen.told())
     return ShardStatus(status=status(coverage=told), constants=seen.constants())

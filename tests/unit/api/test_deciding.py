@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.statuses import NAME, START, Clocks, coverage, diverged, expectation, status, unmatched
-from twinstream.api.gate.deciding import Known, to_decide
 from twinstream.api.gate.freshness import awaited, heard, lost
+from twinstream.api.gate.gate_hints import GateFacts, to_decide
 from twinstream.api.gate.samples import Sample
 from twinstream.api.state.board import Board
 from twinstream.status.common import Sides
@@ -26,7 +26,9 @@ FRESH = heard(START, 0.5, 5.0)
 
 
 def steps(it: ComparisonStatus, *waiting: UnmatchedEvent, **more: Any) -> list[str]:
-    known = Known(it, more.get("freshness", FRESH), waiting, more.get("samples", []), it.verified_age_seconds)
+    known = GateFacts(
+        it, more.get("freshness", FRESH), waiting, more.get("samples", []), it.verified_age_seconds
+    )
     return to_decide(known)
 
 

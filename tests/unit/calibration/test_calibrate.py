@@ -15,7 +15,7 @@ from tests.support.noise import calibrated, interleaved_anew, loosened, proposed
 from twinstream.core.events import Side
 from twinstream.offline.calibrate import Recording, calibrate, start_of
 from twinstream.ports import Line
-from twinstream.spec.decode.marks import Attempt
+from twinstream.spec.decode.headers import Attempt
 from twinstream.spec.load import loads
 
 HEAD = "version: 1\nname: t\nreference: {topic: a}\ncandidate: {topic: b}\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT
-from twinstream.core.events import Event, Form, Side
-from twinstream.core.proofs import NOTHING, Place, Unchecked, needs_of
+from twinstream.core.events import Event, Form, Place, Side
+from twinstream.core.proofs import NOTHING, UncheckedFrom, needs_of
 
 
 def at(side: Side, offset: int, partition: int = 0) -> Place:
@@ -16,7 +16,7 @@ def event(offset: int) -> Event:
 
 
 def test_what_stands_before_a_start_or_in_another_partition_is_spared() -> None:
-    unchecked = Unchecked()
+    unchecked = UncheckedFrom()
     unchecked.note(LEFT, {0: 5})
     assert unchecked.spares([at(LEFT, 4), at(RIGHT, 9)])
     assert unchecked.spares([at(LEFT, 9, partition=1)])
@@ -24,7 +24,7 @@ def test_what_stands_before_a_start_or_in_another_partition_is_spared() -> None:
 
 
 def test_of_several_starts_the_first_counts() -> None:
-    unchecked = Unchecked()
+    unchecked = UncheckedFrom()
     for start in (5, 3, 8):
         unchecked.note(LEFT, {0: start})
     assert not unchecked.spares([at(LEFT, 3)])
@@ -33,13 +33,13 @@ def test_of_several_starts_the_first_counts() -> None:
 
 def test_without_a_place_nothing_is_spared() -> None:
     for side, starts in ((None, {0: 5}), (LEFT, {})):
-        unchecked = Unchecked()
+        unchecked = UncheckedFrom()
         unchecked.note(side, starts)
         assert not unchecked.spares([at(RIGHT, 0)])
 
 
 def test_an_end_proves_nothing_where_something_of_the_side_that_ended_was_not_checked() -> None:
-    unchecked = Unchecked()
+    unchecked = UncheckedFrom()
     unchecked.note(LEFT, {0: 5})
     assert not unchecked.spares_at_an_end(RIGHT, event(0))
     assert unchecked.spares_at_an_end(LEFT, event(4))

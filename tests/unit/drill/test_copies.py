@@ -9,7 +9,7 @@ from tests.support.drilled import record, rides, spec_with
 from twinstream.core.events import Side
 from twinstream.drill.copies import in_order, lines_of, stretch_of
 from twinstream.errors import SettingsError
-from twinstream.spec.drills import Record
+from twinstream.spec.drills import DrillRecord
 
 
 def test_events_that_only_one_side_has_at_its_ends_are_left_out() -> None:
@@ -66,9 +66,9 @@ def test_records_that_are_left_out_by_rule_are_copied_and_those_that_are_no_even
 
 
 def test_partitions_are_joined_by_time_and_each_keeps_its_order() -> None:
-    late = Record(0, 0, 5000, None, [], b"late")
-    earlier = Record(0, 1, 1000, None, [], b"written later, with an earlier time")
-    other = Record(1, 0, 3000, None, [], b"other")
+    late = DrillRecord(0, 0, 5000, None, [], b"late")
+    earlier = DrillRecord(0, 1, 1000, None, [], b"written later, with an earlier time")
+    other = DrillRecord(1, 0, 3000, None, [], b"other")
     assert [one.value for one in in_order([other, late, earlier])] == [
         other.value,
         late.value,
@@ -82,10 +82,10 @@ def test_where_each_partition_has_barriers_all_begin_with_the_same_one() -> None
         "kinds: {day: {where: {k: day}}, ride: {}}\n",
     )
 
-    def ride(n: int, partition: int) -> Record:
+    def ride(n: int, partition: int) -> DrillRecord:
         return record(n, {"k": 1, "n": n * 2 + partition}, partition=partition)
 
-    def day(n: int, number: int, partition: int) -> Record:
+    def day(n: int, number: int, partition: int) -> DrillRecord:
         return record(n, {"k": "day", "n": number}, partition=partition)
 
     zero = [ride(0, 0), day(1, 1, 0), *(ride(n, 0) for n in range(2, 30)), day(30, 2, 0), ride(31, 0)]

@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from tests.support.drilled import pair, record, rides, spec_with
-from twinstream.drill.copies import Pair
+from twinstream.drill.copies import CopiedPair
 from twinstream.drill.editing import check_writable
-from twinstream.drill.planting import KINDS, Kind, plan
+from twinstream.drill.planting import KINDS, PlantedKind, plan
 from twinstream.errors import SettingsError
 from twinstream.spec.drills import HEADER
 from twinstream.spec.file.model import Decode
@@ -24,7 +24,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_difference_is_planted_into_the_middle_of_the_copy_and_can_be_proven(kind: Kind) -> None:
+def test_a_difference_is_planted_into_the_middle_of_the_copy_and_can_be_proven(kind: PlantedKind) -> None:
     found = plan(spec_with(more="identity: [n]\n"), pair(), kind, "5f0c")
     assert found.text == TEXTS[kind]
     assert found.origin.offset == (99 if kind == "stall" else 100)
@@ -33,7 +33,7 @@ def test_a_difference_is_planted_into_the_middle_of_the_copy_and_can_be_proven(k
 
 
 @pytest.mark.parametrize("kind", ["duplicate", "reorder", "field"])
-def test_what_is_planted_keeps_key_partition_and_headers_and_carries_the_mark(kind: Kind) -> None:
+def test_what_is_planted_keeps_key_partition_and_headers_and_carries_the_mark(kind: PlantedKind) -> None:
     found = plan(spec_with(), pair(), kind, "5f0c")
     (place,) = found.marked
     planted = found.pair.candidate[place]
@@ -47,7 +47,7 @@ def test_a_barrier_is_not_touched_where_another_event_will_do() -> None:
         "{barrier: day, inner: {per_key: [k]}}", "kinds: {day: {where: {k: day}}, ride: {}}\nidentity: [n]\n"
     )
     days = [record(n, {"k": "day", "n": n}) if n % 10 == 0 else one for n, one in enumerate(rides())]
-    found = plan(spec, Pair(days, days), "drop", "5f0c")
+    found = plan(spec, CopiedPair(days, days), "drop", "5f0c")
     assert orjson.loads(found.origin.value or b"")["k"] != "day"
 
 
@@ -60,7 +60,7 @@ def test_a_field_that_is_named_is_the_one_that_is_changed() -> None:
 def test_the_field_is_changed_beyond_quantum_and_tolerance() -> None:
     spec = spec_with(more="equality: {ignore: [n], tolerance: {p: {abs: 3, rel: 0}}}\n")
     made = [record(n, {"k": n % 4, "n": n, "p": 10.5}) for n in range(200)]
-    found = plan(spec, Pair(made, made), "field", "5f0c")
+    found = plan(spec, CopiedPair(made, made), "field", "5f0c")
     assert found.text == "got another p"
     assert found.proven
 
@@ -68,7 +68,7 @@ def test_the_field_is_changed_beyond_quantum_and_tolerance() -> None:
 def test_msgpack_is_written_as_msgpack() -> None:
     spec = spec_with(more="decode: {format: msgpack}\nidentity: [n]\n")
     packed = [record(n, msgpack.packb({"k": n % 4, "n": n, "p": "x"})) for n in range(200)]
-    found = plan(spec, Pair(packed, packed), "field", "5f0c")
+    found = plan(spec, CopiedPair(packed, packed), "field", "5f0c")
     value = found.pair.candidate[found.marked[0]].value
     assert msgpack.unpackb(value or b"") == {"k": 0, "n": 100, "p": "x drill"}
 
@@ -85,7 +85,7 @@ def test_keys_that_come_once_have_no_order_to_break() -> None:
     with pytest.raises(
         SettingsError, match=r"^among the last 100 events no two of one partition .* --records"
     ):
-        plan(spec_with(), Pair(once, once), "reorder", "5f0c")
+        plan(spec_with(), CopiedPair(once, once), "reorder", "5f0c")
 
 
 def test_a_field_is_not_changed_where_none_is_compared() -> None:
@@ -133,15 +133,15 @@ def test_a_plan_is_not_taken_where_the_comparison_finds_more_than_what_was_plant
     lossy = [one for one in rides() if one.offset != 150]
     for kind in ("drop", "duplicate", "reorder", "field"):
         with pytest.raises(SettingsError, match=r": the comparison finds no difference, or more than the pl"):
-            plan(spec_with(more="identity: [n]\n"), Pair(rides(), lossy), kind, "5f0c")
+            plan(spec_with(more="identity: [n]\n"), CopiedPair(rides(), lossy), kind, "5f0c")
 
 
 def test_equal_events_that_change_places_are_no_difference_and_cost_no_try() -> None:
     """From the middle on more equal events than are tried, and then others."""
     texts = ["y"] * 80 + ["x"] * 20 + ["y"] * 60
     run = [record(n, {"k": 1, "p": text}) for n, text in enumerate(texts)]
-    found = plan(spec_with(), Pair(run, run), "reorder", "5f0c")
+    found = plan(spec_with(), CopiedPair(run, run), "reorder", "5f0c")
     assert (found.origin.offset, found.proven) == (99, True)
     alike = [record(n, {"k": 1}) for n in range(160)]
     with pytest.raises(SettingsError, match=r"^among the last 160 events no two of one partition differ"):
-        plan(spec_with(), Pair(alike, alike), "reorder", "5f0c")
+        plan(spec_with(), CopiedPair(alike, alike), "reorder", "5f0c")

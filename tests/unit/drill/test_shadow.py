@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.drilled import pair, rides, spec_with
 from twinstream.core.events import Side
-from twinstream.drill.copies import Pair
-from twinstream.drill.planting import Kind, Plan, plan
+from twinstream.drill.copies import CopiedPair
+from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
 from twinstream.drill.shadow import awaited, dated, expected, left_out, shadow_of
 from twinstream.errors import SettingsError
-from twinstream.spec.drills import Names, Record
+from twinstream.spec.drills import DrillRecord, Names
 from twinstream.spec.file.model import Overdue, Spec
 from twinstream.spec.load import digest
 
@@ -21,11 +21,11 @@ NOW_MS = 1_800_000_000_000
 NAMES = Names("rides", "5f0c2e1a")
 
 
-def planted(spec: Spec, kind: Kind = "drop") -> Plan:
+def planted(spec: Spec, kind: PlantedKind = "drop") -> PlantedDifference:
     return plan(spec, pair(), kind, "5f0c2e1a")
 
 
-def times(records: Sequence[Record]) -> list[int]:
+def times(records: Sequence[DrillRecord]) -> list[int]:
     return [record.timestamp_ms for record in records]
 
 
@@ -76,7 +76,7 @@ def test_behind_a_difference_that_a_clock_has_to_tell_enough_time_passes() -> No
 def test_a_candidate_that_wrote_later_does_not_make_the_reference_lead_or_look_stalled(seconds: int) -> None:
     spec = spec_with()
     later = [record._replace(timestamp_ms=record.timestamp_ms + seconds * 1000) for record in rides()]
-    found = replace(planted(spec), pair=Pair(rides(), later))
+    found = replace(planted(spec), pair=CopiedPair(rides(), later))
     copies = dated(spec, found, NOW_MS)
     firsts = [times(copies.of(side))[0] for side in Side]
     assert abs(firsts[0] - firsts[1]) < 1000

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from twinstream.core.events import Side
-from twinstream.drill.alarm_path import Course
-from twinstream.drill.shadow import Expectation
-from twinstream.drill.signals import ALERTS, Look, Wanted, series, signals, unexpected
+from twinstream.drill.alarm_path import AlarmPath
+from twinstream.drill.shadow import ExpectedSign
+from twinstream.drill.signals import ALERTS, SignalState, WantedSignal, series, signals, unexpected
 
 ABOUT = frozenset({(Side.RIGHT, 0, 7)})
 REPORT = {
@@ -31,11 +31,11 @@ def status(**given: Any) -> dict[str, Any]:
     }
 
 
-def looks() -> dict[Expectation, Look]:
+def looks() -> dict[ExpectedSign, SignalState]:
     """What is said when each kind of alarm has come all the way."""
     stalled = {"status": "degraded", "reasons": ["the candidate is silent"], "stalled": ["candidate"]}
     return {
-        "fail": Look(
+        "fail": SignalState(
             status(verdict="DIVERGED"),
             {"answer": "fail"},
             [REPORT],
@@ -45,7 +45,7 @@ def looks() -> dict[Expectation, Look]:
             alerts={"TwinstreamDiverged": "firing"},
             routed={"TwinstreamDiverged": "Alertmanager has it for on-call"},
         ),
-        "suspicion": Look(
+        "suspicion": SignalState(
             status(verdict="INCONCLUSIVE", suspicions=1),
             {"answer": "undecided"},
             [],
@@ -55,7 +55,7 @@ def looks() -> dict[Expectation, Look]:
             alerts={"TwinstreamSuspicions": "firing"},
             routed={"TwinstreamSuspicions": "Alertmanager has it for tickets"},
         ),
-        "stall": Look(
+        "stall": SignalState(
             status(health=stalled),
             {"answer": "undecided"},
             [],
@@ -68,13 +68,15 @@ def looks() -> dict[Expectation, Look]:
     }
 
 
-def course(expectation: Expectation) -> Course:
+def course(expectation: ExpectedSign) -> AlarmPath:
     closed = expectation == "fail"
-    return Course(signals(Wanted(expectation, (10, 10), ABOUT, closed, prometheus=True, alertmanager=True)))
+    return AlarmPath(
+        signals(WantedSignal(expectation, (10, 10), ABOUT, closed, prometheus=True, alertmanager=True))
+    )
 
 
 @pytest.mark.parametrize("expectation", ALERTS)
-def test_an_alarm_that_has_come_all_the_way_is_seen_in_full(expectation: Expectation) -> None:
+def test_an_alarm_that_has_come_all_the_way_is_seen_in_full(expectation: ExpectedSign) -> None:
     found = course(expectation)
     seen = found.look(1.5, looks()[expectation])
     assert found.awaited == []
@@ -88,9 +90,11 @@ def test_an_alarm_that_has_come_all_the_way_is_seen_in_full(expectation: Expecta
 
 
 @pytest.mark.parametrize("expectation", ALERTS)
-def test_of_a_comparison_that_is_well_only_the_reading_is_seen(expectation: Expectation) -> None:
-    well = Look(status(), {"answer": "pass"}, [], {("verdict", "DIVERGED"): 0.0}, live=False, scraped=False,
-                alerts={}, routed={})  # fmt: skip
+def test_of_a_comparison_that_is_well_only_the_reading_is_seen(expectation: ExpectedSign) -> None:
+    metrics = {("verdict", "DIVERGED"): 0.0}
+    well = SignalState(
+        status(), {"answer": "pass"}, [], metrics, live=False, scraped=False, alerts={}, routed={}
+    )
     assert [one.name for one in course(expectation).look(1.0, well)] == ["read"]
 
 
@@ -123,20 +127,20 @@ def test_a_difference_elsewhere_is_not_taken_for_the_planted_one() -> None:
 
 def test_an_undecided_gate_alone_is_no_sign_of_a_silent_candidate() -> None:
     found = course("stall")
-    found.look(1.0, Look(status(verdict="PENDING"), {"answer": "undecided"}, [], {}))
+    found.look(1.0, SignalState(status(verdict="PENDING"), {"answer": "undecided"}, [], {}))
     assert "gate" in found.awaited
 
 
 def test_a_signal_keeps_the_time_at_which_it_was_seen_first() -> None:
     found = course("fail")
-    found.look(1.0, Look(status(), {"answer": "pass"}, [], {}))
+    found.look(1.0, SignalState(status(), {"answer": "pass"}, [], {}))
     found.look(2.0, looks()["fail"])
     assert [(one.name, one.seconds) for one in found.seen][:2] == [("read", 1.0), ("found", 2.0)]
 
 
 def test_silence_that_is_called_a_difference_fails_the_drill() -> None:
     look = looks()["stall"]._replace(status=status(verdict="DIVERGED", reason="An event is missing."))
-    wanted = Wanted("stall", (10, 10), ABOUT)
+    wanted = WantedSignal("stall", (10, 10), ABOUT)
     assert unexpected(looks()["stall"], wanted) is None
     assert unexpected(look, wanted) == (
         "the verdict is DIVERGED, though a silence of the candidate proves nothing: An event is missing."
@@ -145,7 +149,7 @@ def test_silence_that_is_called_a_difference_fails_the_drill() -> None:
 
 def test_a_hole_fails_the_drill() -> None:
     look = looks()["fail"]._replace(status=status(holes=[{"reason": "offsets were lost"}]))
-    assert unexpected(look, Wanted("fail", (10, 10), ABOUT)) == (
+    assert unexpected(look, WantedSignal("fail", (10, 10), ABOUT)) == (
         "a part of the copies was not checked: offsets were lost"
     )
 

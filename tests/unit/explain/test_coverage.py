@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT, record, spec
 from twinstream.explain import coverage
-from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, Seen, notes, united
+from twinstream.explain.coverage import FIELDS_LIMIT, FIRST, KEYS_LIMIT, STRIDE, SeenEvents, notes, united
 from twinstream.explain.masking import Mask
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.file.model import Spec
@@ -23,11 +23,13 @@ equality: {ignore: [noise], per_kind: {ride: {ignore: [fee]}}}
 """
 
 
-def nothing_seen(of: Spec, codec: Codec, secret: bytes = SECRET) -> Seen:
-    return Seen(of, codec, Mask.of(of, secret))
+def nothing_seen(of: Spec, codec: Codec, secret: bytes = SECRET) -> SeenEvents:
+    return SeenEvents(of, codec, Mask.of(of, secret))
 
 
-def seen(events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7, secret: bytes = SECRET) -> Seen:
+def seen(
+    events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7, secret: bytes = SECRET
+) -> SeenEvents:
     """What was seen of events of the reference, which come in runs."""
     codec = Codec(of)
     found = nothing_seen(of, codec, secret)
@@ -35,19 +37,19 @@ def seen(events: list[dict[str, Any]], of: Spec = PER_KEY, *, run: int = 7, secr
     return found
 
 
-def feed(found: Seen, codec: Codec, events: list[dict[str, Any]], run: int = 7) -> None:
+def feed(found: SeenEvents, codec: Codec, events: list[dict[str, Any]], run: int = 7) -> None:
     forms, refused = codec.forms([record(event) for event in events])
     assert not refused
     for start in range(0, len(forms), run):
         found.note(LEFT, forms[start : start + run])
 
 
-def fields(found: Seen, kind: str = "event") -> dict[str, Any]:
+def fields(found: SeenEvents, kind: str = "event") -> dict[str, Any]:
     told: dict[str, Any] = found.told()["kinds"][kind].model_dump()
     return told
 
 
-def noted(found: Seen) -> list[str]:
+def noted(found: SeenEvents) -> list[str]:
     asked: dict[str, Any] = {"matched_required": 1, "seconds": 0, "seconds_required": 0, "missing": []}
     return notes(Coverage(matched=1, matched_by_kind={"event": 1}, **asked, **found.told()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.adapters.memory import ManualClock, MemoryStorage, MemoryStore
-from twinstream.intake.clock_skew import APART_SECONDS, ASK_SECONDS, Stamp, Timepieces
+from twinstream.intake.clock_skew import APART_SECONDS, ASK_SECONDS, ClockSkew, OldestStamp
 
 TRUE = 1_700_000_000.0
 HOUR = 3600.0
@@ -19,13 +19,13 @@ class Hands:
         self.storage = MemoryStorage()
         if store is not None:
             self.storage.clock = lambda: TRUE + store + self.clock.monotonic()
-        self.timepieces = Timepieces(self.clock)
+        self.timepieces = ClockSkew(self.clock)
         self.ask()
 
     def ask(self) -> None:
         self.timepieces.ask(MemoryStore(self.storage, "owner"))
 
-    def age(self, seconds_ago: float, *stamps: Stamp) -> float:
+    def age(self, seconds_ago: float, *stamps: OldestStamp) -> float:
         """How old an event is taken for that was stamped so long ago, by the true time."""
         stamped = TRUE + self.clock.monotonic() - seconds_ago
         found = self.timepieces.moment_of(int(stamped * 1000), stamps)
@@ -43,16 +43,16 @@ def test_the_latest_clock_tells_how_old_an_event_is(host: float, store: float | 
 def test_where_both_clocks_are_behind_what_was_read_tells_and_goes_on_with_the_time_that_passes() -> None:
     hands = Hands(-HOUR, -HOUR)
     assert hands.age(60) == 60 - HOUR, "nothing that was read tells otherwise"
-    read_now = Stamp(int(TRUE * 1000), 0.0)
+    read_now = OldestStamp(int(TRUE * 1000), 0.0)
     assert hands.age(60, read_now) == 60
     hands.clock.advance(100)
     assert hands.age(160, read_now) == 160
-    long_ago = Stamp(int((TRUE - 2 * HOUR) * 1000), 0.0)
+    long_ago = OldestStamp(int((TRUE - 2 * HOUR) * 1000), 0.0)
     assert hands.age(160, long_ago, read_now) == 160, "what was written long ago and read now says less"
 
 
 def test_a_time_in_another_unit_is_no_clock() -> None:
-    assert Hands().age(60, Stamp(int(TRUE * 1_000_000), 0.0)) == 60
+    assert Hands().age(60, OldestStamp(int(TRUE * 1_000_000), 0.0)) == 60
 
 
 @pytest.mark.parametrize(("jump", "way"), [(HOUR, "3,600 s ahead of"), (-86_400.0, "86,400 s behind")])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from twinstream.core.events import Side
-from twinstream.intake.falls import FALLS_TO_LEAVE_OUT, TRAIL_LENGTH, Falls, Stretch, Trail, without
+from twinstream.intake.falls import FALLS_TO_LEAVE_OUT, TRAIL_LENGTH, FallenStretch, Falls, Trail, without
 from twinstream.ports import Batch, Gap
 
 LEFT, RIGHT = Side
@@ -18,8 +18,8 @@ def batch(offsets: range | list[int], partition: int = 2) -> Batch:
     return Batch(RIGHT, partition, records, offsets, [offset * 10 for offset in offsets])
 
 
-def stretch(first: int, last: int, partition: int = 2, topic: int = 0) -> Stretch:
-    return Stretch(RIGHT, partition, first, last, topic)
+def stretch(first: int, last: int, partition: int = 2, topic: int = 0) -> FallenStretch:
+    return FallenStretch(RIGHT, partition, first, last, topic)
 
 
 def gap(wanted: int, available: int) -> Gap:
@@ -42,7 +42,7 @@ def test_a_trail_tells_what_was_being_taken_until_it_was_left() -> None:
 
 def test_a_batch_of_which_nothing_is_left_out_is_taken_as_it_is() -> None:
     whole = batch(range(5))
-    others = (stretch(5, 9), stretch(0, 4, partition=1), Stretch(LEFT, 2, 0, 4, 0))
+    others = (stretch(5, 9), stretch(0, 4, partition=1), FallenStretch(LEFT, 2, 0, 4, 0))
     assert [list(without(whole, left_out)) for left_out in ((), others)] == [[whole], [whole]]
 
 

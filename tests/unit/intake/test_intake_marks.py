@@ -17,7 +17,7 @@ from twinstream.offline.check import check
 from twinstream.offline.partitions import with_partitions
 from twinstream.ports import Batch, Line
 from twinstream.reporting.accounts import account_of
-from twinstream.spec.decode.marks import ATTEMPT, BATCH, QUERY, Headers
+from twinstream.spec.decode.headers import ATTEMPT, BATCH, QUERY, Headers
 from twinstream.spec.load import digest
 
 BROKEN: Headers = [(QUERY, b"q"), (BATCH, b"one"), (ATTEMPT, b"e/0.0")]

@@ -11,7 +11,7 @@ import pytest
 from tests.support.saying import VERSIONS, control_record
 from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.decode.headers import InputPosition
 from twinstream.spec.lint.topics import Topic
 from twinstream.status.comparison import Frontier
 

@@ -10,10 +10,9 @@ import pytest
 
 from tests.support.workers import SPEC, Bench
 from twinstream.checkpoints import format as checkpoint
-from twinstream.core.events import Side
+from twinstream.core.events import Place, Side
 from twinstream.errors import CheckpointError
 from twinstream.matcher.worker import Worker
-from twinstream.ports import Place
 from twinstream.reporting.record_refetch import GONE, NOT_READ, REPLACED
 from twinstream.status.comparison import ResetRequest, UnmatchedSample
 

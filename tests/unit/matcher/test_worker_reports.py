@@ -9,7 +9,7 @@ from tests.support.workers import SPEC, Bench
 from twinstream.core.events import Side
 from twinstream.matcher.worker import Worker
 from twinstream.reporting import divergences as reports
-from twinstream.starting.reset_model import Ground, unrest
+from twinstream.starting.reset_model import ResetState, unrest
 from twinstream.status.comparison import DivergenceReport, Resumed
 
 LOST = ("a", -1)
@@ -353,7 +353,7 @@ def test_what_was_given_up_holds_no_side_back_and_lets_it_rest() -> None:
     assert (met.matched, met.hole_count) == (52, 1)
     assert met.accounts.reference.unmatched == 283
     assert worker._course.turns.next() == [Side.RIGHT, Side.LEFT]
-    assert unrest(Ground(worker._spec, worker.comparison, worker.intake.positions, ()), 0.0) is None
+    assert unrest(ResetState(worker._spec, worker.comparison, worker.intake.positions, ()), 0.0) is None
 
 
 def test_behind_a_halt_nothing_is_said_to_be_classified_yet() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.decode.headers import InputPosition
 from twinstream.spec.lint.topics import Topic
 from twinstream.status.comparison import ComparisonStatus
 

@@ -9,7 +9,7 @@ from tests.support.retries import attempt
 from tests.support.saying import TOPICS, VERSIONS, control_record
 from tests.support.workers import Bench
 from twinstream.core.events import Side
-from twinstream.spec.decode.marks import InputPosition
+from twinstream.spec.decode.headers import InputPosition
 from twinstream.status.comparison import ComparisonStatus
 
 LEFT, RIGHT = Side

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.streams import LEFT, RIGHT
 from twinstream.errors import InputError
-from twinstream.offline.replay import Record, Replay, cases_of
+from twinstream.offline.replay import KeptRecord, Replay, cases_of
 from twinstream.spec.load import loads
 
 HEAD = "version: 1\nname: rides\nreference: {topic: a}\ncandidate: {topic: b}\n"
@@ -152,7 +152,7 @@ def test_a_rule_that_has_expired_by_the_time_of_the_record_is_judged_by_that_alo
     assert told(rules, report)[0][0] == "unknown"
     day_ms = 86_400_000
     for at_ms, outcome in ((1_772_323_200_000 - 1, "explained"), (1_772_323_200_000 + day_ms, "reported")):
-        records = {(LEFT, 0, 1): Record(orjson.dumps(RIDE), at_ms)}
+        records = {(LEFT, 0, 1): KeptRecord(orjson.dumps(RIDE), at_ms)}
         (answer,) = Replay(loads(HEAD + rules), records).answers(cases_of("kept", [report]))
         assert answer.outcome == outcome
 
@@ -170,8 +170,8 @@ def test_nothing_is_told_of_values_that_are_not_all_there(value: Any) -> None:
 def test_records_that_are_read_again_stand_for_the_values() -> None:
     report = {**kept("changed", {"taxi": "‹number›"}, {"taxi": "‹number›"}), "reference": None}
     records = {
-        (LEFT, 0, 1): Record(b'{"taxi":1,"fare":2}', 5),
-        (RIGHT, 0, 1): Record(b'{"taxi":1,"fare":3}', 5),
+        (LEFT, 0, 1): KeptRecord(b'{"taxi":1,"fare":2}', 5),
+        (RIGHT, 0, 1): KeptRecord(b'{"taxi":1,"fare":3}', 5),
     }
     spec = loads(HEAD + BAG + IGNORING)
     (answer,) = Replay(spec, records).answers(cases_of("kept", [report]))

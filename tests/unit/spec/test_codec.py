@@ -7,7 +7,7 @@ import pytest
 from tests.support.streams import spec
 from twinstream.errors import DecodeError
 from twinstream.spec.codec import codec as module
-from twinstream.spec.codec.codec import IGNORED, Codec, Refused
+from twinstream.spec.codec.codec import IGNORED, Codec, RefusedRecord
 
 KINDS = """
 kinds:
@@ -20,7 +20,7 @@ def codec(order: str = "total", more: str = "") -> Codec:
     return Codec(spec(order, more))
 
 
-def reasons(codec: Codec, *records: bytes | None) -> list[Refused]:
+def reasons(codec: Codec, *records: bytes | None) -> list[RefusedRecord]:
     forms, refused = codec.forms(records)
     assert len(forms) == len(records)
     assert all(forms[place] is IGNORED for place, _ in refused)
@@ -134,7 +134,7 @@ def test_a_kind_is_told_by_values_in_any_spelling(record: bytes, kind: str) -> N
     ],
 )
 def test_an_event_that_fits_no_kind_is_refused(record: bytes) -> None:
-    assert reasons(codec(more=KINDS), record) == [Refused(0, "fits none of the kinds heartbeat, ride")]
+    assert reasons(codec(more=KINDS), record) == [RefusedRecord(0, "fits none of the kinds heartbeat, ride")]
 
 
 def test_the_first_kind_that_fits_wins() -> None:
@@ -161,7 +161,7 @@ def test_a_decimal_tells_a_kind_exactly() -> None:
 
 
 def test_ignored_kinds_are_left_out_without_a_reason() -> None:
-    assert reasons(codec(more=KINDS), b'{"type":"hb"}') == [Refused(0, None)]
+    assert reasons(codec(more=KINDS), b'{"type":"hb"}') == [RefusedRecord(0, None)]
 
 
 # -- runs of records -------------------------------------------------------------------------------------

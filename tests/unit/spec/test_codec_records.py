@@ -16,7 +16,7 @@ from tests.support.streams import LEFT, RIGHT, spec
 from twinstream.core.events import Form, Side
 from twinstream.core.order import dependent
 from twinstream.errors import DecodeError, SourceError, SpecError
-from twinstream.spec.codec.codec import IGNORED, Codec, Refused
+from twinstream.spec.codec.codec import IGNORED, Codec, RefusedRecord
 from twinstream.spec.decode.formats.envelope import envelope
 from twinstream.spec.load import loads
 
@@ -117,10 +117,10 @@ def test_each_side_refuses_what_is_none_of_its_own() -> None:
 
 def test_tombstones_are_left_out_or_refused_as_the_side_says() -> None:
     codec = two_sides("{tombstones: ignore}", "{}")
-    assert codec.forms([None], LEFT) == ([IGNORED], [Refused(0, None)])
+    assert codec.forms([None], LEFT) == ([IGNORED], [RefusedRecord(0, None)])
     assert codec.forms([None], RIGHT)[1][0].reason == "a tombstone (a record without a value) is no event"
     both = Codec(spec("total", "decode: {tombstones: ignore}"))
-    assert both.forms([None, b"1"])[1] == [Refused(0, None)]
+    assert both.forms([None, b"1"])[1] == [RefusedRecord(0, None)]
     empty = two_sides("{format: utf8, tombstones: ignore}", "{format: utf8}", "total")
     assert form(empty, b"", LEFT).content == form(empty, b"", RIGHT).content
 

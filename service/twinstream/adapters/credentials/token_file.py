@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from twinstream.access import Holder, Tokens, read_tokens
-from twinstream.adapters.files.stamps import Stamp, stamp
+from twinstream.adapters.files.stamps import FileStamp, stamp
 from twinstream.errors import SettingsError
 
 
@@ -21,7 +21,7 @@ class TokenFile:
     def __init__(self, path: str) -> None:
         """Read the file. Raises SettingsError if it is wrong, or has no token."""
         self._path = path
-        self._stamp: Stamp | None = self._look()
+        self._stamp: FileStamp | None = self._look()
         self._tokens = self._read()
         if not len(self._tokens):
             raise SettingsError(f"token file {path} names no token: nobody could ask")
@@ -47,7 +47,7 @@ class TokenFile:
         self._stamp = now
         structlog.get_logger().info("token file read again", file=self._path)
 
-    def _complain(self, error: SettingsError, now: Stamp | None) -> None:
+    def _complain(self, error: SettingsError, now: FileStamp | None) -> None:
         """Once for each state of the file."""
         if self._stamp != now:
             structlog.get_logger().error(
@@ -55,7 +55,7 @@ class TokenFile:
             )
         self._stamp = now
 
-    def _look(self) -> Stamp:
+    def _look(self) -> FileStamp:
         try:
             return stamp(self._path)
         except OSError as error:

@@ -34,7 +34,7 @@ from twinstream.errors import DecodeError, InputError
 from twinstream.ports import Line
 from twinstream.spec.codec.codec import decode
 from twinstream.spec.decode.formats.envelope import NO_TIMESTAMP, envelope
-from twinstream.spec.decode.marks import Headers
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 INTERLEAVINGS = ("alternate", "reference-first", "candidate-first")
@@ -46,19 +46,19 @@ _LARGEST = (1 << 63) - 1
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
 
-class Shape(NamedTuple):
+class LineShape(NamedTuple):
     """What the lines of a side hold: the format of its records, and whether more of them than the value."""
 
     format: str = "json"
     whole: bool = False
 
 
-JSON: Mapping[Side, Shape] = dict.fromkeys(Side, Shape())
+JSON: Mapping[Side, LineShape] = dict.fromkeys(Side, LineShape())
 
 
-def shapes_of(spec: Spec) -> Mapping[Side, Shape]:
+def shapes_of(spec: Spec) -> Mapping[Side, LineShape]:
     """The shapes of both sides of a comparison."""
-    return {side: Shape(spec.decode_of(side).format, spec.whole) for side in Side}
+    return {side: LineShape(spec.decode_of(side).format, spec.whole) for side in Side}
 
 
 class _Place(NamedTuple):
@@ -89,7 +89,7 @@ class _Offsets:
 
 
 def read_pair(
-    reference: InputFile, candidate: InputFile, interleave: str, shapes: Mapping[Side, Shape] = JSON
+    reference: InputFile, candidate: InputFile, interleave: str, shapes: Mapping[Side, LineShape] = JSON
 ) -> Iterator[Line]:
     """Two files as one stream: in turn, or one after the other."""
     left = read_side(reference, Side.LEFT, shapes[Side.LEFT])
@@ -97,7 +97,7 @@ def read_pair(
     return merge(left, right, interleave)
 
 
-def read_side(file: InputFile, side: Side, shape: Shape = JSON[Side.LEFT]) -> Iterator[Line]:
+def read_side(file: InputFile, side: Side, shape: LineShape = JSON[Side.LEFT]) -> Iterator[Line]:
     """The events of one side."""
     if shape.format not in {"json", "utf8"}:
         yield from _read_records(file, side, shape)
@@ -111,7 +111,7 @@ def read_side(file: InputFile, side: Side, shape: Shape = JSON[Side.LEFT]) -> It
         yield Line(side, record, 0, offset, 0, file.name, number, number)
 
 
-def check_values_suffice(shape: Shape, name: str) -> None:
+def check_values_suffice(shape: LineShape, name: str) -> None:
     """Raise InputError where the comparison asks for more of a record than its value."""
     if shape.whole:
         raise InputError(
@@ -122,7 +122,7 @@ def check_values_suffice(shape: Shape, name: str) -> None:
         )
 
 
-def _read_records(file: InputFile, side: Side, shape: Shape) -> Iterator[Line]:
+def _read_records(file: InputFile, side: Side, shape: LineShape) -> Iterator[Line]:
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
@@ -159,7 +159,7 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
 # -- a trace -----------------------------------------------------------------------------------------------
 
 
-def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator[Line]:
+def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iterator[Line]:
     """A trace: each line says its side, and is an event or the end of that side."""
     offsets = _Offsets()
     for number, text in file.lines():
@@ -182,7 +182,7 @@ def read_trace(file: InputFile, shapes: Mapping[Side, Shape] = JSON) -> Iterator
 # -- members -----------------------------------------------------------------------------------------------
 
 
-def _line(entry: dict[str, Any], shape: Shape, side: Side, offsets: _Offsets, at: _Place) -> Line:
+def _line(entry: dict[str, Any], shape: LineShape, side: Side, offsets: _Offsets, at: _Place) -> Line:
     partition, offset = offsets.place(side, entry, at)
     timestamp_ms = _whole(entry, "timestamp_ms", 0, at)
     key, headers = _key(entry), _headers(entry, at)

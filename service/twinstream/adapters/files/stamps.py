@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-Stamp = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
 """Inode, length and time of change."""
 
 
-def stamp(path: str) -> Stamp:
+def stamp(path: str) -> FileStamp:
     """What to compare with next time. Raises OSError."""
     found = os.stat(path)  # noqa: PTH116 - asked for at each request, which a Path doubles
     return found.st_ino, found.st_size, found.st_mtime_ns

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from twinstream.adapters.files.jsonl import Shape, check_values_suffice
+from twinstream.adapters.files.jsonl import LineShape, check_values_suffice
 from twinstream.core.events import Side
 from twinstream.errors import InputError
 from twinstream.ports import Line
@@ -18,7 +18,7 @@ _NAMES = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 _LONGEST_INTEGER = 1 << 53
 
 
-def read_values(values: Iterable[Any], side: Side, shape: Shape, first: int = 0) -> Iterator[Line]:
+def read_values(values: Iterable[Any], side: Side, shape: LineShape, first: int = 0) -> Iterator[Line]:
     """The events of one side, of which `first` were there before."""
     name = _NAMES[side]
     check_values_suffice(shape, name)

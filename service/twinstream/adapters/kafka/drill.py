@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from twinstream.errors import SettingsError, SourceError
-from twinstream.spec.drills import TOPICS, Record
+from twinstream.spec.drills import TOPICS, DrillRecord
 
 TIMEOUT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
@@ -26,7 +26,7 @@ _FORBIDDEN = {
 }
 
 
-Told = Callable[[KafkaError | None, Message], None]
+OnDelivery = Callable[[KafkaError | None, Message], None]
 
 
 class DrillTopics:
@@ -68,7 +68,7 @@ class DrillTopics:
             )
         return SourceError(f"kafka at {self._brokers}: {what}: {reason.str()}")
 
-    def write(self, records: Iterable[tuple[str, Record]], mark: int | None = None) -> float:
+    def write(self, records: Iterable[tuple[str, DrillRecord]], mark: int | None = None) -> float:
         """Write records, each into its topic, in this order; return when Kafka has them all.
 
         When it has the one numbered `mark`, or all, as a monotonic time. Raises SettingsError and
@@ -96,7 +96,7 @@ class DrillTopics:
         return marked[0] if marked else time.monotonic()
 
     @staticmethod
-    def _produce(producer: Producer, topic: str, record: Record, told: Told) -> None:
+    def _produce(producer: Producer, topic: str, record: DrillRecord, told: OnDelivery) -> None:
         while True:
             try:
                 producer.produce(

@@ -14,9 +14,8 @@ from operator import itemgetter
 from confluent_kafka import Consumer, KafkaException, Message
 
 from twinstream.adapters.kafka.records import of_partition
-from twinstream.core.events import Side
+from twinstream.core.events import Place, Side
 from twinstream.errors import SourceError
-from twinstream.ports import Place
 
 _SPARING: dict[str, str | int | bool] = {
     "fetch.message.max.bytes": 65_536,

@@ -25,7 +25,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
 }
 
 
-class Found(NamedTuple):
+class FoundRecord(NamedTuple):
     """A record, None for a tombstone, and its time."""
 
     record: bytes | None
@@ -46,7 +46,7 @@ def records_at(
     places: Iterable[tuple[str, int, int]],
     properties: Mapping[str, str | int | bool],
     read: Callable[[Message], bytes | None] = Message.value,
-) -> dict[tuple[str, int, int], Found]:
+) -> dict[tuple[str, int, int], FoundRecord]:
     """The records at some places (topic, partition, offset), without those that are not there any more.
 
     It joins no group and commits nothing. Raises SourceError where Kafka does not answer.
@@ -58,7 +58,7 @@ def records_at(
         consumer = Consumer({**_DEFAULTS, **properties, "bootstrap.servers": brokers})
     except KafkaException as error:
         raise SourceError(f"kafka settings: {error.args[0].str()}") from None
-    found: dict[tuple[str, int, int], Found] = {}
+    found: dict[tuple[str, int, int], FoundRecord] = {}
     try:
         for (topic, partition), offsets in wanted.items():
             for offset, record in of_partition(
@@ -80,7 +80,7 @@ def of_partition(
     offsets: Sequence[int],
     read: Callable[[Message], bytes | None],
     patience: Callable[[], float],
-) -> Iterator[tuple[int, Found | None]]:
+) -> Iterator[tuple[int, FoundRecord | None]]:
     """The records at some growing offsets, each as soon as it is read; None for one that is not there.
 
     `patience` is asked how long to wait for the next ones, in seconds. Raises TimeoutError where nothing came
@@ -105,7 +105,7 @@ def of_partition(
             while left and left[-1] < position - 1:
                 yield left.pop(), None
             if left and left[-1] == position - 1:
-                yield left.pop(), Found(read(message), message.timestamp()[1])
+                yield left.pop(), FoundRecord(read(message), message.timestamp()[1])
 
 
 def _check(error: KafkaError) -> None:

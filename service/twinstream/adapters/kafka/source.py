@@ -30,12 +30,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from twinstream.adapters.kafka.recall import KafkaRecall
 from twinstream.adapters.kafka.records import know
-from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, Watch
-from twinstream.core.events import Side
+from twinstream.adapters.kafka.watch import LOOK_SECONDS, TopicsAdmin, TopicWatch
+from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import Batch, Control, Gap, Mark, Marks, Place, Positions, Said, Seen, Topic
+from twinstream.ports import Batch, Control, ControlEntry, Gap, Mark, Marks, Positions, Topic, TopicsLook
 from twinstream.spec.decode.formats.envelope import envelope
-from twinstream.spec.decode.marks import Headers
+from twinstream.spec.decode.headers import Headers
 
 BATCH_RECORDS = 1000
 LATEST = -1
@@ -67,13 +67,13 @@ _offset = cast("Callable[[Message], int]", Message.offset)
 _partition = cast("Callable[[Message], int]", Message.partition)
 _headers = cast("Callable[[Message], Headers | None]", Message.headers)
 
-Read = Callable[[Message], bytes | None]
+ValueOf = Callable[[Message], bytes | None]
 
 
 class Take(NamedTuple):
     """What is taken of a message: its record, and its headers if they are asked for."""
 
-    record: Read
+    record: ValueOf
     headers: bool
 
 
@@ -99,7 +99,7 @@ class KafkaSource:
         name: str,
         topics: Mapping[Side, str],
         properties: Mapping[str, str | int | bool],
-        read: Read = Message.value,
+        read: ValueOf = Message.value,
         *,
         headers: bool = False,
         control: str | None = None,
@@ -112,7 +112,7 @@ class KafkaSource:
         self._recall = KafkaRecall(topics, config, read)
         self._names, self._read_from = dict(topics), read_from
         self._admin = TopicsAdmin(self._names, brokers, properties, control)
-        self._watch = Watch(self._admin.look, self._admin.is_as, look_seconds)
+        self._watch = TopicWatch(self._admin.look, self._admin.is_as, look_seconds)
 
     def topics(self) -> Mapping[Side, Topic]:
         """Both topics as they are now. Raises SourceError when one is not there, or Kafka does not answer."""
@@ -147,7 +147,7 @@ class KafkaSource:
         topics = self.topics()
         return {side: self._admin.offsets_at(side, topic, timestamp_ms) for side, topic in topics.items()}
 
-    def seen(self) -> Seen:
+    def seen(self) -> TopicsLook:
         """The last look."""
         return self._watch.seen
 
@@ -188,7 +188,7 @@ class KafkaSource:
         if self._control is not None:
             self._control.follow(position)
 
-    def said(self) -> Sequence[Said]:
+    def said(self) -> Sequence[ControlEntry]:
         """What has come on the control topic."""
         return () if self._control is None else self._control.said()
 
@@ -374,12 +374,12 @@ class _ControlReader:
         place = TopicPartition(self._topic, 0, OFFSET_BEGINNING if position is None else position)
         self._consumer.assign([place])
 
-    def said(self) -> Sequence[Said]:
+    def said(self) -> Sequence[ControlEntry]:
         messages = [] if self._consumer is None else self._consumer.consume(BATCH_RECORDS, 0.0)
         errors = [error for one in messages if (error := one.error()) is not None]
         if any(error.code() == KafkaError._PARTITION_EOF for error in errors):
             self.reached_end = True
-        return [Said(_offset(one), one.value()) for one in messages if one.error() is None]
+        return [ControlEntry(_offset(one), one.value()) for one in messages if one.error() is None]
 
     def close(self) -> None:
         if self._consumer is not None:

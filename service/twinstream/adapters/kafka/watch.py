@@ -3,9 +3,9 @@
 The hot path sees records only. That a topic was deleted and created anew, has more partitions or is compacted
 now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
 
-Who wants to know that records were of the topics that it takes them for asks for a look (`Watch.look`), which
-begins when they are read already: ids never come back. It costs one question, as long as ids and partitions
-are what they were: 1.4 ms on a broker of the same host, where a whole look takes 11 to 25.
+Who wants to know that records were of the topics that it takes them for asks for a look (`TopicWatch.look`),
+which begins when they are read already: ids never come back. It costs one question, as long as ids and
+partitions are what they were: 1.4 ms on a broker of the same host, where a whole look takes 11 to 25.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from twinstream.core.events import Side
 from twinstream.errors import SourceError
-from twinstream.ports import Control, Seen, Topic
+from twinstream.ports import Control, Topic, TopicsLook
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
 LOOK_SECONDS = 10.0
@@ -42,7 +42,7 @@ _SPECS: tuple[OffsetSpec, ...] = (
     OffsetSpec.for_timestamp(0),
 )
 
-Look = Mapping[Side, Topic | None]
+TopicsSeen = Mapping[Side, Topic | None]
 
 
 class TopicsAdmin:
@@ -69,13 +69,13 @@ class TopicsAdmin:
         }
         self._client: AdminClient | None = None
 
-    def look(self) -> Look:
+    def look(self) -> TopicsSeen:
         """Both topics as they are, None for one that is not there. Raises SourceError."""
         client, described = self._connected(), self._described()
         self.control = self._found_control(client, described)
         return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
 
-    def is_as(self, look: Look) -> bool:
+    def is_as(self, look: TopicsSeen) -> bool:
         """Whether all topics are those of a look, with its partitions. Raises SourceError."""
         described = self._described()
         return self._control_is_as_before(described) and all(
@@ -182,21 +182,24 @@ def _policy(client: AdminClient, name: str) -> str | None:
         return None
 
 
-class Watch:
+class TopicWatch:
     """Looks once in a while, and when asked to, on a thread of its own; `seen` is what it saw last.
 
     `is_as` tells whether a look would see what another one saw: then there is no need for a whole one.
     """
 
     def __init__(
-        self, look: Callable[[], Look], is_as: Callable[[Look], bool], every_seconds: float = LOOK_SECONDS
+        self,
+        look: Callable[[], TopicsSeen],
+        is_as: Callable[[TopicsSeen], bool],
+        every_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._look, self._is_as, self._every_seconds = look, is_as, every_seconds
         self._wake = Event()
         self._stopped = False
         self._begun = 0
         self._thread = Thread(target=self._run, name="topics", daemon=True)
-        self.seen = Seen(0, {})
+        self.seen = TopicsLook(0, {})
 
     def start(self) -> None:
         """Begin to look."""
@@ -219,14 +222,14 @@ class Watch:
             self._begun += 1
             whole = monotonic() >= whole_at
             try:
-                self.seen = Seen(self._begun, self._topics(whole=whole))
+                self.seen = TopicsLook(self._begun, self._topics(whole=whole))
             except SourceError:
                 whole_at = monotonic() + RETRY_SECONDS
                 continue
             if whole:
                 whole_at = monotonic() + self._every_seconds
 
-    def _topics(self, *, whole: bool) -> Look:
+    def _topics(self, *, whole: bool) -> TopicsSeen:
         before = self.seen.topics
         return before if before and not whole and self._is_as(before) else self._look()
 

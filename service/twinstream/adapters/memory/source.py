@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from twinstream.core.events import Side
+from twinstream.core.events import Place, Side
 from twinstream.errors import NoTopic, SourceError
-from twinstream.ports import (
-    Batch,
-    Control,
-    Gap,
-    Marks,
-    Place,
-    Positions,
-    Said,
-    Seen,
-    Topic,
-)
-from twinstream.spec.decode.marks import Headers
+from twinstream.ports import Batch, Control, ControlEntry, Gap, Marks, Positions, Topic, TopicsLook
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
-Row = tuple[bytes | None, int, Headers]
+MemoryRow = tuple[bytes | None, int, Headers]
 """A record, its timestamp in milliseconds, and its headers."""
 
 
@@ -41,7 +31,7 @@ class MemorySource:
         self._deleted: set[Side] = set()
         self._looking = False
         self._asked = 0
-        self._seen = Seen(0, {})
+        self._seen = TopicsLook(0, {})
         self.looks = True
         self._control: list[bytes | None] = []
         self.control_topic: ControlTopic | None = ControlTopic(1, "delete")
@@ -130,14 +120,14 @@ class MemorySource:
         """The first records from that time or later; else the ends."""
         return {side: topic.offsets_at(timestamp_ms) for side, topic in self._topics.items()}
 
-    def seen(self) -> Seen:
+    def seen(self) -> TopicsLook:
         """Both topics as they are now, once they are read."""
         if self.looks and self._looking and not self.down:
             topics = {
                 side: None if side in self._deleted else self._topics[side].described() for side in Side
             }
             unchanged = topics == self._seen.topics
-            self._seen = Seen(self._asked, self._seen.topics if unchanged else topics)
+            self._seen = TopicsLook(self._asked, self._seen.topics if unchanged else topics)
         return self._seen
 
     def look(self) -> int:
@@ -190,12 +180,14 @@ class MemorySource:
         """Read the control topic from this offset on."""
         self._next_said = position or 0
 
-    def said(self) -> Sequence[Said]:
+    def said(self) -> Sequence[ControlEntry]:
         """The next records of the control topic."""
         if self.down or self._next_said is None:
             return ()
         first = self._next_said
-        said = [Said(first + n, record) for n, record in enumerate(self._control[first:][: self._batch])]
+        said = [
+            ControlEntry(first + n, record) for n, record in enumerate(self._control[first:][: self._batch])
+        ]
         self._next_said += len(said)
         return said
 
@@ -221,7 +213,7 @@ class _MemoryTopic:
 
     def __init__(self, name: str, partitions: int) -> None:
         self.id = name
-        self.rows: list[list[Row]] = [[] for _ in range(partitions)]
+        self.rows: list[list[MemoryRow]] = [[] for _ in range(partitions)]
         self.first = [0] * partitions
         self.cleanup_policy = "delete"
 

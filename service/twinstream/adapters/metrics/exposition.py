@@ -26,7 +26,7 @@ SIDES = ("reference", "candidate")
 UNKNOWN = float("nan")
 
 
-class Reading(Protocol):
+class Shown(Protocol):
     """One comparison as it may be shown now: the newest status, and how far it may be believed."""
 
     @property
@@ -65,7 +65,7 @@ class MatcherCollector(Collector):
     Args and use as those of `StatusCollector`.
     """
 
-    def __init__(self, readings: Callable[[], Sequence[Reading]]) -> None:
+    def __init__(self, readings: Callable[[], Sequence[Shown]]) -> None:
         self._readings = readings
 
     def describe(self) -> Iterable[Metric]:
@@ -98,7 +98,7 @@ class StatusCollector(Collector):
 
     def __init__(
         self,
-        readings: Callable[[], Sequence[Reading]],
+        readings: Callable[[], Sequence[Shown]],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._readings = readings
@@ -121,12 +121,12 @@ class StatusCollector(Collector):
         yield from _checkpoints(statuses, self._now())
 
 
-def _judged(readings: Sequence[Reading]) -> list[Reading]:
+def _judged(readings: Sequence[Shown]) -> list[Shown]:
     """Those that alerts look at: a trial has no metrics, so that none can take it for a comparison."""
     return [reading for reading in readings if reading.status.trial_of is None]
 
 
-def _judgement(readings: Sequence[Reading]) -> Iterator[Metric]:
+def _judgement(readings: Sequence[Shown]) -> Iterator[Metric]:
     verdict = _gauge("verdict", "The verdict: 1 for the one that holds, 0 for the others.", "verdict")
     gate = _gauge("gate", "What the gate answers: 1 for the answer given, 0 for the others.", "state")
     healthy = _gauge("healthy", "1 if the service can judge: status fresh, health ok.")

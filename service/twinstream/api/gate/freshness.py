@@ -13,8 +13,8 @@ from typing import Literal
 
 from twinstream.status.comparison import ComparisonStatus
 
-State = Literal["awaited", "fresh", "stale", "unheard", "lost"]
-_BY_TRUST: tuple[State, ...] = ("fresh", "stale", "awaited", "unheard", "lost")
+FreshnessState = Literal["awaited", "fresh", "stale", "unheard", "lost"]
+_BY_TRUST: tuple[FreshnessState, ...] = ("fresh", "stale", "awaited", "unheard", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Freshness:
     when it was last heard of, `reason` a sentence that is empty when all is well.
     """
 
-    state: State
+    state: FreshnessState
     since: datetime | None
     age_seconds: float
     reason: str

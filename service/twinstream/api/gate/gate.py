@@ -15,7 +15,7 @@ from twinstream.api.gate.freshness import Freshness, said, sentence, utc_text
 from twinstream.status.common import Frozen, Verdict
 from twinstream.status.comparison import ComparisonStatus
 
-Answer = Literal["pass", "fail", "undecided"]
+GateWord = Literal["pass", "fail", "undecided"]
 
 
 class GateAnswer(Frozen):
@@ -24,7 +24,7 @@ class GateAnswer(Frozen):
     model_config = ConfigDict(serialize_by_alias=True)
 
     comparison: str
-    answer: Answer
+    answer: GateWord
     passed: bool = Field(alias="pass")
     failed: bool = Field(alias="fail")
     undecided: bool
@@ -87,7 +87,9 @@ def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | N
     )
 
 
-def _decide(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> tuple[Answer, str]:
+def _decide(
+    status: ComparisonStatus, freshness: Freshness, verified_age: float | None
+) -> tuple[GateWord, str]:
     if status.trial_of is not None:
         return "undecided", no_gate(status.name, status.trial_of)
     if freshness.since is None:
@@ -105,7 +107,7 @@ def _decide(status: ComparisonStatus, freshness: Freshness, verified_age: float 
     return _judge_staleness(status, verified_age)
 
 
-def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[Answer, str]:
+def _judge_staleness(status: ComparisonStatus, age: float | None) -> tuple[GateWord, str]:
     through, limit = status.verified_through, status.max_staleness_seconds
     if through is None or age is None:
         return "undecided", "No difference so far, but it is not known up to when all events are settled."

@@ -30,7 +30,7 @@ from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Par
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500
 """So many lines of an export are made before others get their turn."""
-Pair = Annotated[str, Field(pattern=r"^[^=]+=")]
+FieldPair = Annotated[str, Field(pattern=r"^[^=]+=")]
 
 
 class DivergenceFilter(Frozen):
@@ -39,7 +39,7 @@ class DivergenceFilter(Frozen):
     model_config = ConfigDict(extra="forbid")
 
     kind: DivergenceKind | None = Field(None, description="Only divergences of this kind.")
-    scope: list[Pair] = Field([], description="Only of this scope: `field=value`; may be repeated.")
+    scope: list[FieldPair] = Field([], description="Only of this scope: `field=value`; may be repeated.")
     field: list[str] = Field([], description="Only where this field differs; may be repeated.")
     from_: AwareDatetime | None = Field(None, alias="from", description="First seen then or later.")
     to: AwareDatetime | None = Field(None, description="First seen before then.")

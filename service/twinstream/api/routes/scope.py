@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from twinstream.api.gate.deciding import more_evidence
 from twinstream.api.gate.freshness import said
 from twinstream.api.gate.gate import GateAnswer
+from twinstream.api.gate.gate_hints import more_evidence
 from twinstream.core.accounting.match_timeline import united
 from twinstream.settings import time_of
 from twinstream.spec.file.evidence import Wanted, lacking

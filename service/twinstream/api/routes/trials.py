@@ -12,7 +12,7 @@ from starlette.responses import Response
 from twinstream.api.http.rendered import of_model
 from twinstream.api.routes.problems import UNKNOWN
 from twinstream.api.state.board import Board
-from twinstream.api.state.contrast import Told, one_sided
+from twinstream.api.state.contrast import ComparisonFacts, one_sided
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import View
 from twinstream.status.trials import Contrast, OneSided
@@ -46,7 +46,7 @@ def trials_router(board: Board) -> APIRouter:
 def _contrast(board: Board, live: View, trial: View) -> Contrast:
     logs = board.divergences(live.name), board.divergences(trial.name)
     first, second = (
-        Told(view.status, view.is_fresh, list(log.identities()))
+        ComparisonFacts(view.status, view.is_fresh, list(log.identities()))
         for view, log in zip((live, trial), logs, strict=True)
     )
     return Contrast(

@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
-from twinstream.api.gate.deciding import PACE_SECONDS, pace_of
+from twinstream.api.gate.gate_hints import PACE_SECONDS, pace_of
 from twinstream.api.gate.samples import Sample
 from twinstream.api.http.rendered import Rendered
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.entry import Entry, View
 from twinstream.api.state.expectation import Expectation
-from twinstream.api.state.matchers import Matcher
+from twinstream.api.state.matchers import MatcherView
 from twinstream.api.stream.mailbox import BoardEvent, Mailbox
-from twinstream.api.stream.notices import (
+from twinstream.api.stream.sse_events import (
     divergence_event,
     gate_event,
     phase_event,
@@ -247,7 +247,7 @@ class Board:
         status, now = said.status, self._monotonic()
         entry = self._entries.get(status.name)
         if entry is None:
-            matchers = [Matcher(now)]
+            matchers = [MatcherView(now)]
             entry = Entry(None, status, matchers, status.updated_at, self._stale_after)
             self._entries[status.name] = entry
         matcher = entry.matchers[shard]

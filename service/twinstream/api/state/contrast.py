@@ -19,12 +19,12 @@ from twinstream.status.trials import ContrastExample, OneSided
 
 EXAMPLES = 5
 
-Place = tuple[str, int, int]
+ReportedAt = tuple[str, int, int]
 """Side, partition and offset of an event."""
-Outcome = Literal["hidden", "shared", "open", "unknown"]
+TrialOutcome = Literal["hidden", "shared", "open", "unknown"]
 
 
-class Found(Protocol):
+class Reported(Protocol):
     """A divergence as a comparison reports it; of `explained` ones, which do not count, that rule did."""
 
     @property
@@ -48,15 +48,15 @@ class Found(Protocol):
         """Whether it may still be replaced or withdrawn."""
 
 
-class Told(NamedTuple):
+class ComparisonFacts(NamedTuple):
     """What is known of one comparison: its status, whether that is fresh, its findings as far as kept."""
 
     status: ComparisonStatus
     fresh: bool
-    found: Sequence[Found]
+    found: Sequence[Reported]
 
 
-def one_sided(one: Told, other: Told) -> OneSided:
+def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
     """What `other` makes of the divergences of `one`; the examples have no texts. Complexity: O(n)."""
     counted, lost = _counted(one), _lost(one)
     book = _Book(other)
@@ -77,16 +77,18 @@ def one_sided(one: Told, other: Told) -> OneSided:
     )
 
 
-def _counted(one: Told) -> list[Found]:
+def _counted(one: ComparisonFacts) -> list[Reported]:
     return [found for found in one.found if found.explained is None]
 
 
-def _lost(one: Told) -> int:
+def _lost(one: ComparisonFacts) -> int:
     """How many divergences of a comparison are only counted."""
     return max(0, one.status.divergences.total - len(_counted(one)))
 
 
-def _why(one: Told, other: Told, doubts: Sequence[str], unknown: int, lost: int) -> Iterator[str]:
+def _why(
+    one: ComparisonFacts, other: ComparisonFacts, doubts: Sequence[str], unknown: int, lost: int
+) -> Iterator[str]:
     """Why something is unknown: what is in the way of the other's word, or else where each lies."""
     if unknown and doubts:
         yield from doubts
@@ -96,7 +98,7 @@ def _why(one: Told, other: Told, doubts: Sequence[str], unknown: int, lost: int)
         yield f"{lost:,} of {one.status.name} are counted, and not kept here"
 
 
-def _chosen(hidden: Sequence[Found]) -> list[Found]:
+def _chosen(hidden: Sequence[Reported]) -> list[Reported]:
     """The first of each kind, and more in the order in which they come."""
     first = {found.kind: found for found in reversed(hidden)}
     shown = {found.id for found in first.values()}
@@ -106,7 +108,7 @@ def _chosen(hidden: Sequence[Found]) -> list[Found]:
 class _Book:
     """What one comparison has settled, and of which events it reports something."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: ComparisonFacts) -> None:
         self.doubts = list(_doubts(told))
         counted = [found for found in told.found if found.explained is None]
         self._reported = {place for found in counted for place in _places(found)}
@@ -122,7 +124,7 @@ class _Book:
             for progress in getattr(told.status.progress, side)
         }
 
-    def outcome(self, found: Found) -> Outcome:
+    def outcome(self, found: Reported) -> TrialOutcome:
         """What becomes of a divergence of the other comparison here."""
         places = _places(found)
         if any(place in self._reported for place in places):
@@ -134,11 +136,11 @@ class _Book:
             return "unknown"
         return "open" if "open" in reached or found.provisional else "hidden"
 
-    def rule_of(self, found: Found) -> str | None:
+    def rule_of(self, found: Reported) -> str | None:
         """The known difference that explains an event of it here, as far as that is kept."""
         return next((self._rules[place] for place in _places(found) if place in self._rules), None)
 
-    def _reach(self, place: Place) -> Outcome:
+    def _reach(self, place: ReportedAt) -> TrialOutcome:
         """Whether an event is compared and settled here."""
         side, partition, offset = place
         progress = self._progress.get((side, partition), _UNREAD)
@@ -150,7 +152,7 @@ class _Book:
 _UNREAD = PartitionProgress(partition=0, position=0, end=None, lag=None, newest_event_at=None)
 
 
-def _doubts(told: Told) -> Iterator[str]:
+def _doubts(told: ComparisonFacts) -> Iterator[str]:
     """Why nothing is said to be hidden by a comparison, as parts of a sentence."""
     name, status = told.status.name, told.status
     if not told.fresh:
@@ -163,10 +165,10 @@ def _doubts(told: Told) -> Iterator[str]:
         yield f"{name} has found {lost:,} more than is kept here"
 
 
-def _places(found: Found) -> list[Place]:
+def _places(found: Reported) -> list[ReportedAt]:
     """The places of its events."""
     one, other = found.positions.reference, found.positions.candidate
-    places: list[Place] = [] if one is None else [("reference", one.partition, one.offset)]
+    places: list[ReportedAt] = [] if one is None else [("reference", one.partition, one.offset)]
     if other is not None:
         places.append(("candidate", other.partition, other.offset))
     return places

@@ -41,7 +41,7 @@ class Identity(Frozen):
 
 
 T = TypeVar("T")
-Wanted = Callable[[DivergenceReport | Identity], bool]
+Predicate = Callable[[DivergenceReport | Identity], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class DivergenceLog:
         """One divergence; None if it is not known, or no longer."""
         return self._counted.get(identifier) or self._explained.get(identifier)
 
-    def page(self, limit: int, before: int | None = None, wanted: Wanted = every) -> Page:
+    def page(self, limit: int, before: int | None = None, wanted: Predicate = every) -> Page:
         """At most `limit` divergences that are `wanted`, of those older than the cursor `before`.
 
         Runtime complexity: O(kept), which is small and bounded.

@@ -11,14 +11,14 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from twinstream.api.gate import freshness as fresh
-from twinstream.api.gate.deciding import PACE_SECONDS, Known, to_decide
 from twinstream.api.gate.freshness import Freshness
-from twinstream.api.gate.gate import Answer, GateAnswer, gate
+from twinstream.api.gate.gate import GateAnswer, GateWord, gate
+from twinstream.api.gate.gate_hints import PACE_SECONDS, GateFacts, to_decide
 from twinstream.api.gate.samples import Samples
 from twinstream.api.http.rendered import Kept, Rendered, of_model
 from twinstream.api.state.divergences import DivergenceLog
 from twinstream.api.state.expectation import Expectation, placeholder
-from twinstream.api.state.matchers import Matcher
+from twinstream.api.state.matchers import MatcherView
 from twinstream.api.state.merging import at_least, merged
 from twinstream.api.state.progress import progress_of
 from twinstream.api.stream.timeline import Timeline
@@ -58,7 +58,7 @@ class View:
         return self.freshness.age_seconds
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> GateWord:
         """What its gate answers."""
         return self.gate.answer
 
@@ -80,7 +80,7 @@ class Entry:
 
     expected: Expectation | None
     status: ComparisonStatus
-    matchers: list[Matcher]
+    matchers: list[MatcherView]
     awaited_since: datetime
     stale_after: float
     told: str = "awaited"
@@ -95,7 +95,7 @@ class Entry:
     def awaited(cls, expectation: Expectation, now: datetime, moment: float, stale_after: float) -> Entry:
         """Of a comparison whose matchers have not published yet: PENDING, and its gate undecided."""
         status = placeholder(expectation, now)
-        matchers = [Matcher(moment) for _ in range(expectation.shards)]
+        matchers = [MatcherView(moment) for _ in range(expectation.shards)]
         return cls(expectation, status, matchers, status.updated_at, stale_after)
 
     @property
@@ -135,7 +135,7 @@ class Entry:
         """Whether what all matchers said may be believed: as little as what the worst of them said."""
         return fresh.of_all([self.freshness_of(matcher, moment) for matcher in self.matchers])
 
-    def freshness_of(self, matcher: Matcher, moment: float) -> Freshness:
+    def freshness_of(self, matcher: MatcherView, moment: float) -> Freshness:
         """Whether what one of them said may be believed."""
         age = moment - matcher.as_of
         since = None if matcher.said is None else matcher.said.status.updated_at
@@ -180,7 +180,7 @@ class Entry:
         answer = gate(status, freshness, age)
         if status.trial_of is not None or not answer.undecided:
             return answer
-        known = Known(status, freshness, self.waiting, self.samples.latest(PACE_SECONDS), age)
+        known = GateFacts(status, freshness, self.waiting, self.samples.latest(PACE_SECONDS), age)
         return answer.model_copy(update={"to_decide": "\n".join(to_decide(known))})
 
     def _loops(self, moment: float) -> list[str]:

@@ -14,7 +14,7 @@ LOOP_FALLS, LOOP_SECONDS = 3, 600.0
 
 
 @dataclass(slots=True)
-class Matcher:
+class MatcherView:
     """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
 
     `ended`: when that began which a reset has ended, `ended_by` the reset's id.

@@ -47,12 +47,12 @@ CROSSED = "two equal events, one of each version, have no partner in"
 """How the reason of the hole begins that shows wrong what the file asserts."""
 SHOWN = 20
 """The most holes, and records that were kept out, that are listed; all are counted."""
-Said = Mapping[int, ShardStatus]
+ShardStatuses = Mapping[int, ShardStatus]
 """What shards said last, by their numbers; those that have said nothing are missing."""
 
 
 def merged(
-    expected: Expectation, said: Said, now: datetime, before: ComparisonStatus | None = None
+    expected: Expectation, said: ShardStatuses, now: datetime, before: ComparisonStatus | None = None
 ) -> ComparisonStatus:
     """The comparison as a whole. `before` is what it was taken for last: its verdict may hold since then."""
     if not said:
@@ -106,7 +106,11 @@ def merged(
 
 
 def _judged(
-    expected: Expectation, said: Said, coverage: Coverage, holes: Sequence[Hole], waiting: Sequence[str]
+    expected: Expectation,
+    said: ShardStatuses,
+    coverage: Coverage,
+    holes: Sequence[Hole],
+    waiting: Sequence[str],
 ) -> tuple[Verdict, str]:
     crossed = any(hole.reason.startswith(CROSSED) for hole in holes)
     diverged = not crossed and any(shard.status.verdict == "DIVERGED" for shard in said.values())
@@ -119,7 +123,7 @@ def _judged(
     return worst.value, _reason(worst, statuses, doubts or [hole.reason for hole in holes], lacks)
 
 
-def of_the_latest_beginning(said: Said) -> Said:
+def of_the_latest_beginning(said: ShardStatuses) -> ShardStatuses:
     """What is said of the comparison as it was begun last; all others speak of one that has ended.
 
     The count tells, and where that was lost and came to the same, the record of the last reset.
@@ -139,7 +143,7 @@ def _beginning(status: ComparisonStatus) -> tuple[int, datetime, str]:
     return status.reset_count, status.resets[-1].at, status.resets[-1].id
 
 
-def _resets(said: Said, count: int) -> list[Reset]:
+def _resets(said: ShardStatuses, count: int) -> list[Reset]:
     """The resets as the first shard tells them; of the last one each partition where its own shard began."""
     resets = list(said[min(said)].status.resets)
     if not resets or resets[-1].start.get("at") != "offsets":
@@ -156,7 +160,7 @@ def _resets(said: Said, count: int) -> list[Reset]:
     return [*resets[:-1], last.model_copy(update={"start": {**last.start, **composed}})]
 
 
-def _waiting(expected: Expectation, all_said: Said, said: Said) -> list[str]:
+def _waiting(expected: Expectation, all_said: ShardStatuses, said: ShardStatuses) -> list[str]:
     """Why shards do not compare yet; those that are in the first alone have not begun anew."""
     reasons = {number: _waiting_for(said.get(number)) for number in range(expected.shards)}
     behind = {n: all_said[n].waiting_for or BEHIND for n in all_said.keys() - said.keys()}
@@ -328,7 +332,7 @@ def _undecodable(statuses: Sequence[ComparisonStatus]) -> list[Undecodable]:
     return [record for status in statuses for record in status.undecodable[-each:]]
 
 
-def _crossed(said: Said, count: int, now: datetime, before: ComparisonStatus | None) -> Hole | None:
+def _crossed(said: ShardStatuses, count: int, now: datetime, before: ComparisonStatus | None) -> Hole | None:
     """That an event has its partner in another shard; what was seen stays."""
     latest = max((shard.status for shard in said.values()), key=_beginning)
     if before is not None and _beginning(before) == _beginning(latest):
@@ -386,7 +390,7 @@ def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:
     return oldest.model_copy(update={"store_bytes": sum(info.store_bytes or 0 for info in infos)})
 
 
-def _health(said: Said, count: int) -> Health:
+def _health(said: ShardStatuses, count: int) -> Health:
     own = {number: shard.status.health for number, shard in said.items()}
     degraded = [health for health in own.values() if health.status != "ok"]
     unreachable = dict.fromkeys(name for health in own.values() for name in health.unreachable)

@@ -22,7 +22,7 @@ LIMIT_CHARACTERS = 2_000_000
 SEND_BUFFER_BYTES = 128 * 1024
 """Of the kernel, for one connection: it would take megabytes for each client that does not read."""
 
-Key = tuple[str, str, str]
+EventKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class BoardEvent:
     subject: str = ""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> EventKey:
         """Events of one key replace each other."""
         return self.name, self.comparison, self.subject
 
@@ -57,8 +57,8 @@ class Mailbox:
         self._comparison = comparison
         self._limit, self._limit_characters = limit, limit_characters
         self._characters = 0
-        self._waiting: dict[Key, BoardEvent] = {}
-        self._subjects: dict[Key, None] = {}
+        self._waiting: dict[EventKey, BoardEvent] = {}
+        self._subjects: dict[EventKey, None] = {}
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -101,7 +101,7 @@ class Mailbox:
     def _is_over(self) -> bool:
         return len(self._subjects) > self._limit or self._characters > self._limit_characters
 
-    def _remove(self, key: Key) -> BoardEvent:
+    def _remove(self, key: EventKey) -> BoardEvent:
         event = self._waiting.pop(key)
         if event.subject:
             del self._subjects[key]

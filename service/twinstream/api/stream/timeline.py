@@ -12,14 +12,14 @@ from typing import Literal
 
 import structlog
 
-from twinstream.api.gate.gate import Answer, GateAnswer
+from twinstream.api.gate.gate import GateAnswer, GateWord
 from twinstream.status.common import Frozen, Verdict
 from twinstream.status.comparison import ComparisonStatus
 
 KEPT = 500
 """So many changes are a bad day already; a hundred bytes and a sentence each."""
 
-Health = Literal["ok", "degraded", "not_live"]
+HealthWord = Literal["ok", "degraded", "not_live"]
 
 
 class Phase(Frozen):
@@ -27,8 +27,8 @@ class Phase(Frozen):
 
     since: datetime
     verdict: Verdict
-    gate: Answer
-    health: Health
+    gate: GateWord
+    health: HealthWord
     reason: str
 
 
@@ -54,7 +54,7 @@ class Timeline:
 
     def note(self, status: ComparisonStatus, gate: GateAnswer, now: datetime) -> Phase | None:
         """Take in how it stands now; the new phase, or None while the last one goes on."""
-        health: Health = "not_live" if gate.stale else status.health.status
+        health: HealthWord = "not_live" if gate.stale else status.health.status
         last = self._phases[-1] if self._phases else None
         stands = (status.verdict, gate.answer, health)
         if last is not None and (last.verdict, last.gate, last.health) == stands:

@@ -13,16 +13,16 @@ from rich.console import Console
 
 from twinstream.adapters.files.jsonl import read_side, shapes_of
 from twinstream.adapters.files.lines import STANDARD_INPUT, InputFile
-from twinstream.calibration.proposals import Start
+from twinstream.calibration.proposals import ProposalStart
 from twinstream.calibration.writing import summary
 from twinstream.cli.shared.output import Unreachable, print_json
 from twinstream.cli.shared.progress import progress
 from twinstream.core.events import Side
 from twinstream.errors import SettingsError, SourceError
 from twinstream.explain.text import tell_answer
-from twinstream.offline.calibrate import Answer, Recording, start_of
+from twinstream.offline.calibrate import Calibrated, Recording, start_of
 from twinstream.offline.calibrate import calibrate as run_calibrate
-from twinstream.offline.range_reader import Range, Recorded
+from twinstream.offline.range_reader import OffsetBounds, Recorded
 from twinstream.settings import load as load_settings
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
@@ -112,7 +112,7 @@ def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
             raise SettingsError(f"--{option} {field}: no event of either run has such a field")
 
 
-def _read_files(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:
+def _read_files(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
     for option in ("reference_offsets", "candidate_offsets"):
         if options[option]:
             raise SettingsError(f"--{option.replace('_', '-')} is for topics; give --brokers, too")
@@ -128,7 +128,7 @@ def _read_files(recording: Recording, start: Start, options: Mapping[str, Any]) 
             recording.read(watched(read_side(file, side, shapes[side])))
 
 
-def _read_topics(recording: Recording, start: Start, options: Mapping[str, Any]) -> None:
+def _read_topics(recording: Recording, start: ProposalStart, options: Mapping[str, Any]) -> None:
     from confluent_kafka import Message
 
     from twinstream.adapters.clocks import SystemClock
@@ -152,15 +152,15 @@ def _read_topics(recording: Recording, start: Start, options: Mapping[str, Any])
     recording.cut = recording.cut or recorded.cut
 
 
-def _range(text: str) -> tuple[int, Range]:
+def _range(text: str) -> tuple[int, OffsetBounds]:
     found = _RANGE.fullmatch(text)
     if found is None:
         raise SettingsError(f"{text!r} is no range of offsets; write it like 0:1000-2000, or 0:1000-")
     first, end = (int(found[n]) if found[n] else None for n in (2, 3))
-    return int(found[1]), Range(first, end)
+    return int(found[1]), OffsetBounds(first, end)
 
 
-def _print(answer: Answer, recording: Recording, options: Mapping[str, Any]) -> None:
+def _print(answer: Calibrated, recording: Recording, options: Mapping[str, Any]) -> None:
     if answer.file is not None and options["output"] is not None:
         try:
             Path(options["output"]).write_text(answer.file, encoding="utf-8")

@@ -13,7 +13,7 @@ from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import Refused, print_divergence, print_json
 from twinstream.errors import InputError
 
-Report = Mapping[str, Any]
+ReportBody = Mapping[str, Any]
 
 
 @click.command(
@@ -64,12 +64,12 @@ def explain(
 # -- a service ---------------------------------------------------------------------------------------------
 
 
-def _of_service(service: Service, comparison: str | None, identifier: str) -> Report:
+def _of_service(service: Service, comparison: str | None, identifier: str) -> ReportBody:
     """The divergence, from the comparison that has it."""
     names = [comparison] if comparison else [item["name"] for item in ask(service, "/comparisons")["items"]]
     for name in names:
         try:
-            report: Report = ask(service, f"/comparisons/{name}/divergences/{identifier}")
+            report: ReportBody = ask(service, f"/comparisons/{name}/divergences/{identifier}")
             return report
         except Refused:
             if comparison is not None:
@@ -81,7 +81,7 @@ def _of_service(service: Service, comparison: str | None, identifier: str) -> Re
 # -- a file ------------------------------------------------------------------------------------------------
 
 
-def _of_file(file: str, identifier: str | None) -> Iterator[Report]:
+def _of_file(file: str, identifier: str | None) -> Iterator[ReportBody]:
     reports = _examples(file)
     if identifier is None:
         if not reports:
@@ -97,16 +97,16 @@ def _of_file(file: str, identifier: str | None) -> Iterator[Report]:
     yield found[0]
 
 
-def _ids(reports: Iterable[Report]) -> str:
+def _ids(reports: Iterable[ReportBody]) -> str:
     return ", ".join(str(report["id"]) for report in reports) or "none"
 
 
-def _examples(file: str) -> list[Report]:
+def _examples(file: str) -> list[ReportBody]:
     """The divergences of an answer. Raises InputError where it is none."""
     text = b"\n".join(line for _, line in InputFile(file).lines())
     try:
         answer = orjson.loads(text)
-        examples: list[Report] = answer["examples"]
+        examples: list[ReportBody] = answer["examples"]
         for report in examples:
             _check(report)
     except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -114,7 +114,7 @@ def _examples(file: str) -> list[Report]:
     return examples
 
 
-def _check(report: Report) -> None:
+def _check(report: ReportBody) -> None:
     """Raise KeyError or TypeError where a member that is shown is missing."""
     for member in ("id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"):
         report[member]

@@ -18,7 +18,7 @@ from twinstream.errors import SourceError
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.lint.cautions import Note
-from twinstream.spec.lint.lint import Cost, Pair, Report
+from twinstream.spec.lint.lint import Cost, LintReport, PairDependence
 from twinstream.spec.lint.lint import lint as lint_spec
 from twinstream.spec.lint.topics import hints, refusals
 from twinstream.spec.load import load
@@ -59,7 +59,7 @@ def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> i
     return 2 if report.refused else 0
 
 
-def _with_topics(report: Report, spec: Spec, brokers: str | None, config: str | None) -> Report:
+def _with_topics(report: LintReport, spec: Spec, brokers: str | None, config: str | None) -> LintReport:
     from twinstream.adapters.kafka.topics import describe
 
     settings = load_settings({"brokers": brokers}, config)
@@ -78,7 +78,7 @@ def _with_topics(report: Report, spec: Spec, brokers: str | None, config: str | 
 # -- for people --------------------------------------------------------------------------------------------
 
 
-def _print(report: Report) -> None:
+def _print(report: LintReport) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
@@ -104,7 +104,7 @@ def _heading(text: str) -> Text:
     return Text(f"\n{text}", style="bold")
 
 
-def _matrix(kinds: Iterable[str], pairs: Iterable[Pair]) -> Table:
+def _matrix(kinds: Iterable[str], pairs: Iterable[PairDependence]) -> Table:
     """Kind by kind; what stands below the diagonal would say the same again."""
     names = list(kinds)
     found = {(pair.first, pair.second): pair.when for pair in pairs}

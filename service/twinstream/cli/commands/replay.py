@@ -13,8 +13,9 @@ from twinstream.adapters.files.lines import InputFile
 from twinstream.cli.commands.divergences import listing
 from twinstream.cli.shared.client import Service, ask, service_option
 from twinstream.cli.shared.output import Unreachable, print_json
+from twinstream.core.events import Place
 from twinstream.errors import InputError, SettingsError, SourceError
-from twinstream.offline.replay import OUTCOMES, Answer, Case, Outcome, Place, Record, Replay, cases_of
+from twinstream.offline.replay import OUTCOMES, Case, KeptRecord, Outcome, Replay, Replayed, cases_of
 from twinstream.settings import load as load_settings
 from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest, load
@@ -126,7 +127,7 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
 
 def _records(
     spec: Spec, cases: Iterable[Case], brokers: str | None, config: str | None
-) -> Mapping[Place, Record | None]:
+) -> Mapping[Place, KeptRecord | None]:
     """The records of all events, as far as Kafka has them."""
     from confluent_kafka import Message
 
@@ -141,10 +142,10 @@ def _records(
         found = records_at(settings.brokers, wanted.values(), settings.kafka, read)
     except SourceError as error:
         raise Unreachable(str(error)) from None
-    return {place: Record(*found[at]) if at in found else None for place, at in wanted.items()}
+    return {place: KeptRecord(*found[at]) if at in found else None for place, at in wanted.items()}
 
 
-def _told(answers: Sequence[Answer]) -> list[str]:
+def _told(answers: Sequence[Replayed]) -> list[str]:
     """The counts, and the first of each outcome."""
     lines = [f"{len(answers):,} divergences with the new rules:"]
     for outcome, meaning in MEANING.items():
@@ -157,5 +158,5 @@ def _told(answers: Sequence[Answer]) -> list[str]:
     return lines
 
 
-def _one(answer: Answer) -> str:
+def _one(answer: Replayed) -> str:
     return f"{answer.kind} {answer.id}" + (f": {answer.why}" if answer.why else "")

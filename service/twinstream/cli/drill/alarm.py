@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from twinstream.adapters.alarm import Alertmanager, Prometheus
-from twinstream.drill.shadow import Expectation
+from twinstream.drill.shadow import ExpectedSign
 from twinstream.drill.signals import ALERTS, series
 from twinstream.errors import SettingsError
 from twinstream.spec.drills import Names
@@ -44,7 +44,7 @@ class Alarm:
         """Whether Prometheus is asked, and Alertmanager."""
         return self._prometheus is not None, self._alertmanager is not None
 
-    def check(self, expectation: Expectation) -> list[str]:
+    def check(self, expectation: ExpectedSign) -> list[str]:
         """What is not shown, since nobody is asked for it.
 
         Raises SettingsError where somebody might be woken who was not to be, or what cannot come would be
@@ -97,14 +97,14 @@ class Alarm:
             return None
         return self._alertmanager.silence(self._names.comparison, SILENCE)
 
-    def look(self, expectation: Expectation) -> dict[str, Any]:
+    def look(self, expectation: ExpectedSign) -> dict[str, Any]:
         """What is said there now, as members of a `Look`; they are asked once a second."""
         if time.monotonic() - self._asked_at >= ASK_SECONDS:
             self._asked_at = time.monotonic()
             self._last = self._ask(expectation)
         return self._last
 
-    def _ask(self, expectation: Expectation) -> dict[str, Any]:
+    def _ask(self, expectation: ExpectedSign) -> dict[str, Any]:
         comparison, said = self._names.comparison, dict[str, Any]()
         if self._prometheus is not None:
             said["live"] = self._prometheus.has(

@@ -24,11 +24,11 @@ from twinstream.cli.drill.reading import read_stretch
 from twinstream.cli.drill.shadow_service import ShadowService
 from twinstream.cli.drill.stopping import Stopping
 from twinstream.core.events import Side
-from twinstream.drill.alarm_path import Course, Seen
-from twinstream.drill.copies import Pair, Stretch
-from twinstream.drill.planting import Kind, Plan, plan
-from twinstream.drill.shadow import Expectation, awaited, dated, expected, left_out, shadow_of
-from twinstream.drill.signals import Look, Wanted, read, signals, unexpected
+from twinstream.drill.alarm_path import AlarmPath, SeenSignal
+from twinstream.drill.copies import CopiedPair, CopiedStretch
+from twinstream.drill.planting import PlantedDifference, PlantedKind, plan
+from twinstream.drill.shadow import ExpectedSign, awaited, dated, expected, left_out, shadow_of
+from twinstream.drill.signals import SignalState, WantedSignal, read, signals, unexpected
 from twinstream.drill.writing import Behind, before, behind
 from twinstream.errors import StoreError
 from twinstream.settings import Settings
@@ -41,19 +41,19 @@ PASS_SECONDS = 15.0
 TIMEOUT = timedelta(minutes=1)
 SCRAPES = timedelta(minutes=3)
 """What is allowed for scrapes and evaluations, which may be a minute apart each."""
-HELD: dict[Expectation, timedelta] = {
+HELD: dict[ExpectedSign, timedelta] = {
     "fail": timedelta(0), "suspicion": timedelta(minutes=10), "stall": timedelta(minutes=5),
 }  # fmt: skip
 """For how long the shipped rules hold each alert back."""
 SPARE_SECONDS = 300
 
-EXPECTED: dict[Expectation, str] = {
+EXPECTED: dict[ExpectedSign, str] = {
     "fail": "DIVERGED, and a gate that fails",
     "suspicion": "a suspicion, and an undecided gate: neither order nor clock of this file proves a loss",
     "stall": "degraded health, and an undecided gate: silence is no difference",
 }
 
-Tell = Callable[[str, str], None]
+TellStep = Callable[[str, str], None]
 """Tells the person who waits: a word, and what it is about."""
 
 
@@ -61,7 +61,7 @@ Tell = Callable[[str, str], None]
 class Options:
     """What was asked for."""
 
-    kind: Kind
+    kind: PlantedKind
     field: str | None
     records: int
     timeout: timedelta | None
@@ -70,7 +70,7 @@ class Options:
     alertmanager: str | None
     page: bool
 
-    def bounded(self, expectation: Expectation, awaited: timedelta) -> timedelta:
+    def bounded(self, expectation: ExpectedSign, awaited: timedelta) -> timedelta:
         """How long the alarm may take, where the rules of the comparison let that much pass themselves."""
         if self.timeout is not None:
             return self.timeout
@@ -78,12 +78,12 @@ class Options:
 
 
 @dataclass
-class Report:
+class DrillReport:
     """What came of a drill: `alarm`, `no alarm`, or `undecided` where it could not be held."""
 
     names: Names
     told: dict[str, Any] = field(default_factory=dict)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenSignal] = field(default_factory=list)
     awaited: Sequence[str] = ()
     not_exercised: list[str] = field(default_factory=list)
     result: str = "undecided"
@@ -109,14 +109,16 @@ class Report:
 class Drill:
     """One drill of a comparison. `settings` are those of the live one, `own` those of the copies."""
 
-    def __init__(self, spec: Spec, settings: Settings, own: Settings, options: Options, tell: Tell) -> None:
+    def __init__(
+        self, spec: Spec, settings: Settings, own: Settings, options: Options, tell: TellStep
+    ) -> None:
         self._spec, self._settings, self._own, self._options = spec, settings, own, options
         self._tell = tell
-        self.report = Report(Names(spec.name, secrets.token_hex(4)))
+        self.report = DrillReport(Names(spec.name, secrets.token_hex(4)))
         self._alarm = Alarm(self.report.names, options.prometheus, options.alertmanager, page=options.page)
         self._limit = 0.0
 
-    def run(self) -> Report:
+    def run(self) -> DrillReport:
         """Hold it. Raises SettingsError where it cannot be, SourceError and StoreError."""
         names, options = self.report.names, self._options
         stretch, partitions = read_stretch(self._spec, self._settings, options.records)
@@ -144,7 +146,9 @@ class Drill:
 
     # -- beforehand ----------------------------------------------------------------------------------------
 
-    def _describe(self, stretch: Stretch, planted: Plan, expectation: Expectation) -> None:
+    def _describe(
+        self, stretch: CopiedStretch, planted: PlantedDifference, expectation: ExpectedSign
+    ) -> None:
         origin, topic = planted.origin, self._spec.candidate.topic
         if stretch.alone is not None:
             topic = self._spec.reference.topic
@@ -174,7 +178,7 @@ class Drill:
 
     # -- around it -----------------------------------------------------------------------------------------
 
-    def _prepare(self, stack: ExitStack, partitions: tuple[int, int], copies: Pair) -> DrillTopics:
+    def _prepare(self, stack: ExitStack, partitions: tuple[int, int], copies: CopiedPair) -> DrillTopics:
         """Create the topics; all that the drill makes is removed when the stack is left."""
         names, own = self.report.names, self._own
         topics = DrillTopics(own.brokers, own.kafka)
@@ -205,7 +209,7 @@ class Drill:
 
     # -- watching ------------------------------------------------------------------------------------------
 
-    def _before(self, service: ShadowService, planted: Plan) -> bool:
+    def _before(self, service: ShadowService, planted: PlantedDifference) -> bool:
         """Whether all is well with the copies before the difference; what they say is reported.
 
         The gate should pass, so that its change is seen; where it does not within some seconds, it is enough
@@ -238,16 +242,16 @@ class Drill:
     def _watch(
         self,
         service: ShadowService,
-        planted: Plan,
-        expectation: Expectation,
+        planted: PlantedDifference,
+        expectation: ExpectedSign,
         at: float,
         write_rest: Callable[[], float],
         tail: Behind,
     ) -> None:
         events = (len(planted.pair.reference), len(planted.pair.candidate))
         about = planted.about(self._spec)
-        wanted = Wanted(expectation, events, about, planted.closed, *self._alarm.asked)
-        course = Course(signals(wanted))
+        wanted = WantedSignal(expectation, events, about, planted.closed, *self._alarm.asked)
+        course = AlarmPath(signals(wanted))
         deadline, waits = at + self._limit, bool(tail.rest)
         wrong, look = None, None
         while course.awaited and wrong is None and time.monotonic() < deadline:
@@ -262,7 +266,7 @@ class Drill:
         self.report.seen, self.report.awaited = course.seen, course.awaited
         self._conclude(course, wrong, look)
 
-    def _conclude(self, course: Course, wrong: str | None, last: Look | None) -> None:
+    def _conclude(self, course: AlarmPath, wrong: str | None, last: SignalState | None) -> None:
         report = self.report
         if wrong is not None:
             report.result, report.reason = "no alarm", wrong
@@ -276,10 +280,12 @@ class Drill:
             report.result = "alarm"
             report.reason = f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
 
-    def _look(self, service: ShadowService, expectation: Expectation | None) -> Look:
+    def _look(self, service: ShadowService, expectation: ExpectedSign | None) -> SignalState:
         """What is said now; those who are not ours are asked once a second."""
         outside = {} if expectation is None else self._alarm.look(expectation)
         self._stopping.check()
         samples, gate = service.samples(), service.get("/gate")
         found = service.get("/divergences?limit=50")["items"]
-        return Look(service.get(), gate, found, samples, **outside)  # What comes first is asked for last.
+        return SignalState(
+            service.get(), gate, found, samples, **outside
+        )  # What comes first is asked for last.

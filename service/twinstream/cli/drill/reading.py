@@ -7,15 +7,15 @@ from contextlib import closing
 from twinstream.adapters.clocks import SystemClock
 from twinstream.adapters.kafka.source import KafkaSource, whole_record
 from twinstream.core.events import Side
-from twinstream.drill.copies import Stretch, stretch_of
+from twinstream.drill.copies import CopiedStretch, stretch_of
 from twinstream.errors import SettingsError, SourceError
-from twinstream.offline.range_reader import Range, Recorded
+from twinstream.offline.range_reader import OffsetBounds, Recorded
 from twinstream.settings import Settings
-from twinstream.spec.drills import Record
+from twinstream.spec.drills import DrillRecord
 from twinstream.spec.file.model import Spec
 
 
-def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[Stretch, tuple[int, int]]:
+def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedStretch, tuple[int, int]]:
     """The last records of both topics as a stretch, and how many partitions each topic has.
 
     Raises SettingsError where there is nothing to copy or no client can have these settings, and SourceError.
@@ -28,12 +28,12 @@ def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[Stretch,
     with closing(source):
         topics = source.topics()
         ranges = {
-            side: {p: Range(max(0, end - records // len(topic.ends))) for p, end in topic.ends.items()}
+            side: {p: OffsetBounds(max(0, end - records // len(topic.ends))) for p, end in topic.ends.items()}
             for side, topic in topics.items()
         }
         recorded = Recorded(source, names, ranges, records, SystemClock())
         found = [
-            [Record.enclosed(line.record or b"", line.offset) for line in recorded.lines(side)]
+            [DrillRecord.enclosed(line.record or b"", line.offset) for line in recorded.lines(side)]
             for side in Side
         ]
     return stretch_of(spec, *found), (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))

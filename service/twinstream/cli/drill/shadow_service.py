@@ -23,7 +23,7 @@ import httpx
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
-from twinstream.drill.signals import Samples
+from twinstream.drill.signals import MetricSamples
 from twinstream.errors import SettingsError, SourceError, TwinstreamError
 from twinstream.settings import Settings
 from twinstream.spec.file.model import Spec
@@ -108,7 +108,7 @@ class ShadowService:
         """The JSON answer about the comparison. Raises SourceError."""
         return orjson.loads(self._get(f"/v1/comparisons/{self._name}{path}"))
 
-    def samples(self) -> Samples:
+    def samples(self) -> MetricSamples:
         """The metrics of the comparison. Raises SourceError."""
         found: dict[tuple[str, str], float] = {}
         for family in text_string_to_metric_families(self._get("/metrics").decode()):

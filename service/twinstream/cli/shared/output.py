@@ -13,7 +13,7 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from twinstream.explain.picture import ASCII, UNICODE, Marks
+from twinstream.explain.picture import ASCII, UNICODE, Strokes
 from twinstream.explain.text import tell_answer, tell_divergence
 
 EXIT_OF_VERDICT = {"EQUIVALENT": 0, "DIVERGED": 1, "PENDING": 3, "INCONCLUSIVE": 3}
@@ -107,5 +107,5 @@ def _width(console: Console) -> int:
     return min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH
 
 
-def _marks(console: Console) -> Marks:
+def _marks(console: Console) -> Strokes:
     return UNICODE if console.encoding.lower().startswith("utf") else ASCII

@@ -20,8 +20,8 @@ from rich.text import Text
 from twinstream.cli.shared.output import Unreachable
 from twinstream.spec.file.values import duration
 
-Answer = Mapping[str, Any]
-Tell = Callable[[str, float], None]
+GateBody = Mapping[str, Any]
+TellWait = Callable[[str, float], None]
 """Shows what keeps the gate from deciding, and how many seconds are left."""
 
 
@@ -39,20 +39,20 @@ def span(_context: click.Context, _option: click.Parameter, given: str | None) -
 
 
 def wait_until_decided(
-    ask: Callable[[], Answer],
+    ask: Callable[[], GateBody],
     wait: timedelta,
     poll: timedelta,
-    tell: Tell,
+    tell: TellWait,
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Answer:
+) -> GateBody:
     """The first answer that is decided, or the last one where none is within `wait`.
 
     Raises Unreachable where the service never answered, and at once whatever else `ask` raises.
     """
     end = clock() + wait.total_seconds()
-    last: Answer | None = None
+    last: GateBody | None = None
     while True:
         lost: Unreachable | None = None
         try:
@@ -69,7 +69,7 @@ def wait_until_decided(
         sleep(min(poll.total_seconds(), left))
 
 
-def _given(last: Answer | None, lost: Unreachable | None) -> Answer:
+def _given(last: GateBody | None, lost: Unreachable | None) -> GateBody:
     """What is known when the time is over: one answer is more than none."""
     if last is not None:
         return last
@@ -78,7 +78,7 @@ def _given(last: Answer | None, lost: Unreachable | None) -> Answer:
 
 
 @contextmanager
-def waiting_line(name: str, console: Console | None = None) -> Iterator[Tell]:
+def waiting_line(name: str, console: Console | None = None) -> Iterator[TellWait]:
     """One line that is kept current on standard error; nothing where that is no terminal."""
     console = console or Console(stderr=True)
     if not console.is_terminal:

@@ -25,10 +25,12 @@ from twinstream.ports import Line
 UPDATE_LINES = 500
 """Lines between two updates: often enough for slow orders, and no cost for quick ones."""
 
-Watch = Callable[[Iterable[Line]], Iterator[Line]]
+WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 
 
-def progress(files: Sequence[InputFile], console: Console | None = None) -> AbstractContextManager[Watch]:
+def progress(
+    files: Sequence[InputFile], console: Console | None = None
+) -> AbstractContextManager[WatchLines]:
     """Shows, while the block runs, how far the lines that go through the given function are read.
 
     With files of known sizes it shows the bytes read of all of them, the rate and the time that is left; else
@@ -40,7 +42,7 @@ def progress(files: Sequence[InputFile], console: Console | None = None) -> Abst
     return _progress(total, _columns(total is not None), lambda _: sum(file.taken for file in files), console)
 
 
-def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[Watch]:
+def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[WatchLines]:
     """The same for records of Kafka, of which there are at most `total`."""
     columns = (
         TextColumn("{task.description}"),
@@ -55,7 +57,7 @@ def progress_of_records(total: int, console: Console | None = None) -> AbstractC
 @contextmanager
 def _progress(
     total: int | None, columns: Sequence[ProgressColumn], taken: Callable[[int], int], console: Console | None
-) -> Iterator[Watch]:
+) -> Iterator[WatchLines]:
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield iter

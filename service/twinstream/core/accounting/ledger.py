@@ -12,19 +12,19 @@ from operator import itemgetter
 from typing import Any
 
 from twinstream.core.accounting.halves import Divergence, Half, tainted, weight
-from twinstream.core.accounting.match_timeline import Stretches
+from twinstream.core.accounting.match_timeline import MatchTimeline
 from twinstream.core.accounting.recent_matches import RecentMatches
-from twinstream.core.accounting.unmatched import Held
-from twinstream.core.accounting.unpaired import Keys, Reach, Strays
+from twinstream.core.accounting.unmatched import UnmatchedEvents
+from twinstream.core.accounting.unpaired import Lookups, Reach, Unpaired
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.arrivals.repeats import Repeats
 from twinstream.core.arrivals.retries import NotAgreed, Retries
 from twinstream.core.diagnosis.findings import Finding, Kind
-from twinstream.core.diagnosis.known_differences import Known
+from twinstream.core.diagnosis.known_differences import KnownDifferences
 from twinstream.core.events import Event, Exact, Side
 from twinstream.core.matching.index import Pairs
 from twinstream.core.order import Epochs, ordered_class
-from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, Unchecked
+from twinstream.core.proofs import NOTHING, Needs, Proof, Starts, UncheckedFrom
 from twinstream.core.rules import Rules
 
 HOLES_LIMIT = 100
@@ -64,23 +64,23 @@ class Ledger:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self.accounts = (Account(), Account())
-        self.held = Held()
+        self.held = UnmatchedEvents()
         self.holes: list[Hole] = []
         self.unclear = 0
-        self.unchecked = Unchecked()
+        self.unchecked = UncheckedFrom()
         self.moment = 0
         self.halted = False
         self.matched = 0
         self.matched_by_kind: Counter[str] = Counter()
-        self.stretches = Stretches()
+        self.stretches = MatchTimeline()
         self.newest_matched_ms: list[int | None] = [None, None]
         self.recent = RecentMatches(rules.recent_matches, rules.exactly)
         self.repeats = _repeats_of(rules)
-        self.known = Known(rules.known)
-        self.strays: Strays[Half] = Strays(weight)
-        self.lone: Strays[Half] = Strays(weight)
-        self.disputed: Strays[Half] = Strays(weight, rules.unmatched_limit, rules.unmatched_bytes)
-        self.explained: Strays[Half] = Strays(weight, EXPLAINED_LIMIT, EXPLAINED_BYTES)
+        self.known = KnownDifferences(rules.known)
+        self.strays: Unpaired[Half] = Unpaired(weight)
+        self.lone: Unpaired[Half] = Unpaired(weight)
+        self.disputed: Unpaired[Half] = Unpaired(weight, rules.unmatched_limit, rules.unmatched_bytes)
+        self.explained: Unpaired[Half] = Unpaired(weight, EXPLAINED_LIMIT, EXPLAINED_BYTES)
         self.closed_by_kind: Counter[Kind] = Counter()
         self.found_by_kind: Counter[Kind] = Counter()
         self.given_up = [0, 0]
@@ -482,12 +482,12 @@ class Ledger:
         kind: Kind = "reordered" if self._rules.equal(one.event, other.event) else "changed"
         return Finding(kind, left, right, one.witness or other.witness)
 
-    def keys_of(self, finding: Finding) -> Keys:
+    def keys_of(self, finding: Finding) -> Lookups:
         """What a difference is found by: by nothing where it has both halves."""
         if finding.partner is not None:
-            return Keys(Exact(b""))
+            return Lookups(Exact(b""))
         event, identity = finding.event, self._rules.identity
-        return Keys(self._rules.letter(event), None if identity is None else identity(event[0][3]))
+        return Lookups(self._rules.letter(event), None if identity is None else identity(event[0][3]))
 
     def _came_late(self, finding: Finding) -> bool:
         """Whether a leftover depends on nothing and is the partner of one that was settled without it.

@@ -22,23 +22,23 @@ LIMIT = 256
 """Of more, stretches are joined: then 60 are left of an hour, 85 of a day, 130 of a year."""
 SHARE = 8
 
-Row = tuple[int, Mapping[str, int]]
+TimelineRow = tuple[int, Mapping[str, int]]
 """The beginning of a stretch in Unix seconds, and the pairs in it by kind."""
 
 
-class Stretches:
+class MatchTimeline:
     """Pairs by kind and time.
 
     `at` is the time, in Unix seconds, by which stretches are old.
 
-    >>> stretches = Stretches()
+    >>> stretches = MatchTimeline()
     >>> stretches.note(60_500, {"ride": 2}), stretches.note(75_000, {"ride": 3, "day": 1})
     (None, None)
     >>> dict(stretches.since(60.0)), dict(stretches.since(60.5)), dict(stretches.since(75.1))
     ({'ride': 5, 'day': 1}, {'ride': 3, 'day': 1}, {})
     """
 
-    def __init__(self, rows: Iterable[Row] = (), at: int = 0) -> None:
+    def __init__(self, rows: Iterable[TimelineRow] = (), at: int = 0) -> None:
         self.at = self._last = at
         self._begins: list[int] = []
         self._pairs: list[Counter[str]] = []
@@ -94,7 +94,7 @@ class Stretches:
         return {"at": self.at, "begins": list(self._begins), "matched": matched}
 
 
-def united(states: Iterable[Mapping[str, Any]]) -> Stretches:
+def united(states: Iterable[Mapping[str, Any]]) -> MatchTimeline:
     """What all of some states have."""
     given = list(states)
     rows = (
@@ -102,4 +102,4 @@ def united(states: Iterable[Mapping[str, Any]]) -> Stretches:
         for state in given
         for place, begins in enumerate(state["begins"])
     )
-    return Stretches(rows, max((state["at"] for state in given), default=0))
+    return MatchTimeline(rows, max((state["at"] for state in given), default=0))

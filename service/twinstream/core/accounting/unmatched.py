@@ -20,7 +20,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, PartitionOffset, Side
 
 SETTLE_AT = 32_768
 """So many events may be listed as come and gone; each takes up memory until it is struck out or taken in."""
@@ -29,22 +29,19 @@ FULL_RUN, SETTLE_SOON = 500, 4_096
 SLACK = 1000
 """So many events more than twice those held may stand in the queues before these are made anew."""
 
-Place = tuple[int, int]
-"""Partition and offset of an event."""
-
 
 class Changes(NamedTuple):
     """What changed on a side: events that came and stayed, and the places of those that left."""
 
     added: list[Event]
-    removed: list[Place]
+    removed: list[PartitionOffset]
 
 
-class Held:
+class UnmatchedEvents:
     """The unsettled events of both sides.
 
     >>> from twinstream.core.events import Form
-    >>> held = Held()
+    >>> held = UnmatchedEvents()
     >>> one, two = (Event(Form("", b"", "", b"{}"), 0, at, 10 + at, 0.0) for at in (7, 8))
     >>> held.came(Side.LEFT, (one, two)), held.left((one,)), held.settle()
     (None, None, None)
@@ -130,7 +127,7 @@ class OneSide:
         self._queued = 0
         self._times: Counter[int] = Counter()
         self._added: dict[int, Event] = {}
-        self._removed: list[Place] = []
+        self._removed: list[PartitionOffset] = []
         self._unswept: list[Event] = []
         self._news: list[Event] | None = None
         self.size_bytes = 0

@@ -43,7 +43,7 @@ class Reach(NamedTuple):
         return (end is None or event[2] <= end + REACH) and event[3] <= self.until_ms
 
 
-class Keys(NamedTuple):
+class Lookups(NamedTuple):
     """What a leftover is found by: its letter, and its identity where one is declared."""
 
     letter: Letter
@@ -54,11 +54,11 @@ S = TypeVar("S")
 
 
 class _Kept(NamedTuple, Generic[S]):
-    keys: Keys
+    keys: Lookups
     stray: S
 
 
-class Strays(Generic[S]):
+class Unpaired(Generic[S]):
     """The latest leftovers of both sides, oldest first.
 
     Of each side so many that neither their number nor their bytes, as `weigh` tells, are above the limits.
@@ -76,7 +76,7 @@ class Strays(Generic[S]):
         self._serial = 0
         self._changed = False
 
-    def note(self, side: Side, keys: Keys, stray: S) -> None:
+    def note(self, side: Side, keys: Lookups, stray: S) -> None:
         """Remember a leftover of a side."""
         self._changed = True
         serial = self._serial = self._serial + 1
@@ -89,11 +89,11 @@ class Strays(Generic[S]):
         while len(kept) > self._limit or (kept and self._bytes[side] > self._limit_bytes):
             self._take(side, next(iter(kept)))
 
-    def claim_equal(self, side: Side, keys: Keys, fits: Callable[[S], bool]) -> S | None:
+    def claim_equal(self, side: Side, keys: Lookups, fits: Callable[[S], bool]) -> S | None:
         """The oldest leftover of a side that is equal and fits, which is then forgotten; None without one."""
         return self._claim(side, self._by_letter[side].get(keys.letter, ()), fits)
 
-    def claim_named(self, side: Side, keys: Keys, fits: Callable[[S], bool]) -> S | None:
+    def claim_named(self, side: Side, keys: Lookups, fits: Callable[[S], bool]) -> S | None:
         """The oldest leftover of a side that has this identity and fits, which is then forgotten."""
         if keys.identity is None:
             return None

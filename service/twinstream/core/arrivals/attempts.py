@@ -9,14 +9,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
-from twinstream.core.arrivals.leaders import COVERED, FULL, ROOM, Leaders, Near
-
-Place = tuple[int, int]
-"""Partition and offset of a record."""
+from twinstream.core.arrivals.leaders import COVERED, FULL, ROOM, CloseTo, Leaders
+from twinstream.core.events import PartitionOffset
 
 
 class Attempt(Protocol):
-    """What wrote a record; `twinstream.spec.decode.marks.Attempt` is one."""
+    """What wrote a record; `twinstream.spec.decode.headers.Attempt` is one."""
 
     @property
     def query(self) -> str: ...  # noqa: D102
@@ -107,13 +105,13 @@ class Execution:
         return all(retried.values())
 
 
-class Batch:
+class MicroBatch:
     """One batch of one query: its executions, and while it is open the partitions that it waits for.
 
     `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
     `saved` is how many of its `rows` the last snapshot of any kind had. It `counts` where one of them lies
-    behind the start of the comparison. `leaders` are of rows that are `Near` others. `starts` is by partition
-    the offset of its first row since it is open.
+    behind the start of the comparison. `leaders` are of rows that are `CloseTo` others. `starts` is by
+    partition the offset of its first row since it is open.
     """
 
     __slots__ = (
@@ -130,7 +128,7 @@ class Batch:
         "waits",
     )
 
-    def __init__(self, place: Place, waits: Iterable[int]) -> None:
+    def __init__(self, place: PartitionOffset, waits: Iterable[int]) -> None:
         self.executions: dict[str, Execution] = {}
         self.place = place
         self.waits = set(waits)
@@ -145,7 +143,7 @@ class Batch:
         """What is remembered of it, in rows."""
         return self.rows + self.leaders.weight
 
-    def add(self, attempt: Attempt, form: bytes, place: Place, near: Near | None = None) -> bool:
+    def add(self, attempt: Attempt, form: bytes, place: PartitionOffset, near: CloseTo | None = None) -> bool:
         """Note a row; whether it raises M."""
         execution, at = self._writer(attempt, place)
         if near is not None:
@@ -168,7 +166,7 @@ class Batch:
             return FULL
         return ROOM if count > execution.count(form) else COVERED
 
-    def _writer(self, attempt: Attempt, place: Place) -> tuple[Execution, int]:
+    def _writer(self, attempt: Attempt, place: PartitionOffset) -> tuple[Execution, int]:
         """The execution of an attempt, and the place of the attempt in it."""
         execution = self.executions.get(attempt.execution)
         if execution is None:
@@ -180,7 +178,7 @@ class Batch:
             self._note_retry(place, first=len(execution.siblings[attempt.task]) == 1)
         return execution, at
 
-    def _note_retry(self, place: Place, *, first: bool) -> None:
+    def _note_retry(self, place: PartitionOffset, *, first: bool) -> None:
         if not first:
             self.retried, self.place = True, place
 
@@ -213,8 +211,8 @@ class Query:
     __slots__ = ("batches", "complete", "forgotten", "front", "last", "newest_seen", "open", "told")
 
     def __init__(self) -> None:
-        self.batches: dict[int, Batch] = {}
-        self.open: dict[int, Batch] = {}
+        self.batches: dict[int, MicroBatch] = {}
+        self.open: dict[int, MicroBatch] = {}
         self.front: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.complete = self.forgotten = self.newest_seen = -1

@@ -33,7 +33,7 @@ class Stray(NamedTuple):
     home: int
 
 
-class Homes:
+class KeyPartitions:
     """The partitions of one side."""
 
     def __init__(self, order: Order) -> None:
@@ -71,7 +71,7 @@ class Homes:
         self._before = dict(map(tuple, state))
 
 
-class Watch:
+class PartitionWatch:
     """Watches the partitions of both sides: what stands where nothing can be said of it is a hole.
 
     `keeps_partitions`: the file asserts that equal events stand in partitions of one number. It is checked on
@@ -80,7 +80,7 @@ class Watch:
 
     def __init__(self, order: Order, *, keeps_partitions: bool = False) -> None:
         self.keeps_partitions = keeps_partitions
-        self.homes = Homes(order), Homes(order)
+        self.homes = KeyPartitions(order), KeyPartitions(order)
 
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
         """The holes that the events of a run make."""

@@ -36,7 +36,7 @@ ROW_BYTES = 100
 """A leader counts as so many rows as its record has of these."""
 
 
-class Near(NamedTuple):
+class CloseTo(NamedTuple):
     """What tells which rows a row is close to: the hash of its content, its record, and the tolerance."""
 
     own: bytes
@@ -54,7 +54,7 @@ class Leaders:
         self._forms: dict[bytes, bytes | list[bytes]] = {}
         self._saved = self.weight = 0
 
-    def take(self, form: bytes, near: Near, room: Room) -> bytes:
+    def take(self, form: bytes, near: CloseTo, room: Room) -> bytes:
         """The leader of a row, by the hash of its content; a row without one becomes its own.
 
         Complexity: O(1), and for a retry O(k) in the leaders of the form, up to `LOOKED_AT`.

@@ -29,7 +29,7 @@ NEVER = -(1 << 62)
 """The first offset of a partition of which the beginning is not known: further back than any horizon."""
 KEPT = 10_000
 """So many marks may stand for events that are settled, beside twice those of events that wait."""
-State = dict[str, Any]
+RepeatsState = dict[str, Any]
 
 
 def digest(canonical: bytes) -> bytes:
@@ -149,7 +149,7 @@ class Repeats:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def snapshot(self, events: Iterable[Event], *, whole: bool) -> State:
+    def snapshot(self, events: Iterable[Event], *, whole: bool) -> RepeatsState:
         """The state as plain data, with the marks of some events; unless `whole`, what has come since.
 
         Complexity: O(n) in the events and in what has come, at most the horizon of each partition.
@@ -164,7 +164,7 @@ class Repeats:
             window.unsaved = 0
         return state
 
-    def restore(self, state: State, held: Mapping[tuple[int, int], Event]) -> None:
+    def restore(self, state: RepeatsState, held: Mapping[tuple[int, int], Event]) -> None:
         """Take over a whole `snapshot`; an empty one is of a time at which nothing was noted."""
         if not state:
             self.incomplete = True
@@ -179,7 +179,7 @@ class Repeats:
         self._marked = {id(event): event for place in places if (event := held.get(place)) is not None}
 
 
-def merged(states: Sequence[State], gone: Sequence[Iterable[Sequence[int]]]) -> State:
+def merged(states: Sequence[RepeatsState], gone: Sequence[Iterable[Sequence[int]]]) -> RepeatsState:
     """Snapshots, of which the first is whole, as one that is; `gone` are the places that left before each."""
     rows: dict[int, dict[int, bytes]] = {}
     marked: dict[tuple[int, int], None] = {}
@@ -196,7 +196,7 @@ def merged(states: Sequence[State], gone: Sequence[Iterable[Sequence[int]]]) -> 
     }
 
 
-def _saved(partition: int, window: Window, *, whole: bool) -> State:
+def _saved(partition: int, window: Window, *, whole: bool) -> RepeatsState:
     """A window as plain data, or what has come to it since the last snapshot."""
     count = len(window.rows) if whole else min(window.unsaved, len(window.rows))
     newest = list(islice(reversed(window.rows), count))[::-1]
@@ -208,18 +208,18 @@ def _saved(partition: int, window: Window, *, whole: bool) -> State:
     }
 
 
-def _joined(last: State, rows: Mapping[int, bytes]) -> State:
+def _joined(last: RepeatsState, rows: Mapping[int, bytes]) -> RepeatsState:
     """The window that the last state has, of all rows that were saved of it."""
     oldest = last["oldest"]
     kept = [] if oldest is None else [row for row in sorted(rows.items()) if row[0] >= oldest]
     return {**last, **_packed(kept)}
 
 
-def _packed(rows: Sequence[tuple[int, bytes]]) -> State:
+def _packed(rows: Sequence[tuple[int, bytes]]) -> RepeatsState:
     return {"offsets": [offset for offset, _ in rows], "digests": b"".join(form for _, form in rows)}
 
 
-def _rows(saved: State) -> Iterable[tuple[int, bytes]]:
+def _rows(saved: RepeatsState) -> Iterable[tuple[int, bytes]]:
     forms = saved["digests"]
     cut = (forms[start : start + DIGEST_BYTES] for start in range(0, len(forms), DIGEST_BYTES))
     return zip(saved["offsets"], cut, strict=True)

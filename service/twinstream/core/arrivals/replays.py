@@ -55,10 +55,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Hole
-from twinstream.core.arrivals.attempts import Attempt, Batch, Place, Query
-from twinstream.core.arrivals.leaders import HASH_BYTES, Near
+from twinstream.core.arrivals.attempts import Attempt, MicroBatch, Query
+from twinstream.core.arrivals.leaders import HASH_BYTES, CloseTo
 from twinstream.core.arrivals.replays_state import query_state, restored_query
-from twinstream.core.events import Close, Side
+from twinstream.core.events import Close, PartitionOffset, Side
 
 ROWS_LIMIT = 4_000_000
 """Rows remembered of a side beyond the horizon of the query that is written: some 400 MB."""
@@ -87,7 +87,7 @@ class Alike(NamedTuple):
 class Replays:
     """The batches of one side. `unmarked` counts the records that did not say what wrote them.
 
-    >>> from twinstream.spec.decode.marks import Attempt
+    >>> from twinstream.spec.decode.headers import Attempt
     >>> replays = Replays(Side.RIGHT, horizon=10)
     >>> first, retry = Attempt("q", 7, "e", 0, 0), Attempt("q", 7, "e", 0, 1)
     >>> [replays.feed(attempt, b"x", 0, 0) for attempt in (first, first, retry, retry, retry)]
@@ -160,7 +160,14 @@ class Replays:
         return query
 
     def _add(
-        self, query: Query, attempt: Attempt, form: bytes, near: Near | None, place: Place, *, behind: bool
+        self,
+        query: Query,
+        attempt: Attempt,
+        form: bytes,
+        near: CloseTo | None,
+        place: PartitionOffset,
+        *,
+        behind: bool,
     ) -> bool:
         """Add a row to its batch; whether it is new."""
         number, partition = attempt.batch, place[0]
@@ -168,7 +175,7 @@ class Replays:
         if batch is None:
             partitions = self._expected | query.front.keys()
             waits = [other for other in partitions if query.front.get(other, -1) <= number]
-            batch = query.batches[number] = query.open[number] = Batch(place, waits)
+            batch = query.batches[number] = query.open[number] = MicroBatch(place, waits)
         batch.counts = batch.counts or behind
         leaders = batch.leaders.weight
         raised = batch.add(attempt, form, place, near)
@@ -199,7 +206,7 @@ class Replays:
         if self._rows > ROWS_LIMIT:
             self._shrink(name, query)
 
-    def _miss(self, attempt: Attempt, query: Query, place: Place) -> None:
+    def _miss(self, attempt: Attempt, query: Query, place: PartitionOffset) -> None:
         """A row of a forgotten batch. One is told of each query: the verdict has no use for more."""
         if query.told:
             return
@@ -328,10 +335,10 @@ class Replays:
         self._rows = sum(batch.weight for batch in batches)
 
 
-def _at(place: Place) -> str:
+def _at(place: PartitionOffset) -> str:
     return f"partition {place[0]} offset {place[1]}"
 
 
-def _near(alike: Alike, salt: bytes = b"") -> Near:
+def _near(alike: Alike, salt: bytes = b"") -> CloseTo:
     own = blake2b(alike.content, digest_size=HASH_BYTES, salt=salt).digest()
-    return Near(own, alike.record, alike.close)
+    return CloseTo(own, alike.record, alike.close)

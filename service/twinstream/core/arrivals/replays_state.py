@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from twinstream.core.arrivals.attempts import Batch, Cell, Execution, Query
+from twinstream.core.arrivals.attempts import Cell, Execution, MicroBatch, Query
 from twinstream.core.arrivals.leaders import HASH_BYTES, Leaders, joined
 
 
@@ -60,7 +60,7 @@ def query_state(name: str, query: Query, *, whole: bool) -> dict[str, Any]:
     }
 
 
-def _batch_state(number: int, batch: Batch, query: Query) -> dict[str, Any]:
+def _batch_state(number: int, batch: MicroBatch, query: Query) -> dict[str, Any]:
     return {
         "number": number,
         "place": list(batch.place),
@@ -81,7 +81,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     query.complete, query.forgotten = state["complete"], state["forgotten"]
     query.newest_seen, query.told = state["newest_seen"], state["told"]
     for row, kept in zip(state["remembered"], state["batches"], strict=True):
-        batch = query.batches[row["number"]] = Batch(tuple(row["place"]), row["waits"])
+        batch = query.batches[row["number"]] = MicroBatch(tuple(row["place"]), row["waits"])
         batch.retried, batch.refuted = row["retried"], row["refuted"]
         batch.counts = row.get("counts", True)
         batch.starts = dict(row.get("starts", [row["place"]]))
@@ -95,7 +95,7 @@ def restored_query(state: dict[str, Any]) -> Query:
     return query
 
 
-def _restored_execution(state: dict[str, Any], batch: Batch) -> Execution:
+def _restored_execution(state: dict[str, Any], batch: MicroBatch) -> Execution:
     execution = Execution()
     for task, attempt in state["attempts"]:
         execution.place(task, attempt)

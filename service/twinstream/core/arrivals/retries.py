@@ -14,7 +14,7 @@ from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Canonical, Close, Side
 from twinstream.core.order import BARRIER
-from twinstream.core.proofs import NOTHING, Batch, Held, Needs, Proof, Starts, needs_of
+from twinstream.core.proofs import NOTHING, HeldBack, MicroBatchId, Needs, Proof, Starts, needs_of
 
 NUMBERS_KEPT = 10_000
 """Of so many differences that wait for the same batches it is told one by one that they decide nothing."""
@@ -25,18 +25,18 @@ class NotAgreed(NamedTuple):
 
     hole: Hole
     starts: Starts
-    batch: Batch | None = None
+    batch: MicroBatchId | None = None
 
 
 class Settled(NamedTuple):
     """What closed batches decide: the differences that count, those that decide nothing, and holes."""
 
-    counted: Held | None
+    counted: HeldBack | None
     dropped: list[int]
     holes: list[NotAgreed]
 
 
-class Row(NamedTuple):
+class WrittenRow(NamedTuple):
     """A record: which attempt wrote it, what is equal for those that it wrote again, and where it stands."""
 
     attempt: Attempt | None
@@ -55,7 +55,7 @@ class Retries:
     def __init__(self, horizon: int, *, copied: bool = False) -> None:
         self._copied = copied
         self.sides = tuple(Replays(side, horizon) for side in Side)
-        self.held: dict[Needs, Held] = {}
+        self.held: dict[Needs, HeldBack] = {}
 
     # -- what is held --------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class Retries:
         """The open batches that a difference has to wait for. Complexity: O(b) in the open batches."""
         return needs_of(proof, self._open())
 
-    def _open(self) -> Iterator[tuple[Batch, Starts]]:
+    def _open(self) -> Iterator[tuple[MicroBatchId, Starts]]:
         for side in Side:
             for name, number, starts in self.sides[side].open():
                 yield (side, name, number), starts
@@ -77,7 +77,7 @@ class Retries:
         if needs is not None:
             awaited &= needs
         if awaited:
-            self.held.setdefault(awaited, Held(moment)).join(Held(moment))
+            self.held.setdefault(awaited, HeldBack(moment)).join(HeldBack(moment))
         return awaited
 
     def note(self, needs: Needs, number: int) -> None:
@@ -113,16 +113,16 @@ class Retries:
             if attempt is not None:
                 replays.note_before(attempt, letter, partition, offset, alike, by_place=by_place)
 
-    def _rows(self, run: Run, canonical: Canonical, close: Close | None) -> Iterator[Row]:
+    def _rows(self, run: Run, canonical: Canonical, close: Close | None) -> Iterator[WrittenRow]:
         """The records of a run, each as what it is told again by."""
         for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
             if attempt is None:
-                yield Row(None, b"", run.partition, offset, None)
+                yield WrittenRow(None, b"", run.partition, offset, None)
                 continue
             copied = self._copied and form[0] is BARRIER
             where = b" in %d" % run.partition if copied else b""
             alike = None if close is None else Alike(form[1] + where, form[3], close)
-            yield Row(attempt, canonical(form[1]) + where, run.partition, offset, alike)
+            yield WrittenRow(attempt, canonical(form[1]) + where, run.partition, offset, alike)
 
     # -- what closed batches decide ------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Retries:
                 if hole is not None:
                     dropped += held.numbers
                 else:
-                    self.held.setdefault(needs - {batch}, Held(held.moment)).join(held)
+                    self.held.setdefault(needs - {batch}, HeldBack(held.moment)).join(held)
         return Settled(self.held.pop(NOTHING, None), dropped, holes)
 
     @property
@@ -173,4 +173,4 @@ class Retries:
             rows = [[state["held_for"], state["held_at"], []]]
         for needs, moment, numbers in rows:
             batches = frozenset((Side(side), name, number) for side, name, number in needs)
-            self.held[batches] = Held(moment, list(numbers))
+            self.held[batches] = HeldBack(moment, list(numbers))

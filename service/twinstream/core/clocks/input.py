@@ -67,7 +67,7 @@ class Finished(NamedTuple):
     since: Mapping[InputPartition, int] = MappingProxyType({})
 
 
-class Awaited(NamedTuple):
+class WaitsFor(NamedTuple):
     """What a record waits for: its batch, a partition of the output, where that must and where it is read."""
 
     query: str
@@ -77,10 +77,10 @@ class Awaited(NamedTuple):
     read: int
 
 
-class Progress:
+class InputProgress:
     """What both versions have said, and what of it holds.
 
-    >>> progress = Progress()
+    >>> progress = InputProgress()
     >>> progress.note(Side.LEFT, Finished("q", "r", 0, {("clicks", 0): 10}, None, {0: 3}))
     >>> progress.read(Side.LEFT, {0: 2}), progress.covers(Side.LEFT, ("clicks", 0), 7)
     ([], False)
@@ -151,14 +151,14 @@ class Progress:
         """Whether a version has said anything about the topic that is compared."""
         return bool(self._sides[side])
 
-    def awaited(self, side: Side, positions: Mapping[int, int]) -> Iterator[Awaited]:
+    def awaited(self, side: Side, positions: Mapping[int, int]) -> Iterator[WaitsFor]:
         """What the next record of each query waits for."""
         for query in self._sides[side].values():
             for fact in list(query.pending)[:1]:
                 lacking = _lacking(fact, positions)
                 if lacking is not None:
                     written = (fact.written or {})[lacking]
-                    yield Awaited(query.name, fact.batch, lacking, written, positions.get(lacking, 0))
+                    yield WaitsFor(query.name, fact.batch, lacking, written, positions.get(lacking, 0))
 
     def snapshot(self) -> list[Any]:
         """The state as plain data."""

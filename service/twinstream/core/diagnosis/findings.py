@@ -20,13 +20,13 @@ from typing import Literal, NamedTuple
 
 from twinstream.core.events import Event, Exact, Letter, Near, Side
 from twinstream.core.pairing.pieces import Pairing
-from twinstream.core.relation import Identity
+from twinstream.core.relation import IdentityOf
 
 Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 Recent = Callable[[Event, Sequence[Event]], bool]
 """Whether a surplus event is a copy, also of one of these, which are paired and equal it exactly."""
-Dependent = Callable[[Event, Event], bool]
+AreDependent = Callable[[Event, Event], bool]
 Witness = tuple[tuple[Side, Event], ...]
 Letters = tuple[Sequence[Letter], Sequence[Letter]]
 """Those of the events of both sides."""
@@ -70,8 +70,8 @@ def name_findings(
     pieces: tuple[Sequence[Event], Sequence[Event]],
     letters: Letters,
     pairing: Pairing,
-    dependent: Dependent,
-    identity: Identity | None,
+    dependent: AreDependent,
+    identity: IdentityOf | None,
     recent: Recent,
 ) -> list[Finding]:
     """The differences of two paired pieces, in the order in which they stand there.
@@ -86,7 +86,7 @@ def explain_partnerless(
     left: Sequence[Event],
     right: Sequence[Event],
     letter: Callable[[Event], Letter],
-    identity: Identity | None,
+    identity: IdentityOf | None,
     recent: Recent,
 ) -> list[Finding]:
     """Name events that are proven to have no partner; no two of them are equal."""
@@ -101,14 +101,14 @@ class _Naming:
         pieces: tuple[Sequence[Event], Sequence[Event]],
         letters: Letters,
         pairing: Pairing,
-        dependent: Dependent,
+        dependent: AreDependent,
     ) -> None:
         self._pieces, self._letters, self._dependent = pieces, letters, dependent
         self._pairs = pairing.pairs
         self._paired: dict[Exact, list[Event]] = {}
         self._left, self._right = sorted(pairing.left_rest), sorted(pairing.right_rest)
 
-    def findings(self, identity: Identity | None, recent: Recent) -> list[Finding]:
+    def findings(self, identity: IdentityOf | None, recent: Recent) -> list[Finding]:
         moved = self._partners(lambda side, place: self._letters[side][place])
         found = [((i, j), self._finding("reordered", i, j)) for i, j in moved]
         changed = self._alike()

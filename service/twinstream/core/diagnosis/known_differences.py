@@ -45,7 +45,7 @@ class Covered(NamedTuple):
 
 
 @dataclass
-class Known:
+class KnownDifferences:
     """The rules of one comparison, and how often each has covered a finding.
 
     Some of what a rule covers are examples, to be looked at: the first hundred, each tenth up to the

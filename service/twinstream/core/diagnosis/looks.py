@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from twinstream.core.diagnosis.resync import Lengths, Meeting
+from twinstream.core.diagnosis.resync import Lengths, Resync
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order
 from twinstream.core.pairing.pieces import Item
 
@@ -54,7 +54,7 @@ class Looks:
         self._is_sequence = isinstance(order, Lanes)
         self._pieces = pieces
         by_barriers = isinstance(order, Epochs)
-        self._meeting = None if by_barriers else Meeting(MEETING_RUN, MEETING_BUDGET, self._same, alike)
+        self._meeting = None if by_barriers else Resync(MEETING_RUN, MEETING_BUDGET, self._same, alike)
         self._barriers: tuple[list[int], list[int]] | None = ([], []) if by_barriers else None
         self._scanned = [0, 0]
         self._next_step = MEETING_RUN
@@ -100,7 +100,7 @@ class Looks:
         common = {item.letter for item in left}
         return sum(item.letter in common for item in right) >= MEETING_RUN
 
-    def _met(self, meeting: Meeting, ended: tuple[bool, bool], most: int) -> Lengths | None:
+    def _met(self, meeting: Resync, ended: tuple[bool, bool], most: int) -> Lengths | None:
         lengths = [len(piece) for piece in self._pieces]
         over = [done or length >= most for done, length in zip(ended, lengths, strict=True)]
         return meeting.look((min(lengths[0], most), min(lengths[1], most)), (over[0], over[1]))

@@ -20,24 +20,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Same = Callable[[int, int], bool]
+SameAt = Callable[[int, int], bool]
 """Whether the i-th event of the left is equal to the j-th of the right."""
 Lengths = tuple[int, int]
 """How much of each side."""
 
 
-class Meeting:
+class Resync:
     """The search for the place at which two sequences meet. `exhausted`: there is none within the budget.
 
     >>> left, right = "xabcde", "abcde"
-    >>> meeting = Meeting(3, 10, lambda i, j: left[i] == right[j])
+    >>> meeting = Resync(3, 10, lambda i, j: left[i] == right[j])
     >>> meeting.look((4, 2), (False, False)) is None
     True
     >>> meeting.look((4, 3), (False, False))
     (4, 3)
     """
 
-    def __init__(self, length: int, budget: int, same: Same, alike: Same | None = None) -> None:
+    def __init__(self, length: int, budget: int, same: SameAt, alike: SameAt | None = None) -> None:
         self._length, self._budget, self._same, self._alike = length, budget, same, alike
         self._differences = 0
         self._before: dict[int, int] = {}

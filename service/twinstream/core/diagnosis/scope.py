@@ -24,7 +24,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from twinstream.core.diagnosis.findings import Dependent, Finding, Letters, Recent, name_findings
+from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.events import Event, Side
@@ -33,7 +33,7 @@ from twinstream.core.order import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
 from twinstream.core.pairing.pairing import pair
 from twinstream.core.pairing.pieces import ALIGNMENT_BUDGET, Item, Pairing
 from twinstream.core.proofs import Needs, Proof, place_of
-from twinstream.core.relation import Identity, Relation
+from twinstream.core.relation import IdentityOf, Relation
 
 TAIL_SEEN = 64
 """Events of a tail that are looked at for the other half of one that changed."""
@@ -264,11 +264,11 @@ class Scope:
         newest_ms = max((event[3] for piece in looked for event in piece), default=0)
         return Explanation(found, matched, tails, met, (_last_of(looked[0]), _last_of(looked[1])), newest_ms)
 
-    def _related(self, dependent: Dependent) -> Callable[[Side, int, Side, int], bool]:
+    def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
         pieces = self.pieces
         return lambda side, one, other, another: dependent(pieces[side][one], pieces[other][another])
 
-    def _identities(self, identity: Identity) -> Callable[[Side, int], Hashable]:
+    def _identities(self, identity: IdentityOf) -> Callable[[Side, int], Hashable]:
         return lambda side, place: identity(self.pieces[side][place][0][3])
 
     def _items_of(self, side: Side) -> list[Item]:

@@ -47,11 +47,11 @@ UNKNOWN_PAIRS = Hole(
 _SPARE = 1_000
 """So many entries that are out of date are kept in any case, before they are looked for."""
 
-Held = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
+LanesBySide = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
 """What waits on each side, by lane."""
-Path = tuple[Hashable, ...]
+LanePath = tuple[Hashable, ...]
 """The keys and branches above the node of a lane."""
-FormOf = Callable[[bytes], Any]
+KeyOf = Callable[[bytes], Any]
 _COLUMNS = ("serials", "depths", "partitions", "records", "others")
 _MARKS = ("marks", "paths", "names")
 
@@ -73,15 +73,15 @@ class Bags:
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
         self._equal = equal
-        self._lanes: dict[Path, dict[Hashable, list[Pair]]] = {}
-        self._order: deque[tuple[Path, Hashable, Pair]] = deque()
-        self._marks: OrderedDict[int, tuple[Path, bytes]] = OrderedDict()
-        self._marked: dict[Path, dict[bytes, int]] = {}
-        self._crowded: dict[Hashable, tuple[Path, Held]] = {}
+        self._lanes: dict[LanePath, dict[Hashable, list[Pair]]] = {}
+        self._order: deque[tuple[LanePath, Hashable, Pair]] = deque()
+        self._marks: OrderedDict[int, tuple[LanePath, bytes]] = OrderedDict()
+        self._marked: dict[LanePath, dict[bytes, int]] = {}
+        self._crowded: dict[Hashable, tuple[LanePath, LanesBySide]] = {}
         self._prune_at = _SPARE
         self._size = self._serial = self._saved = self._deepest = 0
         self._new_pairs: dict[int, Pair] = {}
-        self._new_marks: dict[int, tuple[Path, bytes]] = {}
+        self._new_marks: dict[int, tuple[LanePath, bytes]] = {}
         self._gone: list[int] = []
 
     # -- matching ------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Bags:
         if len(self._order) > 2 * self._size + _SPARE:
             self._order = deque(row for row in self._order if row[2].events)
 
-    def _add(self, path: Path, lane: Hashable, pair: Pair) -> None:
+    def _add(self, path: LanePath, lane: Hashable, pair: Pair) -> None:
         self._deepest = max(self._deepest, len(path))
         self._lanes.setdefault(path, {}).setdefault(lane, []).append(pair)
         self._order.append((path, lane, pair))
@@ -162,7 +162,7 @@ class Bags:
 
     # -- forgetting ----------------------------------------------------------------------------------------
 
-    def _forget(self, path: Path, lane: Hashable, pair: Pair) -> None:
+    def _forget(self, path: LanePath, lane: Hashable, pair: Pair) -> None:
         pairs = self._lanes[path][lane]
         pairs.remove(pair)
         if not pairs:
@@ -181,7 +181,7 @@ class Bags:
         if serial <= self._saved:
             self._gone.append(serial)
 
-    def _mark(self, path: Path, lane: Hashable) -> None:
+    def _mark(self, path: LanePath, lane: Hashable) -> None:
         """Note that not all that matched in a lane is remembered."""
         if (name := _name(lane)) in self._marked.get(path, ()):
             return
@@ -191,7 +191,7 @@ class Bags:
             del self._marked[of][oldest]
             self._leave(serial)
 
-    def _put_mark(self, serial: int, path: Path, name: bytes) -> None:
+    def _put_mark(self, serial: int, path: LanePath, name: bytes) -> None:
         self._deepest = max(self._deepest, len(path))
         self._marked.setdefault(path, {})[name] = serial
         self._marks[serial] = self._new_marks[serial] = path, name
@@ -214,7 +214,7 @@ class Bags:
                 for pair in tuple(pairs):
                     self._forget(path, lane, pair)
 
-    def _below(self, path: Path) -> Sequence[Path]:
+    def _below(self, path: LanePath) -> Sequence[LanePath]:
         """The paths of lanes that begin like this one; that are all but where barriers stand in others."""
         if len(path) == self._deepest:
             return (path,)
@@ -223,7 +223,7 @@ class Bags:
 
     # -- what is left over ---------------------------------------------------------------------------------
 
-    def crowd(self, lane: Hashable, held: Held, depth: int) -> None:
+    def crowd(self, lane: Hashable, held: LanesBySide, depth: int) -> None:
         """Note that events of both sides wait in a lane, beside what else is `held` there."""
         self._crowded[lane] = path_of(lane, depth), held
         if len(self._crowded) > self._prune_at:
@@ -234,7 +234,7 @@ class Bags:
         """Whether not all that matched in a lane is remembered."""
         return bool(self._marks) and _name(lane) in self._marked.get(path_of(lane, depth), ())
 
-    def doubtful(self) -> dict[Hashable, Held]:
+    def doubtful(self) -> dict[Hashable, LanesBySide]:
         """The lanes of which something was forgotten and events of both sides wait, with what is held.
 
         Complexity: O(k) in the lanes where events of both sides wait or did lately.
@@ -257,7 +257,7 @@ class Bags:
         self._new_pairs, self._new_marks = {}, {}
         return {**told, "gone": [] if whole else gone}
 
-    def restore(self, state: Mapping[str, Any], form_of: FormOf) -> None:
+    def restore(self, state: Mapping[str, Any], form_of: KeyOf) -> None:
         """Take over a whole `state`; `form_of` reads the form of a record."""
         for serial, depth, partition, *records in sorted(_rows(_COLUMNS, state)):
             events = [Event(form_of(record), partition, 0, 0, 0.0) for record in records]
@@ -282,7 +282,7 @@ def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**_columns(_COLUMNS, pairs.values()), **_columns(_MARKS, marks.values()), "gone": []}
 
 
-def path_of(route: Any, depth: int) -> Path:
+def path_of(route: Any, depth: int) -> LanePath:
     """The keys and branches above the node of a lane, of an event with this route."""
     path = []
     for _ in range(depth):
@@ -295,7 +295,7 @@ def _by_side(side: Side, event: Event, partner: Event) -> list[Event]:
     return [event, partner] if side is Side.LEFT else [partner, event]
 
 
-def _is_crowded(lane: Hashable, held: Held) -> bool:
+def _is_crowded(lane: Hashable, held: LanesBySide) -> bool:
     return lane in held[0] and lane in held[1]
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 from twinstream.core.events import Event, Side
 
 
-class Rendezvous:
+class BarrierResync:
     """Epochs of both sides since the scope was lost, each a list that begins with its barrier."""
 
     def __init__(self, limit: int, equal: Callable[[Event, Event], bool]) -> None:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import path_of
-from twinstream.core.matching.barrier_resync import Rendezvous
+from twinstream.core.matching.barrier_resync import BarrierResync
 from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
 from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.order import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
@@ -72,7 +72,7 @@ class EpochsIndex(Index):
         self._aside: SetAside | None = None
         self._classes: set[Hashable] | None = None
         """Those of what is gathered, where they were asked for."""
-        self._lost: Rendezvous | None = None
+        self._lost: BarrierResync | None = None
 
     # -- matching ------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class EpochsIndex(Index):
         scope.add(side, event)
         if not scope.lost:
             return None
-        self._lost = self._lost or Rendezvous(self._hooks.limit, self._equal)
+        self._lost = self._lost or BarrierResync(self._hooks.limit, self._equal)
         if route is not BARRIER:
             self._lost.add(side, event)
             return None

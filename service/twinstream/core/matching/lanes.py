@@ -49,7 +49,7 @@ def queue_of(events: Iterable[Event], since_ms: int) -> Queue:
     return queue
 
 
-Held = tuple[object, ...] | Queue | SetAside
+LaneContent = tuple[object, ...] | Queue | SetAside
 """What a side has in a lane: one event alone (a tuple of the shape of `Event`), several, or a scope."""
 
 
@@ -61,7 +61,7 @@ class LanesIndex(Index):
     def __init__(self, order: orders.Lanes, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
         self._scopes: dict[Hashable, SetAside] = {}
-        self.held: tuple[dict[Hashable, Held], dict[Hashable, Held]] = ({}, {})
+        self.held: tuple[dict[Hashable, LaneContent], dict[Hashable, LaneContent]] = ({}, {})
         # The lanes of bags of which a copy has left and another waits: all that may be chains, and some more.
         self._chained: tuple[dict[Hashable, Queue], dict[Hashable, Queue]] = ({}, {})
 
@@ -188,7 +188,7 @@ class LanesIndex(Index):
                 came(event)
         return None
 
-    def _unlike(self, side: Side, event: Event, held: Held) -> Event | None:
+    def _unlike(self, side: Side, event: Event, held: LaneContent) -> Event | None:
         """The oldest event of a lane if it is equal all the same; else the event is in conflict with it."""
         lane, oldest = event[0][0], _oldest(held)
         if self._hooks.equal(oldest, event):
@@ -286,11 +286,11 @@ class LanesIndex(Index):
             self.held[side][lane] = event
 
 
-def _oldest(held: Held) -> Event:
+def _oldest(held: LaneContent) -> Event:
     return held[0] if type(held) is Queue else cast("Event", held)
 
 
-def waiting(held: Held | None) -> Sequence[Event]:
+def waiting(held: LaneContent | None) -> Sequence[Event]:
     """The events of a lane, oldest first."""
     if held is None:
         return ()

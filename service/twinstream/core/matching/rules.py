@@ -29,10 +29,10 @@ from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetA
 from twinstream.core.matching.times import Times
 from twinstream.core.order import Roles, Ruled
 
-Entry = tuple[int, Event, Roles, int, bytes]
+Waiter = tuple[int, Event, Roles, int, bytes]
 """A waiting event: its number, itself, its roles, since when equal ones have waited, its canonical form."""
-Held = Any
-"""The waiting events of one canonical form: an `Entry` alone, or a deque of several, oldest first."""
+BucketEntry = Any
+"""The waiting events of one canonical form: an `Waiter` alone, or a deque of several, oldest first."""
 
 FEW = 16
 """Events up to which a list is the quicker bucket."""
@@ -49,7 +49,7 @@ class RuledIndex(Index):
     def __init__(self, order: Ruled, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
         self._plain = hooks.canonical is bytes
-        self._forms: tuple[dict[bytes, Held], dict[bytes, Held]] = ({}, {})
+        self._forms: tuple[dict[bytes, BucketEntry], dict[bytes, BucketEntry]] = ({}, {})
         self._buckets = _no_buckets(order.roles), _no_buckets(order.roles)
         self._size = [0, 0]
         self._count = 0
@@ -76,7 +76,7 @@ class RuledIndex(Index):
         content = event[0][1]
         held = self._forms[other].get(content if self._plain else self._hooks.canonical(content))
         if held is not None:
-            entry: Entry | None = held if type(held) is tuple else held[0]
+            entry: Waiter | None = held if type(held) is tuple else held[0]
             if entry is not None and entry[1][0][1] != content:
                 entry = self._equal(held, event)
             if entry is not None and entry[0] <= oldest:
@@ -110,7 +110,7 @@ class RuledIndex(Index):
                 oldest = number
         return oldest
 
-    def _equal(self, held: Held, event: Event) -> Entry | None:
+    def _equal(self, held: BucketEntry, event: Event) -> Waiter | None:
         """The oldest of the waiting events of one canonical form that equals an event."""
         equal = self._hooks.equal
         entries = (held,) if type(held) is tuple else held
@@ -149,7 +149,7 @@ class RuledIndex(Index):
                     if len(bucket) > FEW:
                         buckets[role][key] = _bucket_of(bucket)
 
-    def _remove(self, side: int, entry: Entry) -> None:
+    def _remove(self, side: int, entry: Waiter) -> None:
         number, _, roles, _, letter = entry
         forms, buckets = self._forms[side], self._buckets[side]
         held = forms[letter]
@@ -189,7 +189,7 @@ class RuledIndex(Index):
         self._aside[group] = scope
         scope.add(side, event)
 
-    def _of_group(self, side: Side, group: Hashable) -> list[Entry]:
+    def _of_group(self, side: Side, group: Hashable) -> list[Waiter]:
         """The waiting events of a group, oldest first. Complexity: O(k log k) in their number.
 
         A key of a rule of another group may look like this group.
@@ -222,8 +222,8 @@ class RuledIndex(Index):
         for entry in self._entries(side):
             yield entry[1], entry[3]
 
-    def _entries(self, side: Side) -> list[Entry]:
-        entries: list[Entry] = []
+    def _entries(self, side: Side) -> list[Waiter]:
+        entries: list[Waiter] = []
         for held in self._forms[side].values():
             entries.extend((held,) if type(held) is tuple else held)
         return sorted(entries, key=itemgetter(0))
@@ -242,14 +242,14 @@ def _no_buckets(roles: int) -> tuple[dict[Hashable, Any], ...]:
     return tuple({} for _ in range(roles))
 
 
-def _bucket_of(entries: Iterable[Entry]) -> Bucket[Entry]:
-    bucket = Bucket[Entry]()
+def _bucket_of(entries: Iterable[Waiter]) -> Bucket[Waiter]:
+    bucket = Bucket[Waiter]()
     for entry in entries:
         bucket.add(entry[0], entry)
     return bucket
 
 
-def _members(bucket: Any) -> Iterable[Entry]:
+def _members(bucket: Any) -> Iterable[Waiter]:
     """All events of a bucket."""
     if type(bucket) is tuple:
         return (bucket,)

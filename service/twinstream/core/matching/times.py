@@ -28,11 +28,11 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from twinstream.core.order import Time
+
 E = TypeVar("E")
-Time = int | Fraction
 
 MOST = 64
 """Entries of a leaf, and children of a node; 32 and 128 are as quick within a tenth."""

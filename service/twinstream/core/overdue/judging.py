@@ -22,7 +22,7 @@ from twinstream.core.clocks.arrival import ArrivalClock
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.index import Index
-from twinstream.core.overdue.points import Passing
+from twinstream.core.overdue.points import PointsClock
 from twinstream.core.rules import Rules
 
 
@@ -43,7 +43,7 @@ class Judge:
     scopes: Mapping[Scope, None]
     copies: tuple[Copies, ...]
     clock: ArrivalClock
-    passing: Passing | None
+    passing: PointsClock | None
 
     def judge(self, side: Side, at_end: tuple[bool, bool], *, gapless: bool, now_s: float) -> Judgement:
         """Judge a side; `at_end` tells by side whether it is read to its end, `now_s` is the reader's clock.
@@ -144,12 +144,12 @@ class Judge:
         return self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
 
     @staticmethod
-    def _beyond(passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+    def _beyond(passing: PointsClock, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The unsettled events that the other side has passed, also those that take no part in matching."""
         passed = passing.passed(side)  # Also takes in what came, which else would pile up.
         return passed if all(at_end) or not passing.needs_ends else {}
 
-    def _passed(self, passing: Passing, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
+    def _passed(self, passing: PointsClock, side: Side, at_end: tuple[bool, bool]) -> dict[int, Event]:
         """The events in matching that the other side has passed, on a clock of how far each has come.
 
         An event of which an equal one waits for another partition of the other side is none of them; nor is

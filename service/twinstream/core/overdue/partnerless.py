@@ -15,9 +15,9 @@ from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.diagnosis.findings import Finding, explain_partnerless
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.index import Hooks, Index
-from twinstream.core.open_scopes import Aside
+from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.proofs import place_of
-from twinstream.core.relation import Identity
+from twinstream.core.relation import IdentityOf
 from twinstream.core.rules import Rules
 
 Pieces = tuple[list[Event], list[Event]]
@@ -31,7 +31,7 @@ class Partnerless:
     their side, whose first event that faces an end was asked for a proof.
     """
 
-    def __init__(self, rules: Rules, ledger: Ledger, index: Index, aside: Aside, hooks: Hooks) -> None:
+    def __init__(self, rules: Rules, ledger: Ledger, index: Index, aside: OpenScopes, hooks: Hooks) -> None:
         self._rules, self._ledger, self._index, self._aside = rules, ledger, index, aside
         self._hooks = hooks
         self.at_end = [0, 0]
@@ -97,7 +97,7 @@ class Partnerless:
         identity = self._rules.identity
         return proven if identity is None else self._with_identity(proven, identity)
 
-    def _with_identity(self, proven: Pieces, identity: Identity) -> Pieces:
+    def _with_identity(self, proven: Pieces, identity: IdentityOf) -> Pieces:
         gone = (list(proven[0]), list(proven[1]))
         for side in Side:
             wanted = Counter(identity(event[0][3]) for event in proven[side.other])

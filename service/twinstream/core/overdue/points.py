@@ -15,9 +15,9 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
-from twinstream.core.accounting.unmatched import Held, OneSide
+from twinstream.core.accounting.unmatched import OneSide, UnmatchedEvents
 from twinstream.core.clocks.event_time import EventTime, EventTimes
-from twinstream.core.clocks.input import Input, InputPartition, Progress
+from twinstream.core.clocks.input import Input, InputPartition, InputProgress
 from twinstream.core.events import Event, Form, Side
 
 SLACK = 1000
@@ -29,17 +29,19 @@ TIME = "time"
 """The axis of event times, and of ends of windows."""
 
 
-class Passing:
+class PointsClock:
     """The clock of event time, or that of the input, and what it reads of the events of both sides.
 
     The clock of the input is `progress`: what both versions have said.
     """
 
-    def __init__(self, clock: EventTime | Input, held: Held, progress: Progress | None = None) -> None:
+    def __init__(
+        self, clock: EventTime | Input, held: UnmatchedEvents, progress: InputProgress | None = None
+    ) -> None:
         self.times = EventTimes(clock) if isinstance(clock, EventTime) else None
         self.progress = progress if isinstance(clock, Input) else None
         self._clock, self._held = clock, held
-        self._waiting = Waiting(held.of(Side.LEFT), self.point), Waiting(held.of(Side.RIGHT), self.point)
+        self._waiting = Points(held.of(Side.LEFT), self.point), Points(held.of(Side.RIGHT), self.point)
 
     @property
     def needs_ends(self) -> bool:
@@ -102,7 +104,7 @@ class Passing:
             self.times.restore(state["times"])
 
 
-class Waiting:
+class Points:
     """The unsettled events of one side by their points."""
 
     def __init__(self, held: OneSide, point: Callable[[Event], Point | None]) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.events import Event, Side
-from twinstream.core.open_scopes import Aside
+from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.overdue.judging import Judge
 from twinstream.core.overdue.partnerless import Partnerless
 
@@ -41,7 +41,7 @@ class Surveyor:
     """
 
     ledger: Ledger
-    aside: Aside
+    aside: OpenScopes
     judge: Judge
     partnerless: Partnerless
 

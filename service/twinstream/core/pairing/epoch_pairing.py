@@ -72,7 +72,7 @@ def _cut(items: Items) -> _Piece:
     return piece
 
 
-Place = tuple[int, int]
+EpochPlace = tuple[int, int]
 """How many barriers of each side lie before."""
 
 
@@ -84,13 +84,13 @@ class _Search:
 
     # -- the cheapest way ----------------------------------------------------------------------------------
 
-    def path(self) -> list[Place]:
+    def path(self) -> list[EpochPlace]:
         """The pairs of barriers of the cheapest way, each by the place behind it."""
         serial = count()
-        heap: list[tuple[int, int, int, Place, Place | None, bool]] = [
+        heap: list[tuple[int, int, int, EpochPlace, EpochPlace | None, bool]] = [
             (0, 0, next(serial), (0, 0), None, True)
         ]
-        came_from: dict[Place, Place | None] = {}
+        came_from: dict[EpochPlace, EpochPlace | None] = {}
         for _ in range(STEPS_LIMIT):
             if not heap or self._work < 0:
                 break
@@ -108,7 +108,7 @@ class _Search:
                     heappush(heap, (cost + step, -sum(following), next(serial), following, place, known))
         return self._by_content()
 
-    def _steps(self, place: Place) -> Iterator[tuple[int, Place, bool]]:
+    def _steps(self, place: EpochPlace) -> Iterator[tuple[int, EpochPlace, bool]]:
         """The next pairs of barriers with their cost, exact or at least; and the way to stop here."""
         i, j = place
         if i < self.end[0] and j < self.end[1] and self._alike((i + 1, j + 1)):
@@ -121,24 +121,24 @@ class _Search:
             if self._alike(following):
                 yield _skipped(place, following) + self._at_least(place, following), following, False
 
-    def _gaps(self, place: Place) -> Iterator[Place]:
+    def _gaps(self, place: EpochPlace) -> Iterator[EpochPlace]:
         i, j = place
         for gap in range(2, LONGEST_GAP + 1):
             for skip_left, skip_right in ((gap, 1), (1, gap), (gap, gap)):
                 if i + skip_left <= self.end[0] and j + skip_right <= self.end[1]:
                     yield i + skip_left, j + skip_right
 
-    def _alike(self, place: Place) -> bool:
+    def _alike(self, place: EpochPlace) -> bool:
         return self.left.barriers[place[0] - 1].letter == self.right.barriers[place[1] - 1].letter
 
-    def _at_least(self, start: Place, end: Place) -> int:
+    def _at_least(self, start: EpochPlace, end: EpochPlace) -> int:
         return EVENT_COST * abs(self.left.size(start[0], end[0]) - self.right.size(start[1], end[1]))
 
-    def _difference(self, start: Place, end: Place) -> int:
+    def _difference(self, start: EpochPlace, end: EpochPlace) -> int:
         lacking, surplus = self._unlike(start, end)
         return EVENT_COST * (lacking + surplus)
 
-    def _unlike(self, start: Place, end: Place) -> tuple[int, int]:
+    def _unlike(self, start: EpochPlace, end: EpochPlace) -> tuple[int, int]:
         """How many events between two places each side has more than the other."""
         left, right = (
             Counter(item.letter for item in piece.stretch(a, b))
@@ -147,7 +147,7 @@ class _Search:
         self._work -= left.total() + right.total()
         return (left - right).total(), (right - left).total()
 
-    def _finish_cost(self, place: Place) -> int:
+    def _finish_cost(self, place: EpochPlace) -> int:
         """What the rest behind the last pair of barriers costs."""
         ahead = self.end[0] - place[0], self.end[1] - place[1]
         if self.whole or all(ahead):
@@ -158,7 +158,7 @@ class _Search:
             return EVENT_COST * surplus
         return EVENT_COST * (lacking if ahead[1] else min(lacking, surplus))
 
-    def _by_content(self) -> list[Place]:
+    def _by_content(self) -> list[EpochPlace]:
         letters = [[item.letter for item in piece.barriers] for piece in (self.left, self.right)]
         return [
             (i + 1, j + 1) for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=self.whole).pairs
@@ -176,7 +176,7 @@ class _Search:
         self._include_rest(result, inside, place)
         return result
 
-    def _include_stretch(self, result: Pairing, inside: Inside, start: Place, end: Place) -> None:
+    def _include_stretch(self, result: Pairing, inside: Inside, start: EpochPlace, end: EpochPlace) -> None:
         part = inside(self.left.stretch(start[0], end[0]), self.right.stretch(start[1], end[1]), True)
         *lost_left, barrier_left = self.left.barriers[start[0] : end[0]]
         *lost_right, barrier_right = self.right.barriers[start[1] : end[1]]
@@ -191,7 +191,7 @@ class _Search:
         result.pairs.append((barrier_left.place, barrier_right.place))
         result.clean += 1
 
-    def _include_rest(self, result: Pairing, inside: Inside, place: Place) -> None:
+    def _include_rest(self, result: Pairing, inside: Inside, place: EpochPlace) -> None:
         """What lies behind the last pair of barriers."""
         ahead = self.end[0] > place[0], self.end[1] > place[1]
         if self.whole or all(ahead):
@@ -217,7 +217,7 @@ class _Search:
         if ahead[1] and part.left_tail:
             part.left_rest, part.left_tail, part.clean = part.left_rest + part.left_tail, [], 0
 
-    def _all_that_is_left(self, inside: Inside, place: Place) -> Pairing:
+    def _all_that_is_left(self, inside: Inside, place: EpochPlace) -> Pairing:
         """The rest as one epoch, without its barriers. Only behind these have the sides met again."""
         i, j = place
         part = inside(self.left.stretch(i, self.end[0] + 1), self.right.stretch(j, self.end[1] + 1), True)
@@ -231,7 +231,7 @@ class _Search:
         return part
 
 
-_FINISH: Place = (-1, -1)
+_FINISH: EpochPlace = (-1, -1)
 
 
 def _places(piece: _Piece, epoch: int) -> list[int]:
@@ -240,13 +240,13 @@ def _places(piece: _Piece, epoch: int) -> list[int]:
     return [item.place for barrier, events in behind for item in (barrier, *events)]
 
 
-def _skipped(start: Place, end: Place) -> int:
+def _skipped(start: EpochPlace, end: EpochPlace) -> int:
     return BARRIER_COST * (end[0] - start[0] + end[1] - start[1] - 2)
 
 
-def _way(came_from: dict[Place, Place | None], place: Place) -> list[Place]:
+def _way(came_from: dict[EpochPlace, EpochPlace | None], place: EpochPlace) -> list[EpochPlace]:
     way = []
-    at: Place | None = place
+    at: EpochPlace | None = place
     while at is not None and at != (0, 0):
         way.append(at)
         at = came_from[at]

@@ -36,7 +36,7 @@ WORK_LIMIT = 2_000_000
 BEGINNING_LIMIT = 20_000
 """Pairs of letters that may be asked for, to find where two pieces begin alike: about 20 ms."""
 
-Copies = tuple[list[int], list[int]]
+Occurrences = tuple[list[int], list[int]]
 """The places of paired equal events on both sides, in order: the n-th of them belong together."""
 
 
@@ -54,14 +54,14 @@ class _Completion:
         self._places = ([item.place for item in left], [item.place for item in right])
         self._related = related
         self._work = WORK_LIMIT
-        self._kept: dict[Letter, Copies] = {}
+        self._kept: dict[Letter, Occurrences] = {}
         rest = self._begin()
         pieces = zip((left, right), rest, strict=True)
         letters = [[piece[n].letter for n in places] for piece, places in pieces]
         for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=True).pairs:
             self._keep(rest[0][i], rest[1][j])
 
-    def _begin(self) -> Copies:
+    def _begin(self) -> Occurrences:
         """Pair the longest common beginning; return what is behind it on either side.
 
         An event is of it where nothing before it that is not depends on it, on both sides. Then no pairing is

@@ -17,16 +17,15 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from twinstream.core.accounts import PLACE, Hole
+from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Canonical, Close, Side
 from twinstream.errors import DecodeError
 
-Run = Any
-"""Columns of consecutive records of one partition: `twinstream.core.comparison.Run`."""
-Place = tuple[Side, int]
+SidePartition = tuple[Side, int]
 """A partition of a side."""
 
 
-class Part(NamedTuple):
+class Portion(NamedTuple):
     """Some of what came of a side, in its order, `behind` the start or before it."""
 
     side: Side
@@ -41,7 +40,7 @@ class Passed(NamedTuple):
     cannot be told, by their place in it.
     """
 
-    parts: list[Part]
+    parts: list[Portion]
     held: tuple[int, int] = (0, 0)
     refused: tuple[tuple[int, str], ...] = ()
 
@@ -52,11 +51,11 @@ def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[i
     Which attempt has written what is told by all rows in their order; else that order does not matter.
     """
     if len(kept) == len(run.forms):
-        return Passed([Part(side, run, behind=True)])
+        return Passed([Portion(side, run, behind=True)])
     left_out = {*kept, *(place for place, _ in refused)}
     before = [place for place in range(len(run.forms)) if place not in left_out]
     groups = [(False, before), (True, kept)] if run.attempts is None else _in_order(before, kept)
-    parts = [Part(side, run.only(places), behind) for behind, places in groups if places]
+    parts = [Portion(side, run.only(places), behind) for behind, places in groups if places]
     return Passed(parts, refused=tuple(refused))
 
 
@@ -114,7 +113,7 @@ class EventTimeCut:
         self, time_of: Callable[[bytes], Any], start: Any, start_text: str, start_ms: int | None = None
     ) -> None:
         self._time_of, self._start, self._start_text, self._start_ms = time_of, start, start_text, start_ms
-        self._cut_off: dict[Place, int] = {}
+        self._cut_off: dict[SidePartition, int] = {}
         self.doubt: Hole | None = None
         self.found = True
         self.refused: str | None = None
@@ -247,8 +246,8 @@ class BarrierCut:
         self, canonical: Canonical, limit: int, kinds: Collection[str], close: Close | None = None
     ) -> None:
         self._canonical, self._limit, self._kinds, self._close = canonical, limit, frozenset(kinds), close
-        self._epochs: dict[Place, deque[_Epoch]] = {}
-        self._came: dict[Place, _Came] = {}
+        self._epochs: dict[SidePartition, deque[_Epoch]] = {}
+        self._came: dict[SidePartition, _Came] = {}
         self._held = [0, 0]
         self.found = False
         self.refused: str | None = None
@@ -271,12 +270,12 @@ class BarrierCut:
     def take(self, side: Side, run: Run) -> Passed:
         """Hold a run, or let it pass once the cut is found."""
         if self.found:
-            return Passed([Part(side, run, behind=True)])
+            return Passed([Portion(side, run, behind=True)])
         held = list(self._held)
-        before: list[Part] = []
+        before: list[Portion] = []
         new = self._keep((side, run.partition), run, before)
         cut = next(filter(None, map(self._cut_at, new)), None)
-        behind: list[Part] = []
+        behind: list[Portion] = []
         if cut is None:
             self._give_up(side, before)
         else:
@@ -284,7 +283,7 @@ class BarrierCut:
         more = (self._held[0] - held[0], self._held[1] - held[1])
         return Passed(before + behind, more)
 
-    def _keep(self, place: Place, run: Run, before: list[Part]) -> list[_Barrier]:
+    def _keep(self, place: SidePartition, run: Run, before: list[Portion]) -> list[_Barrier]:
         """Put a run into epochs; the barriers in it."""
         epochs = self._epochs.setdefault(place, deque())
         came = self._came.setdefault(place, _Came(self._close))
@@ -301,11 +300,11 @@ class BarrierCut:
             self._add(place, run, range(begin, end), before)
         return new
 
-    def _add(self, place: Place, run: Run, places: range, before: list[Part]) -> None:
+    def _add(self, place: SidePartition, run: Run, places: range, before: list[Portion]) -> None:
         """Put a part of a run into the open epoch; before all barriers it lies before the start."""
         epochs, part = self._epochs[place], run.only(places)
         if not epochs:
-            before.append(Part(place[0], part, behind=False))
+            before.append(Portion(place[0], part, behind=False))
             return
         epochs[-1].runs.append(part)
         epochs[-1].size += len(places)
@@ -315,10 +314,10 @@ class BarrierCut:
         letter = self._canonical(form[1])
         return _Barrier(letter, letter) if self._close is None else _Barrier(letter, form[1], form[3])
 
-    def _cut_at(self, barrier: _Barrier) -> dict[Place, bytes] | None:
+    def _cut_at(self, barrier: _Barrier) -> dict[SidePartition, bytes] | None:
         """The barriers of all partitions that are equal to one, by name, if they are a cut."""
         fewest = sorted(self._came, key=lambda place: self._came[place].number(barrier))
-        found: dict[Place, _Barrier] = {}
+        found: dict[SidePartition, _Barrier] = {}
         for place in fewest:
             one = self._came[place].only(barrier)
             if one is None or all(epoch.barrier != one.name for epoch in self._epochs[place]):
@@ -329,30 +328,30 @@ class BarrierCut:
             return None
         return {place: one.name for place, one in found.items()}
 
-    def _release(self, cut: Mapping[Place, bytes], before: list[Part]) -> list[Part]:
+    def _release(self, cut: Mapping[SidePartition, bytes], before: list[Portion]) -> list[Portion]:
         self.found = True
-        behind: list[Part] = []
+        behind: list[Portion] = []
         for (side, partition), epochs in sorted(self._epochs.items()):
             while epochs[0].barrier != cut[side, partition]:
                 self._drop(side, epochs.popleft(), before)
-            behind += (Part(side, run, behind=True) for epoch in epochs for run in epoch.runs)
+            behind += (Portion(side, run, behind=True) for epoch in epochs for run in epoch.runs)
         self._epochs, self._came, self._held = {}, {}, [0, 0]
         return behind
 
-    def _give_up(self, side: Side, before: list[Part]) -> None:
+    def _give_up(self, side: Side, before: list[Portion]) -> None:
         while self._held[side] > self._limit:
             queues = (epochs for (of, _), epochs in self._epochs.items() if of is side and epochs)
             self._drop(side, max(queues, key=_size).popleft(), before)
 
-    def _drop(self, side: Side, epoch: _Epoch, before: list[Part]) -> None:
+    def _drop(self, side: Side, epoch: _Epoch, before: list[Portion]) -> None:
         self._held[side] -= epoch.size
-        before += (Part(side, run, behind=False) for run in epoch.runs)
+        before += (Portion(side, run, behind=False) for run in epoch.runs)
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
         """What was lost lies before the start: it will be behind the gap."""
         if self.found:
             return None
-        before: list[Part] = []
+        before: list[Portion] = []
         epochs = self._epochs[side, partition]
         while epochs:
             self._drop(side, epochs.popleft(), before)

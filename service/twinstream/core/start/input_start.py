@@ -33,7 +33,7 @@ SAID_LIMIT = 1001
 """Batches remembered of a query while the start is looked for, an odd number; then every second goes."""
 _NAMES = ("reference", "candidate")
 
-Offsets = Mapping[int, int]
+InputOffsets = Mapping[int, int]
 """By partition of the output, an offset."""
 Firsts = dict[str, dict[InputPartition, int]]
 """By query and partition of its input, the first offset that it is known to have consumed."""
@@ -42,7 +42,7 @@ Firsts = dict[str, dict[InputPartition, int]]
 class Opened(NamedTuple):
     """A start that was found: where to read from, where each query began, what each has said last."""
 
-    positions: Mapping[Side, Offsets]
+    positions: Mapping[Side, InputOffsets]
     firsts: Mapping[Side, Firsts]
     newest: Sequence[tuple[Side, Finished]]
 
@@ -80,7 +80,7 @@ class Sayings:
             queries[fact.query] = _Query(follows=bool(replaced))
         queries[fact.query].hear(fact)
 
-    def open(self, readable: Mapping[Side, Offsets], ends: Mapping[Side, Offsets]) -> Opened | str:
+    def open(self, readable: Mapping[Side, InputOffsets], ends: Mapping[Side, InputOffsets]) -> Opened | str:
         """The start; or, as a part of a sentence, why it is not known yet.
 
         `readable` are the first offsets of the output that can be read, `ends` those behind the last.
@@ -102,7 +102,9 @@ class Sayings:
         positions = {side: _positions(usable[side].values(), readable[side], low) for side in Side}
         return Opened(positions, firsts, self._newest())
 
-    def _usable(self, side: Side, readable: Offsets, ends: Offsets) -> dict[str, list[Finished]] | str:
+    def _usable(
+        self, side: Side, readable: InputOffsets, ends: InputOffsets
+    ) -> dict[str, list[Finished]] | str:
         """Of each query the batches that count; or why there are none."""
         if not self._sides[side]:
             return f"the {_NAMES[side]} has not said on the control topic what it has consumed"
@@ -112,7 +114,7 @@ class Sayings:
             return usable
         return f"query {silent} of the {_NAMES[side]} has told of no batch behind which all can be read"
 
-    def _firsts(self, side: Side, usable: Mapping[str, list[Finished]], readable: Offsets) -> Firsts:
+    def _firsts(self, side: Side, usable: Mapping[str, list[Finished]], readable: InputOffsets) -> Firsts:
         queries = self._sides[side]
         return {name: _firsts(said, whole=queries[name].is_whole(readable)) for name, said in usable.items()}
 
@@ -146,7 +148,7 @@ class _Query:
         last = self._said[-1]
         return last.batch > fact.batch and bool(last.consumed.keys() & fact.consumed.keys())
 
-    def usable(self, readable: Offsets, ends: Offsets) -> list[Finished]:
+    def usable(self, readable: InputOffsets, ends: InputOffsets) -> list[Finished]:
         """The batches behind which everything can be read, and of which the output is there."""
         return [
             fact
@@ -155,7 +157,7 @@ class _Query:
             and all(_written(fact, partition) <= end for partition, end in ends.items())
         ]
 
-    def is_whole(self, readable: Offsets) -> bool:
+    def is_whole(self, readable: InputOffsets) -> bool:
         """Whether all of its output can be read, also that of the first batch that was heard of."""
         return not self._follows and not any(readable.values())
 
@@ -186,7 +188,7 @@ def _known(firsts: Firsts) -> dict[InputPartition, int]:
 
 
 def _positions(
-    queries: Iterable[Sequence[Finished]], readable: Offsets, low: Mapping[InputPartition, int]
+    queries: Iterable[Sequence[Finished]], readable: InputOffsets, low: Mapping[InputPartition, int]
 ) -> dict[int, int]:
     """Where to begin to read: behind what every query wrote before `low`; the cut is there, or later."""
     floors = [_floor(said, low) for said in queries]

@@ -24,15 +24,14 @@ from typing import Any, NamedTuple, cast
 
 from twinstream.core.accounting.halves import Divergence, Half
 from twinstream.core.accounting.match_timeline import united
-from twinstream.core.accounting.unmatched import Place
-from twinstream.core.accounting.unpaired import Reach, Strays
+from twinstream.core.accounting.unpaired import Reach, Unpaired
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals import repeats, replays_state
 from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.scope import NOTHING, Scope
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import Event, Form, PartitionOffset, Side
 from twinstream.core.matching import bags
 from twinstream.core.order import nodes
 from twinstream.core.state.event_rows import COLUMNS, Row, columns_of, rows_of
@@ -130,8 +129,8 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
 
 def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
     """The events of one side: those that only a sweep has came before all others, in its order."""
-    swept: dict[Place, tuple[Any, ...]] = {}
-    rows: dict[Place, tuple[Any, ...]] = {}
+    swept: dict[PartitionOffset, tuple[Any, ...]] = {}
+    rows: dict[PartitionOffset, tuple[Any, ...]] = {}
     for state in states:
         if "held" in state:
             rows = _rows(state["held"][side])
@@ -238,7 +237,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
         _restore_strays(comparison, getattr(comparison.ledger, name), state.get(name), form_of, read_at)
 
 
-def _restore_copies(copies: Copies, state: dict[str, Any], held: dict[Place, Event]) -> None:
+def _restore_copies(copies: Copies, state: dict[str, Any], held: dict[PartitionOffset, Event]) -> None:
     copies.lacking = frozenset(state.get("lacking", ()))
     for partition, offset in state["places"]:
         copies.restore(partition, held[partition, offset])
@@ -262,7 +261,7 @@ def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
 
 
 def _restore_waiting(
-    comparison: Comparison, side: Side, held: dict[Place, Event], state: dict[str, Any]
+    comparison: Comparison, side: Side, held: dict[PartitionOffset, Event], state: dict[str, Any]
 ) -> None:
     """Let events wait that are in no scope and not waiting for copies of a barrier."""
     apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
@@ -307,7 +306,7 @@ def _scope(comparison: Comparison, scope: Scope) -> dict[str, Any]:
 def _restore_scope(
     comparison: Comparison,
     state: dict[str, Any],
-    held: Sequence[dict[Place, Event]],
+    held: Sequence[dict[PartitionOffset, Event]],
     form_of: FormOf,
     read_at: float,
 ) -> None:
@@ -328,7 +327,7 @@ def _restore_scope(
         scope.lose(NOTHING)
 
 
-def _strays(strays: Strays[Half], *, whole: bool) -> list[dict[str, Any]] | None:
+def _strays(strays: Unpaired[Half], *, whole: bool) -> list[dict[str, Any]] | None:
     """What is remembered of both sides; None where it is what it was, unless `whole`."""
     changed = strays.take_changed()
     return [_strays_of(list(strays.all(side))) for side in Side] if whole or changed else None
@@ -353,7 +352,7 @@ def _strays_of(halves: Sequence[Half]) -> dict[str, Any]:
 
 def _restore_strays(
     comparison: Comparison,
-    strays: Strays[Half],
+    strays: Unpaired[Half],
     state: Sequence[dict[str, Any]] | None,
     form_of: FormOf,
     read_at: float,
@@ -401,7 +400,7 @@ def _columns(events: Iterable[Event]) -> dict[str, list[Any]]:
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-def _rows(columns: dict[str, list[Any]]) -> dict[Place, Row]:
+def _rows(columns: dict[str, list[Any]]) -> dict[PartitionOffset, Row]:
     """The events of some columns by their place, each a row."""
     return {(row[1], row[2]): row for row in rows_of(columns)}
 

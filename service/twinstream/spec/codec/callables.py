@@ -20,11 +20,11 @@ from twinstream.errors import RelationError, SpecError, place_of
 VALUES_KEPT = 4096
 """Decoded values kept, since each waiting event is asked for again and again."""
 
-Relation = Callable[[Any, Any], Any]
-Decode = Callable[[bytes], Any]
+RelationFunction = Callable[[Any, Any], Any]
+DecodeValue = Callable[[bytes], Any]
 
 
-def find(name: str, comparison: str) -> Relation:
+def find(name: str, comparison: str) -> RelationFunction:
     """The function of a name such as ``package.module:function``, also from the current directory.
 
     Raises SpecError.
@@ -43,7 +43,7 @@ def find(name: str, comparison: str) -> Relation:
         raise SpecError(
             comparison, None, "order.callable", f"module {module_name!r} has no function {attribute!r}"
         )
-    found: Relation = function
+    found: RelationFunction = function
     return found
 
 
@@ -58,7 +58,7 @@ def _import(name: str) -> Any:
         return import_module(name)
 
 
-def related_by(name: str, function: Relation, decode: Decode) -> Callable[[Form, Form], bool]:
+def related_by(name: str, function: RelationFunction, decode: DecodeValue) -> Callable[[Form, Form], bool]:
     """The function as a relation on forms: called with decoded values, checked to be symmetric."""
 
     @lru_cache(VALUES_KEPT)

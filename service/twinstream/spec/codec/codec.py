@@ -3,7 +3,7 @@
 The hot path of the whole service. What it does, and why it is exact:
 
 - A record is read by the decoder of its format, which loses nothing (`decode.formats`). For JSON the
-  common shapes have readers of their own (`reading`), which decide nothing themselves.
+  common shapes have readers of their own (`record_reader`), which decide nothing themselves.
 - Where all of a record is compared and nothing is looked up by equality, the content of a form is the record
   itself: byte-equal records are equal, and only if two differ is the canonical form computed.
 - With a tolerance the content is the record, too: canonical forms leave out how far numbers differ.
@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, cast
 from twinstream.core.events import Canonical, Exactly, Form, Side
 from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
+from twinstream.spec.codec.batch_reader import BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.columns import Columns, columns_of
-from twinstream.spec.codec.reading import IGNORED, Reader, Way, json_reader_of, reader_of
+from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, json_reader_of, reader_of
 from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
 from twinstream.spec.codec.routes import Routing, routing_of, typed
 from twinstream.spec.decode.formats.jsontext import decode
@@ -33,7 +33,7 @@ from twinstream.spec.file.model import DEFAULT_KIND, Spec
 from twinstream.spec.file.paths import ABSENT, read
 from twinstream.spec.file.paths import Path as FieldPath
 
-__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "Refused", "canonical_value", "decode"]
+__all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord", "canonical_value", "decode"]
 
 TWINS_LIMIT = 200_000
 """Forms kept for their twins: bounds the memory to the records of a few batches."""
@@ -41,7 +41,7 @@ LATELY = 1_000
 """Values kept of records that were asked to be close: those of one scope are, again and again."""
 
 
-class Refused(NamedTuple):
+class RefusedRecord(NamedTuple):
     """A record that is not matched: its place, and why it is no event (None: it is, but is left out)."""
 
     place: int
@@ -92,8 +92,8 @@ class Codec:
         self.close: Callable[[bytes, bytes], bool] | None = self._close if self._tolerant else None
         self._lately = lru_cache(LATELY)(self._tolerated)
         self._twins: dict[Any, Any] = {}
-        self._read: Reader = self._exactly
-        self._columns: Columns | None = None
+        self._read: RecordReader = self._exactly
+        self._columns: BatchReader | None = None
         if not (self._told_apart or self._tolerant):
             self._choose_readers(spec, routing)
 
@@ -112,7 +112,7 @@ class Codec:
 
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT
-    ) -> tuple[list[Form], list[Refused]]:
+    ) -> tuple[list[Form], list[RefusedRecord]]:
         """The forms of the events among some records of a side, and those that are not to be matched.
 
         The form of a refused record is `IGNORED`, so that the forms stay in line with the records. The side
@@ -150,10 +150,10 @@ class Codec:
         """The form of a record as a form holds it, which had one before; about 1 µs for a plain one."""
         return self._read(record)
 
-    def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[Refused]:
+    def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[RefusedRecord]:
         """Why each record without a form has none: they are few, and read again for it."""
         return [
-            Refused(place, self._reason(record))
+            RefusedRecord(place, self._reason(record))
             for place, (record, form) in enumerate(zip(records, found, strict=True))
             if form is IGNORED
         ]

@@ -23,20 +23,21 @@ from twinstream.core.order import (
     Branches,
     Epochs,
     Keyed,
+    KindInRule,
+    KindInRules,
     Lanes,
-    Moment,
     Order,
     Pairwise,
-    Part,
-    Plan,
     Roles,
     Ruled,
+    RuleTime,
     Time,
 )
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.callables import Decode, find, related_by
+from twinstream.spec.codec.callables import DecodeValue, find, related_by
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.jsontext import decode
+from twinstream.spec.describe import trait
 from twinstream.spec.file.model import (
     Barrier,
     ByKey,
@@ -48,7 +49,6 @@ from twinstream.spec.file.model import (
     Spec,
 )
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
-from twinstream.spec.traits import trait
 
 TIME_DIGITS = 400
 """Places before or behind the point that a time may have: written out, 1e999999999 fills the memory."""
@@ -70,7 +70,7 @@ class Routing(NamedTuple):
     letters: bool
 
 
-def routing_of(spec: Spec, decode: Decode = decode) -> Routing:
+def routing_of(spec: Spec, decode: DecodeValue = decode) -> Routing:
     """Compile the order of a spec. Raises SpecError where its function cannot be found.
 
     A function is called with what `decode` makes of records as forms hold them.
@@ -107,7 +107,7 @@ class _Rule:
 
 
 class _Compiler:
-    def __init__(self, spec: Spec, decode: Decode) -> None:
+    def __init__(self, spec: Spec, decode: DecodeValue) -> None:
         self._spec, self._path, self._decode = spec, spec.path_of, decode
 
     def compile(self, order: Any, kinds: Sequence[str]) -> Routing:
@@ -359,7 +359,7 @@ def exact_time(number: Any) -> Time:
 
 def _looked_up(classes: Sequence[_Class]) -> Routing:
     """Classes that are looked up by rule: each a group, divided where its rules ask for the same fields."""
-    plans: dict[str, Plan] = {}
+    plans: dict[str, KindInRules] = {}
     keys: dict[str, list[Project]] = {}
     roles = 0
     for number, (kinds, rules) in enumerate(classes):
@@ -368,7 +368,7 @@ def _looked_up(classes: Sequence[_Class]) -> Routing:
             found = [
                 part for place, rule in enumerate(rules) for part in _parts(roles + 2 * place, rule, kind)
             ]
-            plans[kind] = Plan(number, divided, tuple(part for part, _ in found))
+            plans[kind] = KindInRules(number, divided, tuple(part for part, _ in found))
             keys[kind] = [key for _, key in found]
         roles += 2 * len(rules)
 
@@ -378,13 +378,13 @@ def _looked_up(classes: Sequence[_Class]) -> Routing:
     return Routing(Ruled(roles), route, False, False)
 
 
-def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[Part, Project]]:
+def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Project]]:
     """What an event of a kind is in one rule, whose roles have this number and the next."""
     timed = rule.time is not None
     if rule.one_role:
-        return [(Part(number, number, timed), _key(rule, 0))] if kind in rule.first else []
+        return [(KindInRule(number, number, timed), _key(rule, 0))] if kind in rule.first else []
     return [
-        (Part(number + role, number + 1 - role, timed), _key(rule, role))
+        (KindInRule(number + role, number + 1 - role, timed), _key(rule, role))
         for role, kinds in enumerate((rule.first, rule.second))
         if kind in kinds
     ]
@@ -401,11 +401,11 @@ def _timed(path: Path, within: Time | None, role: int, key: Project) -> Project:
     """The key of an event in a rule about times. The first role of `before` opposes what is later."""
     time_at = _time(path)
 
-    def timed(value: Any) -> Moment:
+    def timed(value: Any) -> RuleTime:
         time = time_at(value)
         if within is not None:
-            return Moment(key(value), time, time - within, time + within)
-        return Moment(key(value), time, *((time, None) if role == 0 else (None, time)))
+            return RuleTime(key(value), time, time - within, time + within)
+        return RuleTime(key(value), time, *((time, None) if role == 0 else (None, time)))
 
     return timed
 

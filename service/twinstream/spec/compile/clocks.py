@@ -12,7 +12,7 @@ from twinstream.core.clocks.event_time import EventTime
 from twinstream.core.clocks.input import Input
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.decode.marks import InputPosition, input_position
+from twinstream.spec.decode.headers import InputPosition, input_position
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import read
 

@@ -16,11 +16,11 @@ from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.routes import exact_time
 from twinstream.spec.compile.clocks import UNITS, unit_of
-from twinstream.spec.decode.marks import input_position
+from twinstream.spec.decode.headers import input_position
+from twinstream.spec.describe import trait
 from twinstream.spec.file.model import Barrier, Spec
 from twinstream.spec.file.paths import ABSENT, read
 from twinstream.spec.file.start import instant
-from twinstream.spec.traits import trait
 
 HELD_LIMIT = 200_000
 """Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""

@@ -10,7 +10,7 @@ from typing import Any
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.spec.codec.codec import Codec
-from twinstream.spec.codec.differences import differences
+from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.routes import typed
 from twinstream.spec.file.model import KnownDifference as Declared
 from twinstream.spec.file.model import Spec

@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 Partition = Annotated[int, Field(ge=0, lt=2**31)]
-Offsets = dict[str, dict[Partition, Count]]
+WrittenOffsets = dict[str, dict[Partition, Count]]
 """By topic and partition, the offset behind the last record."""
 
 
@@ -39,10 +39,10 @@ class ControlRecord(BaseModel):
     run_id: str
     batch: Count
     attempt: str
-    consumed: Offsets
-    consumed_from: Offsets = {}
+    consumed: WrittenOffsets
+    consumed_from: WrittenOffsets = {}
     watermark: Annotated[int, Field(ge=-_LARGEST - 1, le=_LARGEST)] | None = None
-    written: Offsets
+    written: WrittenOffsets
     rows: Count
     mode: Literal["append"] = "append"
 

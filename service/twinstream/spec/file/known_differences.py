@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from twinstream.spec.file.values import NO_FLAG, Date, FieldPath, Strict, Wanted
+from twinstream.spec.file.values import NO_FLAG, Date, FieldPath, Strict, WantedValues
 
 
 class When(Strict):
@@ -20,7 +20,7 @@ class When(Strict):
     divergences: Annotated[
         list[Literal["missing", "extra", "changed", "reordered", "duplicate"]], Field(min_length=1)
     ]
-    where: dict[FieldPath, Wanted] = {}
+    where: dict[FieldPath, WantedValues] = {}
     fields: list[FieldPath] = []
 
     @model_validator(mode="after")

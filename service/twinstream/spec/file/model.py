@@ -52,8 +52,8 @@ from twinstream.spec.file.values import (
     Name,
     Scalar,
     Strict,
-    Topic,
-    Wanted,
+    TopicName,
+    WantedValues,
     dotted,
 )
 
@@ -126,7 +126,7 @@ class Decode(Strict):
 class Version(Strict):
     """One side: the topic that it writes, the name of its version, and its format if it has its own."""
 
-    topic: Topic
+    topic: TopicName
     version: str | None = None
     decode: Decode | None = None
 
@@ -134,7 +134,7 @@ class Version(Strict):
 class EventKind(Strict):
     """A named class of events: all of `where` hold (a value, or one of a list); `ignore` leaves them out."""
 
-    where: dict[FieldPath, Wanted] = {}
+    where: dict[FieldPath, WantedValues] = {}
     ignore: Flag = False
 
 
@@ -231,7 +231,7 @@ class Spec(Strict):
     name: Name
     reference: Version
     candidate: Version
-    control: Topic | None = None
+    control: TopicName | None = None
     decode: Decode = Decode()
     kinds: dict[KindName, EventKind] = {}
     emits: Literal["append"] = "append"

@@ -271,7 +271,7 @@ class Node(NamedTuple):
     kinds: tuple[str, ...]
 
 
-class Read(NamedTuple):
+class FieldRead(NamedTuple):
     """A field that a node reads, its place in the file, and the kinds of whose events it is read."""
 
     field: str
@@ -299,31 +299,35 @@ def nodes(order: Order, kinds: tuple[str, ...], at: Location = ("order",)) -> It
                 yield from nodes(branch.order, inside, (*at, "parallel", name, "order"))
 
 
-def reads(node: Node) -> Iterator[Read]:
+def reads(node: Node) -> Iterator[FieldRead]:
     """The fields that a node itself reads, in the order of the file."""
     match node.order:
         case PerKey(per_key=fields):
-            yield from (Read(field, (*node.at, "per_key", n), node.kinds) for n, field in enumerate(fields))
+            yield from (
+                FieldRead(field, (*node.at, "per_key", n), node.kinds) for n, field in enumerate(fields)
+            )
         case ByKey(by_key=fields):
-            yield from (Read(field, (*node.at, "by_key", n), node.kinds) for n, field in enumerate(fields))
+            yield from (
+                FieldRead(field, (*node.at, "by_key", n), node.kinds) for n, field in enumerate(fields)
+            )
         case Dependent(dependent=rules):
             for n, rule in enumerate(rules):
                 if isinstance(rule, PairRule):
                     yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
 
 
-def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[Read]:
+def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[FieldRead]:
     first, second = (reaching if kind == EVERY else (kind,) for kind in rule.pair)
     both = tuple(dict.fromkeys((*first, *second)))
     for n, same in enumerate(rule.same):
         if isinstance(same, SamePair):
-            yield Read(same.first, (*at, "same", n, "first"), first)
-            yield Read(same.second, (*at, "same", n, "second"), second)
+            yield FieldRead(same.first, (*at, "same", n, "first"), first)
+            yield FieldRead(same.second, (*at, "same", n, "second"), second)
         else:
-            yield Read(same, (*at, "same", n), both)
+            yield FieldRead(same, (*at, "same", n), both)
     for name, time in (("within", rule.within), ("before", rule.before)):
         if time is not None:
-            yield Read(time.field, (*at, name, "field"), both)
+            yield FieldRead(time.field, (*at, name, "field"), both)
 
 
 # -- in words ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.values import PATH_PATTERN, duration_text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 
 class _Generator(GenerateJsonSchema):
@@ -29,7 +29,7 @@ class _Generator(GenerateJsonSchema):
         return duration_text(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
-def comparison_schema() -> Schema:
+def comparison_schema() -> JsonSchema:
     """The schema of a comparison file, in the dialect of 2020-12."""
     made = _tidy(Spec.model_json_schema(schema_generator=_Generator))
     definitions = made.pop("$defs")
@@ -80,7 +80,7 @@ def _says_nothing(key: str, value: Any) -> bool:
     return key == "title" or (key == "default" and (value is None or isinstance(value, (list, dict))))
 
 
-def _add_short_forms(spec: Schema, definitions: Schema) -> None:
+def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
     """What loading takes besides: one barrier without a list, a start by name, `{a: b}` for two fields."""
     barrier = definitions["Barrier"]["properties"]["barrier"]
     definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
@@ -102,7 +102,7 @@ def _add_short_forms(spec: Schema, definitions: Schema) -> None:
     )
 
 
-def _either(long: Schema, short: Schema) -> Schema:
+def _either(long: JsonSchema, short: JsonSchema) -> JsonSchema:
     """A schema that takes both forms, described once."""
     forms = [
         {key: form[key] for key in form if key not in {"description", "default"}} for form in (short, long)

@@ -18,7 +18,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.file.values import Location
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """A file that was read: its name in messages, its data, and the line of each place in it."""
 
     file: str
@@ -39,14 +39,14 @@ class Source(NamedTuple):
         return self.lines.get(())
 
 
-def read_source(text: str, file: str) -> Source:
+def read_source(text: str, file: str) -> SourceText:
     """Read the text of a comparison file. Raises SpecError where it is no mapping in YAML."""
     try:
         node = yaml.compose(text, Loader=_Loader)
         if not isinstance(node, yaml.MappingNode):
             raise SpecError(file, 1, "", "must be a mapping that begins with `version: 1`")
         lines = dict(_lines(node, (), file))
-        return Source(file, yaml.load(text, Loader=_Loader), lines)
+        return SourceText(file, yaml.load(text, Loader=_Loader), lines)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SpecError(file, line, "", f"is not YAML: {error.problem}") from None

@@ -196,7 +196,7 @@ Bytes = Annotated[
     ),
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
-Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 FieldPath = Annotated[
     str,
     Field(min_length=1),
@@ -224,4 +224,4 @@ AtLeast0 = Annotated[
 ]
 Date = Annotated[date, BeforeValidator(_date)]
 Scalar = str | int | Finite | bool | None
-Wanted = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]
+WantedValues = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]

@@ -1,4 +1,4 @@
-"""What cannot be asked for where nothing is held of an event but digests (see `keeping`)."""
+"""What cannot be asked for where nothing is held of an event but digests (see `digests`)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from twinstream.spec.decode.marks import ATTEMPT, BATCH, INPUT, QUERY
+from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
 from twinstream.spec.file.model import (
     EVERY,
     Barrier,

@@ -57,7 +57,7 @@ _MEANING = {
 }
 
 
-class Pair(NamedTuple):
+class PairDependence(NamedTuple):
     """When events of two kinds are dependent: `never`, `always`, or a condition."""
 
     first: str
@@ -87,14 +87,14 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class LintReport:
     """What a comparison file amounts to. `refused` is filled where topics were looked at."""
 
     name: str
     spec_digest: str
     order: str
     kinds: tuple[str, ...]
-    matrix: tuple[Pair, ...]
+    matrix: tuple[PairDependence, ...]
     costs: tuple[Cost, ...]
     division: Division
     warnings: tuple[Note, ...]
@@ -122,16 +122,16 @@ class Report:
         }
 
 
-def lint(spec: Spec, today: date) -> Report:
+def lint(spec: Spec, today: date) -> LintReport:
     """The report on a comparison file that was loaded. Raises SpecError where its function is not found."""
     kinds = spec.compared_kinds
-    return Report(
+    return LintReport(
         name=spec.name,
         spec_digest=digest(spec),
         order=spec.order_text,
         kinds=kinds,
         matrix=tuple(
-            Pair(first, second, when(spec.order, first, second))
+            PairDependence(first, second, when(spec.order, first, second))
             for first, second in combinations_with_replacement(kinds, 2)
         ),
         costs=tuple(costs(spec)),

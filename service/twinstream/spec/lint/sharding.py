@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from twinstream.spec.file.model import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey, Spec
 
-Keys = tuple[str, ...] | Literal["event"] | None
+DividingKeys = tuple[str, ...] | Literal["event"] | None
 """Fields that keep events apart; ``event`` where all events are; None where nothing does."""
 
 
@@ -84,7 +84,7 @@ def _indivisible(spec: Spec) -> str | None:
     return None
 
 
-def keys(order: Order) -> Keys:
+def keys(order: Order) -> DividingKeys:
     """The fields such that events that differ in one of them never depend on each other.
 
     >>> keys("unordered"), keys("total"), keys(PerKey.model_validate({"per_key": ["taxi"]}))
@@ -104,12 +104,12 @@ def keys(order: Order) -> Keys:
     return None
 
 
-def _rule_keys(rule: PairRule | tuple[str, str]) -> Keys:
+def _rule_keys(rule: PairRule | tuple[str, str]) -> DividingKeys:
     fields = [field for field in rule.same if isinstance(field, str)] if isinstance(rule, PairRule) else []
     return tuple(fields) or None
 
 
-def _common(found: Sequence[Keys]) -> Keys:
+def _common(found: Sequence[DividingKeys]) -> DividingKeys:
     """The fields of all; in a bag nothing depends on anything."""
     if None in found:
         return None

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from twinstream.core.accounting.match_timeline import LIMIT, Stretches, united
+from twinstream.core.accounting.match_timeline import LIMIT, MatchTimeline, united
 
 DAY = 86_400
 
 
-def noted(*seconds: int) -> Stretches:
-    stretches = Stretches()
+def noted(*seconds: int) -> MatchTimeline:
+    stretches = MatchTimeline()
     for second in seconds:
         stretches.note(second * 1000, {"ride": 1})
     return stretches
 
 
-def since(stretches: Stretches, second: float) -> int:
+def since(stretches: MatchTimeline, second: float) -> int:
     return stretches.since(second).total()
 
 
 def test_a_second_that_has_begun_before_the_moment_does_not_count() -> None:
-    stretches = Stretches()
+    stretches = MatchTimeline()
     stretches.note(60_900, {"ride": 3})
     assert (since(stretches, 60.0), since(stretches, 60.5), since(stretches, 61.0)) == (3, 0, 0)
 
 
 def test_kinds_are_counted_apart() -> None:
-    stretches = Stretches()
+    stretches = MatchTimeline()
     stretches.note(60_000, {"ride": 3})
     stretches.note(61_000, {"ride": 1, "day": 1})
     assert stretches.since(60) == {"ride": 4, "day": 1}
@@ -68,4 +68,4 @@ def test_what_several_have_adds_up() -> None:
 
 def test_a_state_of_nothing_has_nothing() -> None:
     assert united([]).since(0) == {}
-    assert united([Stretches().state()]).state() == {"at": 0, "begins": [], "matched": {}}
+    assert united([MatchTimeline().state()]).state() == {"at": 0, "begins": [], "matched": {}}

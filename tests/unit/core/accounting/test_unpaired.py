@@ -1,24 +1,24 @@
 from __future__ import annotations
 
-from twinstream.core.accounting.unpaired import Keys, Strays
+from twinstream.core.accounting.unpaired import Lookups, Unpaired
 from twinstream.core.events import Side
 
 LEFT, RIGHT = Side
 
 
-def noted(*letters: str, limit: int = 10, limit_bytes: int = 1000) -> Strays[int]:
+def noted(*letters: str, limit: int = 10, limit_bytes: int = 1000) -> Unpaired[int]:
     """The left's strays with these letters, numbered from 0; each takes as many bytes as its number says."""
-    strays = Strays[int](lambda number: number, limit, limit_bytes)
+    strays = Unpaired[int](lambda number: number, limit, limit_bytes)
     for number, letter in enumerate(letters):
         strays.note(LEFT, keys(letter), number)
     return strays
 
 
-def keys(letter: str, identity: str | None = None) -> Keys:
-    return Keys(letter.encode(), identity)
+def keys(letter: str, identity: str | None = None) -> Lookups:
+    return Lookups(letter.encode(), identity)
 
 
-def claim(strays: Strays[int], side: Side, letter: str) -> int | None:
+def claim(strays: Unpaired[int], side: Side, letter: str) -> int | None:
     return strays.claim_equal(side, keys(letter), lambda _: True)
 
 
@@ -86,7 +86,7 @@ def test_the_oldest_that_fits_is_claimed_and_those_that_do_not_are_kept() -> Non
 
 
 def test_a_stray_is_found_by_its_identity_too_and_gone_for_both_then() -> None:
-    strays = Strays[int](lambda _: 1)
+    strays = Unpaired[int](lambda _: 1)
     for number, identity in enumerate(["i", "j", "i"]):
         strays.note(LEFT, keys("abc"[number], identity), number)
     assert strays.claim_named(LEFT, keys("x"), lambda _: True) is None

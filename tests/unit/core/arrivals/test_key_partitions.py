@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from twinstream.core.arrivals import key_partitions as homes
-from twinstream.core.arrivals.key_partitions import SAMPLE, Homes, Stray
+from twinstream.core.arrivals.key_partitions import SAMPLE, KeyPartitions, Stray
 from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Epochs, Lanes
 
@@ -13,25 +13,25 @@ def forms(*lanes: object) -> list[Form]:
 
 
 def test_a_key_in_a_second_partition_is_a_stray_with_its_first_home() -> None:
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     assert list(watched.strays(forms("a"), 0)) == []
     assert list(watched.strays(forms("a"), 1)) == [Stray(0, 0)]
 
 
 def test_copies_of_equal_events_may_stand_anywhere() -> None:
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     assert list(watched.strays(forms(b"a"), 0)) == []
     assert list(watched.strays(forms(b"a"), 1)) == []
 
 
 def test_one_barrier_for_all_keeps_everything_in_one_partition() -> None:
-    watched = Homes(Epochs(Lanes()))
+    watched = KeyPartitions(Epochs(Lanes()))
     assert list(watched.strays(forms("a"), 0)) == []
     assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]
 
 
 def test_barriers_with_copies_leave_each_key_its_partition() -> None:
-    watched = Homes(Epochs(Lanes(), copies=True))
+    watched = KeyPartitions(Epochs(Lanes(), copies=True))
     assert list(watched.strays(forms("a"), 0)) == []
     assert list(watched.strays(forms(BARRIER), 1)) == []
     assert list(watched.strays(forms("b"), 1)) == []
@@ -39,20 +39,20 @@ def test_barriers_with_copies_leave_each_key_its_partition() -> None:
 
 
 def test_a_key_that_has_moved_is_at_home_where_it_stood_last() -> None:
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     found = [list(watched.strays(forms("a"), partition)) for partition in (0, 1, 1, 0)]
     assert found == [[], [Stray(0, 0)], [], [Stray(0, 1)]]
 
 
 def test_what_may_stand_anywhere_hides_nothing_behind_it() -> None:
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     assert list(watched.strays(forms("a"), 0)) == []
     assert list(watched.strays(forms(*[b"b"] * SAMPLE, "a"), 1)) == [Stray(SAMPLE, 0)]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "LIMIT", 3)
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     for lane in range(20):
         assert list(watched.strays(forms(lane), 0)) == []
     assert len(watched._home_of) <= 4
@@ -60,12 +60,12 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "SAVED", 2)
-    watched = Homes(Lanes())
+    watched = KeyPartitions(Lanes())
     for lane in ("a", "b", ("c", 7)):
         list(watched.strays(forms(lane), 0))
     for _ in range(2):
         saved = watched.snapshot()
-        watched = Homes(Lanes())
+        watched = KeyPartitions(Lanes())
         watched.restore(saved)
     assert list(watched.strays(forms("a"), 1)) == [], "it is forgotten"
     assert list(watched.strays(forms("b"), 1)) == [Stray(0, 0)]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.retries import Reader, Row, attempt, replays
 from tests.support.streams import LEFT, RIGHT
 from twinstream.core.arrivals import leaders as module
-from twinstream.core.arrivals.leaders import Leaders, Near
+from twinstream.core.arrivals.leaders import CloseTo, Leaders
 from twinstream.core.arrivals.run import Run
 
 BAG = ("unordered", "identity: [k]\n")
@@ -119,7 +119,7 @@ def test_a_delta_has_only_the_leaders_that_are_new() -> None:
     leaders = Leaders()
     states = [leaders.state(whole=True)]
     for number in range(3):
-        near = Near(b"%016d" % number, b"record %d" % number, lambda *_: True)
+        near = CloseTo(b"%016d" % number, b"record %d" % number, lambda *_: True)
         leaders.take(b"%016d" % 7, near, lambda _leader: module.FULL)
         states.append(leaders.state(whole=False))
     assert [state["records"] for state in states[1:]] == [[b"record %d" % number] for number in range(3)]

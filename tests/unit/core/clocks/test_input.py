@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinstream.core.clocks.input import PENDING_LIMIT, Awaited, Finished, Progress
+from twinstream.core.clocks.input import PENDING_LIMIT, Finished, InputProgress, WaitsFor
 from twinstream.core.events import Side
 
 LEFT, RIGHT = Side
@@ -24,9 +24,9 @@ def finished(
     return Finished(query, run, batch, {place: consumed}, watermark, {} if written is None else written)
 
 
-def progress(*facts: Finished, read: Mapping[int, int] | None = None) -> Progress:
+def progress(*facts: Finished, read: Mapping[int, int] | None = None) -> InputProgress:
     """What the left has said, with its output read up to `read`."""
-    made = Progress()
+    made = InputProgress()
     for fact in facts:
         assert made.note(LEFT, fact) is None
     made.read(LEFT, read or {})
@@ -49,7 +49,7 @@ def test_other_partitions_topics_and_sides_are_not_covered() -> None:
 def test_a_record_holds_once_every_partition_is_read_up_to_what_was_written() -> None:
     made = progress(finished(0, consumed=10, written={0: 3, 1: 2}), read={0: 3, 1: 1})
     assert not made.covers(LEFT, IN, 0)
-    assert list(made.awaited(LEFT, {0: 3, 1: 1})) == [Awaited("q", 0, 1, 2, 1)]
+    assert list(made.awaited(LEFT, {0: 3, 1: 1})) == [WaitsFor("q", 0, 1, 2, 1)]
     assert made.read(LEFT, {0: 3, 1: 2}) == [("q", 0)]
     assert made.covers(LEFT, IN, 9)
     assert list(made.awaited(LEFT, {0: 3, 1: 2})) == []
@@ -77,7 +77,7 @@ def test_a_batch_that_was_heard_of_says_nothing_new() -> None:
 
 
 def test_a_record_that_names_another_topic_only_does_not_count() -> None:
-    made = Progress()
+    made = InputProgress()
     assert made.note(LEFT, Finished("q", "r", 0, {IN: 10}, None, None)) is None
     made.read(LEFT, {})
     assert not made.heard(LEFT)
@@ -178,7 +178,7 @@ def test_records_that_wait_for_long_are_bounded() -> None:
 
 
 def test_a_restored_progress_goes_on_as_the_old_one() -> None:
-    old, fresh = Progress(), Progress()
+    old, fresh = InputProgress(), InputProgress()
     for fact in (finished(0, 10, watermark=5), finished(1, 20, {0: 4}, 7), finished(2, 1, query="p")):
         old.note(LEFT, fact)
     old.read(LEFT, {0: 3})

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.diagnosis.known_differences import Known, KnownDifference
+from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
 from twinstream.core.events import Event, Form
 
 FINDING = Finding("missing", Event(Form("a", b"x", "event", b"x"), 0, 0, 0, 0.0), None, ())
@@ -33,13 +33,13 @@ def test_beyond_a_ceiling_nothing_is_within_it() -> None:
 
 
 def test_the_first_rule_that_covers_a_finding_within_its_ceiling_explains_it() -> None:
-    known = Known([rule("K-1", covers=False, count=9), rule("K-2", count=1), rule("K-3", count=1)])
+    known = KnownDifferences([rule("K-1", covers=False, count=9), rule("K-2", count=1), rule("K-3", count=1)])
     assert [known.explain(FINDING, 0) for _ in range(3)] == ["K-2", "K-3", None]
     assert known.hits == {"K-2": 1, "K-3": 1}
 
 
 def test_rules_are_open_until_each_is_at_its_ceiling() -> None:
-    known = Known([rule("K-1", count=1), rule("K-2", count=1)])
+    known = KnownDifferences([rule("K-1", count=1), rule("K-2", count=1)])
     for _ in range(2):
         assert known.open(0)
         known.explain(FINDING, 0)

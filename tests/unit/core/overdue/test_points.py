@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.accounting.unmatched import Held
+from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
-from twinstream.core.overdue.points import SLACK, Waiting
+from twinstream.core.overdue.points import SLACK, Points
 from twinstream.core.state.snapshot import restore, snapshot
 from twinstream.spec.load import loads
 
@@ -355,8 +355,8 @@ def _event(number: int) -> Event:
 
 
 def test_what_left_is_forgotten_in_time() -> None:
-    held = Held()
-    waiting = Waiting(held.of(LEFT), lambda event: ("axis", event[2]))
+    held = UnmatchedEvents()
+    waiting = Points(held.of(LEFT), lambda event: ("axis", event[2]))
     events = [_event(number) for number in range(10 * SLACK)]
     held.came(LEFT, events)
     held.settle()
@@ -369,8 +369,8 @@ def test_what_left_is_forgotten_in_time() -> None:
 
 
 def test_an_axis_that_nobody_has_reached_passes_nothing() -> None:
-    held = Held()
-    waiting = Waiting(held.of(LEFT), lambda event: (event[2] % 2, event[2]))
+    held = UnmatchedEvents()
+    waiting = Points(held.of(LEFT), lambda event: (event[2] % 2, event[2]))
     events = [_event(number) for number in range(4)]
     held.came(LEFT, events)
     held.settle()

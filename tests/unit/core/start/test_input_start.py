@@ -9,7 +9,7 @@ from twinstream.core.clocks.input import Finished
 from twinstream.core.events import Form, Side
 from twinstream.core.start.input_cut import InputCut
 from twinstream.core.start.input_start import SAID_LIMIT, Opened, Sayings, first_of
-from twinstream.spec.decode.marks import input_position
+from twinstream.spec.decode.headers import input_position
 
 LEFT, RIGHT = Side
 NONE = {side: {0: 0} for side in Side}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from twinstream.errors import DecodeError
-from twinstream.spec.decode.marks import Headers
+from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.paths import Path
 
 NO_TIMESTAMP: Final = -1

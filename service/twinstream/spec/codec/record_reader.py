@@ -21,13 +21,13 @@ import orjson
 from twinstream.core.events import Form
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.canonical import SIMPLE, canonical_value, sorted_text
-from twinstream.spec.codec.placing import (
+from twinstream.spec.codec.layout import (
     BY_CONTENT,
     BY_ROUTE,
     KEYS,
     TELLING,
-    Kind,
     Kinds,
+    PlacedKind,
     Route,
     ignored_members,
     kinds_of,
@@ -49,9 +49,9 @@ class _NoForm(Form):
 IGNORED = _NoForm(None, b"", "", b"")
 """Stands for an event of a kind that the spec leaves out of the comparison, and for what is no event."""
 
-Reader = Callable[[bytes | None], Form]
-Decode = Callable[[bytes | None], Any]
-Place = Callable[[dict[str, Any], bytes], tuple[Hashable, str] | None]
+RecordReader = Callable[[bytes | None], Form]
+DecodeRecord = Callable[[bytes | None], Any]
+PlaceOf = Callable[[dict[str, Any], bytes], tuple[Hashable, str] | None]
 Twins = dict[bytes, Any]
 """Forms by their record; Any, since a plain tuple stands for a form."""
 
@@ -70,17 +70,17 @@ class Way(NamedTuple):
     route: Route
     reduce: Change | None
     keeps: bool
-    exactly: Reader
+    exactly: RecordReader
     twins: Twins | None
 
 
-def reader_of(spec: Spec, way: Way, decode: Decode) -> Reader:
+def reader_of(spec: Spec, way: Way, decode: DecodeRecord) -> RecordReader:
     """The reader of records of any format, or `exactly` itself where the kinds are not told simply."""
     kinds = kinds_of(spec, way.route)
     return way.exactly if kinds is None else _decoded(decode, _placing(kinds, way.route), way)
 
 
-def json_reader_of(spec: Spec, way: Way) -> Reader:
+def json_reader_of(spec: Spec, way: Way) -> RecordReader:
     """The fast reader of plain JSON records, or `exactly` itself where the kinds are not told simply."""
     route, reduce, keeps, exactly, _ = way
     twins = {} if way.twins is None else way.twins
@@ -104,7 +104,7 @@ def json_reader_of(spec: Spec, way: Way) -> Reader:
 # -- where a value is placed -------------------------------------------------------------------------------
 
 
-def _placing(kinds: Kinds, route: Route) -> Place:
+def _placing(kinds: Kinds, route: Route) -> PlaceOf:
     """What tells the lane and the kind of a value, None for one that is left out.
 
     It raises one of `_DECLINE` where it cannot tell.
@@ -134,7 +134,7 @@ def _placing(kinds: Kinds, route: Route) -> Place:
 # -- one kind ----------------------------------------------------------------------------------------------
 
 
-def _sequence(kind: Kind, exactly: Reader, twins: Twins) -> Reader:
+def _sequence(kind: PlacedKind, exactly: RecordReader, twins: Twins) -> RecordReader:
     name, field, lane = kind
 
     def read(record: Any) -> Any:
@@ -153,7 +153,7 @@ def _sequence(kind: Kind, exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _bag(exactly: Reader, twins: Twins) -> Reader:
+def _bag(exactly: RecordReader, twins: Twins) -> RecordReader:
     def read(record: Any) -> Any:
         try:
             value = _loads(record)
@@ -169,7 +169,7 @@ def _bag(exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _without(fields: list[str], kind: Kind, exactly: Reader) -> Reader:
+def _without(fields: list[str], kind: PlacedKind, exactly: RecordReader) -> RecordReader:
     name, key, lane_of_all = kind
     bag = lane_of_all is BY_CONTENT
 
@@ -194,7 +194,7 @@ def _without(fields: list[str], kind: Kind, exactly: Reader) -> Reader:
 # -- any kinds ---------------------------------------------------------------------------------------------
 
 
-def _placed(place: Place, exactly: Reader, twins: Twins) -> Reader:
+def _placed(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
     """The content is the record."""
 
     def read(record: Any) -> Any:
@@ -214,7 +214,7 @@ def _placed(place: Place, exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _compared(place: Place, exactly: Reader, twins: Twins) -> Reader:
+def _compared(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
     """The content is the canonical form of all of the record."""
 
     def read(record: Any) -> Any:
@@ -235,7 +235,7 @@ def _compared(place: Place, exactly: Reader, twins: Twins) -> Reader:
     return read
 
 
-def _reduced(reduce: Change, place: Place, exactly: Reader) -> Reader:
+def _reduced(reduce: Change, place: PlaceOf, exactly: RecordReader) -> RecordReader:
     """The content is the canonical form of what is compared."""
 
     def read(record: Any) -> Any:
@@ -253,7 +253,7 @@ def _reduced(reduce: Change, place: Place, exactly: Reader) -> Reader:
     return read
 
 
-def _decoded(decode: Decode, place: Place, way: Way) -> Reader:
+def _decoded(decode: DecodeRecord, place: PlaceOf, way: Way) -> RecordReader:
     """Any format, read by its decoder."""
     _, reduce, keeps, exactly, twins = way
 

@@ -24,7 +24,7 @@ BY_CONTENT, BY_ROUTE = object(), object()
 """Stand for the lane of a form: its content; what the order says of each event."""
 
 
-class Kind(NamedTuple):
+class PlacedKind(NamedTuple):
     """How a kind is placed; `name` is None for one that is left out.
 
     The lane is the value of the member `key`; where that is empty, it is `lane`, or what that stands for.
@@ -43,8 +43,8 @@ class Kinds(NamedTuple):
 
     inside: bool
     member: str
-    by_value: dict[str | int, Kind]
-    other: Kind | None
+    by_value: dict[str | int, PlacedKind]
+    other: PlacedKind | None
 
 
 def kinds_of(spec: Spec, route: Route) -> Kinds | None:
@@ -61,11 +61,11 @@ def kinds_of(spec: Spec, route: Route) -> Kinds | None:
     return Kinds(inside, path[-1], *_table(spec, route)) if len(path) == 1 + inside else None
 
 
-def _table(spec: Spec, route: Route) -> tuple[dict[Any, Kind], Kind | None]:
+def _table(spec: Spec, route: Route) -> tuple[dict[Any, PlacedKind], PlacedKind | None]:
     """The kind for each value of the one member that tells them, and the kind for all others."""
-    by_value: dict[Any, Kind] = {}
+    by_value: dict[Any, PlacedKind] = {}
     for name, kind in spec.kinds.items():
-        made = Kind(None, "", None) if kind.ignore else _kind(spec, name, route)
+        made = PlacedKind(None, "", None) if kind.ignore else _kind(spec, name, route)
         if not kind.where:
             return by_value, made
         (wanted,) = kind.where.values()
@@ -74,7 +74,7 @@ def _table(spec: Spec, route: Route) -> tuple[dict[Any, Kind], Kind | None]:
     return by_value, None
 
 
-def _kind(spec: Spec, name: str, route: Route) -> Kind:
+def _kind(spec: Spec, name: str, route: Route) -> PlacedKind:
     """How a kind is placed, found by asking for the routes of a few events.
 
     A route raises DecodeError where a field that it reads is missing. So one for an event without fields
@@ -83,14 +83,14 @@ def _kind(spec: Spec, name: str, route: Route) -> Kind:
     try:
         lanes = [route(name, {}, content) for content in (b"1", b"2")]
         if lanes[0] == lanes[1]:
-            return Kind(name, "", lanes[0])
-        return Kind(name, "", BY_CONTENT if lanes == [b"1", b"2"] else BY_ROUTE)
+            return PlacedKind(name, "", lanes[0])
+        return PlacedKind(name, "", BY_CONTENT if lanes == [b"1", b"2"] else BY_ROUTE)
     except DecodeError:
         paths = [spec.path_of(field) for field in spec.order_fields]
     for path in paths:
         if len(path) == 1 and all(_is_key(path[0], value, name, route) for value in ("a", "b", 1, 2)):
-            return Kind(name, path[0], None)
-    return Kind(name, "", BY_ROUTE)
+            return PlacedKind(name, path[0], None)
+    return PlacedKind(name, "", BY_ROUTE)
 
 
 def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
@@ -100,7 +100,7 @@ def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
         return False
 
 
-def lane_members(kind: Kind, members: Sequence[str], route: Route) -> tuple[str, ...]:
+def lane_members(kind: PlacedKind, members: Sequence[str], route: Route) -> tuple[str, ...]:
     """Those of some members that are the lane of a kind together, where the order has to be asked for it.
 
     That is found by asking for the routes of two events, as above.

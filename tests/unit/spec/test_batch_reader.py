@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from twinstream.core.canonical import canonical
+from twinstream.spec.codec.batch_reader import AT_ONCE, LONGEST_PAUSE, MOST_BYTES, BatchReader
 from twinstream.spec.codec.codec import IGNORED, Codec
-from twinstream.spec.codec.columns import AT_ONCE, LONGEST_PAUSE, MOST_BYTES, Columns
-from twinstream.spec.codec.shapes import MEMBERS
+from twinstream.spec.codec.structs import MEMBERS
 from twinstream.spec.load import loads
 
 SPEC = "version: 1\nname: x\nreference: {topic: a}\ncandidate: {topic: b}\n"
@@ -20,7 +20,7 @@ NO_TIME = "equality: {ignore: [at]}\n"
 KINDS = "kinds: {eod: {where: {type: eod}}, hb: {where: {type: hb}, ignore: true}, ride: {}}\n"
 
 
-def columns(*parts: str) -> Columns:
+def columns(*parts: str) -> BatchReader:
     made = Codec(loads(SPEC + "".join(parts)))._columns
     assert made is not None
     return made
@@ -33,7 +33,7 @@ def batch(*values: Any) -> list[bytes]:
 PLAIN = [{"ad": f"ad-{n % 3}", "n": n, "paid": n % 2 == 0, "note": None, "at": f"t{n}"} for n in range(10)]
 
 
-def read(reader: Columns, records: list[Any]) -> list[bool]:
+def read(reader: BatchReader, records: list[Any]) -> list[bool]:
     """Which records were read."""
     return [form is not None for form in reader.forms(records)]
 

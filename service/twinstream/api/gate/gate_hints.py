@@ -43,7 +43,7 @@ _AWAITED: dict[Awaited, str] = {
 }
 
 
-class Known(NamedTuple):
+class GateFacts(NamedTuple):
     """What is known of one comparison: `waiting` are events without a partner, `samples` its recent past."""
 
     status: ComparisonStatus
@@ -53,7 +53,7 @@ class Known(NamedTuple):
     verified_age: float | None
 
 
-def to_decide(known: Known) -> list[str]:
+def to_decide(known: GateFacts) -> list[str]:
     """What has to happen before an undecided gate of this comparison can be a decided one.
 
     Runtime complexity: O(events that wait), of which there are 400 at most for each matcher.
@@ -90,7 +90,7 @@ def _of_holes(status: ComparisonStatus) -> Iterator[str]:
         )
 
 
-def _of_suspicions(known: Known) -> Iterator[str]:
+def _of_suspicions(known: GateFacts) -> Iterator[str]:
     count = known.status.suspicions
     if not count:
         return
@@ -124,7 +124,7 @@ def _place(event: UnmatchedEvent) -> str:
 # -- evidence ----------------------------------------------------------------------------------------------
 
 
-def _of_evidence(known: Known) -> Iterator[str]:
+def _of_evidence(known: GateFacts) -> Iterator[str]:
     coverage = known.status.coverage
     rest = list(coverage.missing)
     if coverage.matched < coverage.matched_required:
@@ -208,7 +208,7 @@ def _span(seconds: float) -> str:
 # -- what keeps an equivalent one from passing ------------------------------------------------------------
 
 
-def _of_a_pass(known: Known) -> Iterator[str]:
+def _of_a_pass(known: GateFacts) -> Iterator[str]:
     status = known.status
     if status.health.status != "ok":
         reasons = " ".join(sentence(reason) for reason in status.health.reasons)

@@ -30,7 +30,7 @@ _WRITTEN_NUMBER: Any = str | _WHOLE | float | bool | None | UnsetType
 _NESTED = (dict, list)
 _NEEDS_ESCAPING = frozenset(map(chr, range(32))) | set('"\\')
 
-Decoder = msgspec.json.Decoder[Any]
+JsonDecoder = msgspec.json.Decoder[Any]
 
 
 class Shape:
@@ -45,17 +45,17 @@ class Shape:
         self._names, self._floats, self.nested = tuple(names), frozenset(floats), frozenset(nested)
         self._number = number
         self._fields = {name: f"m{place}" for place, name in enumerate(names)}
-        self._compared: tuple[Collection[str], Decoder] | None = None
+        self._compared: tuple[Collection[str], JsonDecoder] | None = None
         self.every = self._decoder({name: Any if name in nested else _SCALAR for name in names})
 
-    def _decoder(self, types: Mapping[str, Any]) -> Decoder:
+    def _decoder(self, types: Mapping[str, Any]) -> JsonDecoder:
         fields = [(self._fields[name], kind, UNSET) for name, kind in types.items()]
         rename = {self._fields[name]: name for name in types}
         return msgspec.json.Decoder(
             msgspec.defstruct("Record", fields, rename=rename, omit_defaults=True, gc=False)
         )
 
-    def compared(self, dropped: Collection[str]) -> Decoder:
+    def compared(self, dropped: Collection[str]) -> JsonDecoder:
         """What reads all but some members, in the order of their names."""
         if self._compared is None or self._compared[0] is not dropped:
             names = sorted(name for name in self._names if name not in dropped)

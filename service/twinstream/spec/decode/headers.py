@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from twinstream.errors import DecodeError
-from twinstream.spec.traits import trait
+from twinstream.spec.describe import trait
 
 QUERY, BATCH, ATTEMPT, INPUT = (f"twinstream-{part}" for part in ("query", "batch", "attempt", "input"))
 

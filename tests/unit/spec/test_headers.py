@@ -6,7 +6,7 @@ import pytest
 
 from twinstream.errors import DecodeError
 from twinstream.spec.decode.control import control_record
-from twinstream.spec.decode.marks import (
+from twinstream.spec.decode.headers import (
     ATTEMPT,
     BATCH,
     INPUT,

@@ -22,8 +22,8 @@ from typing import Any
 
 from twinstream.core.events import Form, Side
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, Refused, about
-from twinstream.spec.codec.placing import Route
+from twinstream.spec.codec.codec import IGNORED, TWINS_LIMIT, Codec, RefusedRecord, about
+from twinstream.spec.codec.layout import Route
 from twinstream.spec.codec.routes import Routing
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, read
@@ -35,7 +35,7 @@ _NONE = bytes(DIGEST_BYTES)
 """Stands for a field that is not there."""
 
 
-class Unread(bytes):
+class WithheldRecord(bytes):
     """Stands for a record that is only known by its token: what is shown in its place, and why."""
 
     __slots__ = ()
@@ -153,7 +153,7 @@ class KeptCodec(Codec):
 
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT
-    ) -> tuple[list[Form], list[Refused]]:
+    ) -> tuple[list[Form], list[RefusedRecord]]:
         """See `Codec.forms`. A twin is told by a digest, too."""
         held = self._records.held(records, side)
         found = list(map(self._known if self._has_twins else self._new, held))

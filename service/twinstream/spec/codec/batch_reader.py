@@ -1,4 +1,4 @@
-"""Whole batches of plain JSON records, read as columns: what `reading` does for one, in a few calls of C.
+"""Whole batches of plain JSON records, read as columns: `record_reader` for many, in a few calls of C.
 
 A batch is read at once, into structs of msgspec that have the members met so far (`Shape`). That is sound
 whatever comes, since nothing is believed that is not proven:
@@ -25,18 +25,18 @@ from msgspec import UNSET
 
 from twinstream.core.canonical import DEPTH_LIMIT
 from twinstream.errors import DecodeError
-from twinstream.spec.codec.placing import (
+from twinstream.spec.codec.layout import (
     BY_CONTENT,
     BY_ROUTE,
     TELLING,
-    Kind,
     Kinds,
+    PlacedKind,
     ignored_members,
     kinds_of,
     lane_members,
 )
-from twinstream.spec.codec.reading import IGNORED, Way
-from twinstream.spec.codec.shapes import NEW, Shape
+from twinstream.spec.codec.record_reader import IGNORED, Way
+from twinstream.spec.codec.structs import NEW, Shape
 from twinstream.spec.decode.formats.jsontext import SHORT
 from twinstream.spec.file.model import Spec
 
@@ -52,21 +52,21 @@ _RECORD = itemgetter(3)
 _SMALLEST = -(2**63)
 _write_lines = msgspec.json.Encoder().encode_lines
 
-Found = list[Any]
+Forms = list[Any]
 """A form for each record, as a plain tuple; None for one that is left to others."""
 
 
-def columns_of(spec: Spec, way: Way) -> Columns | None:
+def columns_of(spec: Spec, way: Way) -> BatchReader | None:
     """What reads batches of plain JSON records of a spec; None where that is not told simply."""
     kinds = kinds_of(spec, way.route)
     dropped = [] if way.reduce is None else ignored_members(spec.equality)
     if kinds is None or dropped is None:
         return None
     ordering = {spec.path_of(field)[0] for field in spec.order_fields}
-    return Columns(kinds, ordering, dropped, way)
+    return BatchReader(kinds, ordering, dropped, way)
 
 
-class Columns:
+class BatchReader:
     """Reads batches for one comparison, in its `way`.
 
     The order reads the members `ordering`; what equality leaves out are the members `dropped`.
@@ -83,7 +83,7 @@ class Columns:
         }
         self._pause = self._left_alone = 0
 
-    def forms(self, records: Sequence[bytes | None]) -> Found:
+    def forms(self, records: Sequence[bytes | None]) -> Forms:
         """The forms of some records.
 
         Complexity: about 0.3 µs a record, 0.5 where the canonical form is asked for.
@@ -93,8 +93,8 @@ class Columns:
         parts = (records[start : start + AT_ONCE] for start in range(0, len(records), AT_ONCE))
         return list(chain.from_iterable(map(self._part, parts)))
 
-    def _part(self, records: Sequence[bytes | None]) -> Found:
-        nothing: Found = [None] * len(records)
+    def _part(self, records: Sequence[bytes | None]) -> Forms:
+        nothing: Forms = [None] * len(records)
         if self._shape is None or len(records) < FEW:
             return nothing
         if self._left_alone:
@@ -112,7 +112,7 @@ class Columns:
             self._pause = 0
         return nothing if found is None else found
 
-    def _read(self, shape: Shape, records: Sequence[Any]) -> Found | None:
+    def _read(self, shape: Shape, records: Sequence[Any]) -> Forms | None:
         try:
             if sum(map(len, records)) > MOST_BYTES:
                 return None
@@ -136,17 +136,17 @@ class Columns:
 
     def _placed(
         self, shape: Shape, values: list[Any], contents: Sequence[bytes], records: Sequence[bytes]
-    ) -> Found:
+    ) -> Forms:
         member, other = self._kinds.member, self._kinds.other
-        by_value: dict[Any, Kind] = self._kinds.by_value
+        by_value: dict[Any, PlacedKind] = self._kinds.by_value
         told = [None if what is UNSET else what for what in shape.column(member, values)] if member else []
-        kinds: list[Kind | None] = [other]
+        kinds: list[PlacedKind | None] = [other]
         if member:
             kinds = [by_value.get(what, other) if type(what) in TELLING else None for what in told]
         different = {id(kind): kind for kind in kinds}
         if len(different) == 1:
             return self._of_one_kind(shape, kinds[0], values, contents, records)
-        found: Found = [None] * len(records)
+        found: Forms = [None] * len(records)
         for one in different.values():
             places = [place for place, kind in enumerate(kinds) if kind is one]
             parts = ([column[place] for place in places] for column in (values, contents, records))
@@ -157,11 +157,11 @@ class Columns:
     def _of_one_kind(
         self,
         shape: Shape,
-        kind: Kind | None,
+        kind: PlacedKind | None,
         values: Sequence[Any],
         contents: Sequence[bytes],
         records: Sequence[bytes],
-    ) -> Found:
+    ) -> Forms:
         if kind is None or kind.name is None:
             return [kind and IGNORED] * len(records)
         members = (kind.key,) if kind.key else self._members.get(kind.name)
@@ -172,7 +172,7 @@ class Columns:
             lanes, told = self._routed(kind.name, shape, values, contents), False
         else:
             lanes, told = contents if kind.lane is BY_CONTENT else repeat(kind.lane), True
-        found: Found = list(zip(lanes, contents, repeat(kind.name), records, strict=False))
+        found: Forms = list(zip(lanes, contents, repeat(kind.name), records, strict=False))
         return found if told else [None if form[0] is UNSET else form for form in found]
 
     def _routed(
@@ -212,7 +212,7 @@ def _is_key(member: Any) -> bool:
     return type(member) is str or (type(member) is int and _SMALLEST <= member < -_SMALLEST)
 
 
-def _fails(found: Found | None) -> bool:
+def _fails(found: Forms | None) -> bool:
     return found is None or not (all(found) or found.count(None) <= len(found) // 2)
 
 
