@@ -1,12 +1,20 @@
 """Epochs: the index of events between barriers.
 
 A barrier depends on everything, so no event may pass it. While neither side is past a barrier that the other
-lacks, both are in one *open* epoch, an index of its own. A side that is *ahead* has put out barriers that the
-other has not: these wait in a queue, each with a ready-built index of the epoch behind it.
+lacks, both are in one *open* epoch, an index of its own. A side that is *ahead* has written barriers that the
+other has not: these wait in a queue, each with a ready-built index of the epoch behind it. So for an event x
+of side i, with j the other side, the questions of the `algorithm` become:
 
-Since all of that depends on each other, the side behind may hold nothing that has no partner: an event of it
-must match in the open epoch, and its next barrier the oldest queued one, when nothing of the side ahead waits
-in the open epoch any more. Then the epoch behind that barrier becomes the open one: a pointer is swapped.
+- the oldest equal event of j is minimal  ⇔  it is so in the open epoch; for a barrier x: it is the first in
+  the queue of j, and the open epoch is empty;
+- an event of j depends on x              ⇔  one of the open epoch does; or x is a barrier and anything of j
+  is unmatched; or j is ahead, since its first queued barrier depends on x;
+- x is unmatched                              in the open epoch; where i is ahead, in that behind its last
+  barrier.
+
+So the side behind may hold nothing that has no partner: an event of it must match in the open epoch, and its
+next barrier the oldest queued one, when nothing of the side ahead waits in the open epoch any more. Then the
+epoch behind that barrier becomes the open one: a pointer is swapped.
 
 Whatever cannot match that way is a difference, and goes to a scope. While the side behind is in the open
 epoch the scope *gathers*: what has a partner there is still matched, so what is left over is a matter of the

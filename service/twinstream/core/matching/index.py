@@ -1,15 +1,7 @@
 """What every index of unmatched events can do: the small interface behind which structures differ.
 
-An index holds the unmatched events U[LEFT] and U[RIGHT] of one node of the order and carries out the three
-steps of matching for an event x of side i, with j the other side (DiffStream, section 4.2):
-
-1. if no event of U[i] depends on x, and some minimal y of U[j] equals x: both are matched;
-2. else if an event of U[j] depends on x: the streams differ, known now;
-3. else x waits in U[i].
-
-Why no index looks at more than a few events: equal events have equal dependences. So of equal events of a
-side only the oldest can be minimal; and where an equal y is there, step 1's first condition holds by itself,
-since an event of U[i] that depends on x depends on y, and step 2 would have found that pair before.
+An index holds the unmatched events of both sides at one node of the order, and carries out the three steps of
+the `algorithm` for each event that comes.
 
 In step 2 an index *sets aside* the smallest part of itself that the difference touches, as a `Scope`: events
 of that part go to the scope until it is resumed. See `scope`.

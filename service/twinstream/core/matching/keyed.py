@@ -1,6 +1,8 @@
 """Keys and branches: an index of its own for each, made when its first event comes.
 
-Used where what is inside a key is more than a sequence or a bag; those are lanes (see `lanes`).
+Events of different keys are independent, so all questions of the `algorithm` are answered by the part of the
+event's own key. Used where what is inside a key is more than a sequence or a bag; those are lanes (see
+`lanes`).
 """
 
 from __future__ import annotations

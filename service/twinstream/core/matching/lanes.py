@@ -1,13 +1,13 @@
 """Lanes: the index of sequences side by side, and the fastest one.
 
 Bags, sequences, and both by key or branch divide events into *lanes*: dependent within, independent across.
-A bag has a lane for each canonical form. For an event x of side i, with j the other side, the three steps
-become:
+A bag has a lane for each canonical form. For an event x of side i, with j the other side, the steps of the
+`algorithm` become:
 
 1. no unmatched event of i depends on x   ⇔  the lane of x holds nothing of i;
    a minimal y of j equals x              ⇔  the oldest event of j in that lane equals x: both are matched;
 2. else an event of j depends on x        ⇔  the lane holds something of j: the streams differ, known now;
-3. else x waits in its lane.
+3. else x is unmatched, in its lane.
 
 A lane therefore never holds events of both sides, unless it is set aside. (One exception: where equality has
 a tolerance, events of one lane of a bag may be unequal; they wait side by side, and a largest matching tells

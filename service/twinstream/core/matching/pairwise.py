@@ -1,70 +1,79 @@
-"""Pairwise: the steps of matching as they stand in the paper, for a dependence that only a function knows.
+"""Pairwise: the plain instance of the algorithm, for a dependence that only a function knows.
 
-Nothing can be looked up, so every unmatched event of a side is asked for: the cost of an event grows with
-them. Whoever can, declares an order instead.
-
-Source: DiffStream, section 4.2.
+Nothing can be looked up, so every unmatched event of a side is asked: the cost of an event grows with them.
+Whoever can, declares an order instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
+from twinstream.core.matching.algorithm import Algorithm
+from twinstream.core.matching.index import Hooks, Pairs, SetAside, without
 from twinstream.core.order import Pairwise
 from twinstream.errors import RelationError
 
 
-class PairwiseIndex(Index):
-    """The unmatched events of both sides as lists, oldest first."""
+class PairwiseIndex(Algorithm):
+    """The unmatched events of both sides as lists, oldest first.
 
-    __slots__ = ("_aside", "_depth", "_hooks", "_order", "_waiting")
+    Complexity: O(n) calls of the function for each event, in those unmatched.
+    """
+
+    __slots__ = ("_aside", "_depth", "_hooks", "_order", "_unmatched")
 
     def __init__(self, order: Pairwise, hooks: Hooks, depth: int) -> None:
         self._order, self._hooks, self._depth = order, hooks, depth
-        self._waiting: tuple[list[Event], list[Event]] = ([], [])
+        self._unmatched: tuple[list[Event], list[Event]] = ([], [])
         self._aside: SetAside | None = None
-
-    def take(self, side: Side, event: Event, route: Any) -> Event | None:
-        partner = self.answer(side, event, route)
-        if partner is UNANSWERED:
-            self._waiting[side].append(event)
-            return None
-        return partner
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
         if self._aside is not None:
             self._aside.add(side, event)
             return None
-        theirs = self._waiting[side.other]
-        opposing = [self._related(event, other) for other in theirs]
-        place = next((n for n, other in enumerate(theirs) if self._equal(event, other)), None)
-        if place is not None:
-            self._check_law(event, theirs[place], theirs, opposing)
-            if not any(opposing[:place]) and not self._depends_on_own(side, event):
-                return theirs.pop(place)
-        if not any(opposing):
-            return UNANSWERED
-        self._set_aside(side, event)
-        return None
+        return super().answer(side, event, route)
 
-    def _check_law(
-        self, event: Event, partner: Event, others: Sequence[Event], opposing: Sequence[bool]
-    ) -> None:
-        """Equal events must have equal dependences."""
-        for other, opposed in zip(others, opposing, strict=True):
-            if other is not partner and self._related(partner, other) != opposed:
+    def oldest_equal(self, side: Side, event: Event) -> Event | None:
+        """Raises RelationError where the function tells equal events apart."""
+        found = next((one for one in self._unmatched[side] if self._equal(one, event)), None)
+        if found is not None:
+            self._check_law(event, found, [one for one in self._unmatched[side] if one is not found])
+        return found
+
+    def is_minimal(self, side: Side, event: Event) -> bool:
+        before = takewhile(lambda one: one is not event, self._unmatched[side])
+        return not any(self._dependent(event, one) for one in before)
+
+    def any_dependent(self, side: Side, event: Event) -> bool:
+        return any(self._dependent(event, one) for one in self._unmatched[side])
+
+    def match(self, side: Side, event: Event) -> Event:
+        self.remove(side, (event,))
+        return event
+
+    def set_aside(self, side: Side, event: Event) -> None:
+        self._aside = self._hooks.open(self, self._order, self._depth)
+        for owner in Side:
+            for one in self._unmatched[owner]:
+                self._aside.add(owner, one)
+        self._unmatched = ([], [])
+        self._aside.add(side, event)
+
+    def add(self, side: Side, event: Event) -> None:
+        self._unmatched[side].append(event)
+
+    def _check_law(self, event: Event, equal: Event, others: Sequence[Event]) -> None:
+        for other in others:
+            if self._dependent(event, other) != self._dependent(equal, other):
                 raise RelationError(
                     f"`order.callable` tells equal events apart: only one of those at {_place(event)} and "
-                    f"{_place(partner)} depends on the one at {_place(other)}"
+                    f"{_place(equal)} depends on the one at {_place(other)}"
                 )
 
-    def _depends_on_own(self, side: Side, event: Event) -> bool:
-        return any(self._related(event, other) for other in self._waiting[side])
-
-    def _related(self, one: Event, other: Event) -> bool:
+    def _dependent(self, one: Event, other: Event) -> bool:
         try:
             return self._order.related(one[0], other[0])
         except RelationError as error:
@@ -73,25 +82,17 @@ class PairwiseIndex(Index):
     def _equal(self, one: Event, another: Event) -> bool:
         return one[0][1] == another[0][1] or self._hooks.equal(one, another)
 
-    def _set_aside(self, side: Side, event: Event) -> None:
-        self._aside = self._hooks.open(self, self._order, self._depth)
-        for owner in Side:
-            for waiting in self._waiting[owner]:
-                self._aside.add(owner, waiting)
-        self._waiting = ([], [])
-        self._aside.add(side, event)
-
     def empty(self, side: Side) -> bool:
-        return not self._waiting[side]
+        return not self._unmatched[side]
 
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
-        return ((event, event[3]) for event in self._waiting[side])
+        return ((event, event[3]) for event in self._unmatched[side])
 
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
-        self._waiting[side].append(event)
+        self._unmatched[side].append(event)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        self._waiting[side][:] = [event for event, _ in without(self.unmatched(side), events)]
+        self._unmatched[side][:] = [event for event, _ in without(self.unmatched(side), events)]
 
     def scopes(self) -> Iterator[SetAside]:
         return iter(() if self._aside is None else (self._aside,))
