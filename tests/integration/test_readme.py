@@ -1,4 +1,4 @@
-"""What the README shows of the command and the Python functions is what a reader gets."""
+"""What the README and docs/testing.md show of the command and the Python functions is what a reader gets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pytest
 import twinstream
 from twinstream import Answer, check
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README, TESTING = ROOT / "README.md", ROOT / "docs" / "testing.md"
 BIN = Path(sys.executable).parent
 
 
-def blocks(heading: str, language: str) -> list[str]:
+def blocks(page: Path, heading: str, language: str) -> list[str]:
     """The code blocks of one section."""
-    section = README.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    section = page.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
@@ -28,19 +29,40 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
-    (script,) = blocks("Compare two files", "sh")
-    (shown,) = blocks("Compare two files", "text")
+def run_the_commands(folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run the commands of the README that compare two files; their files are then in the folder."""
+    (script,) = blocks(README, "Compare two files", "sh")
     path = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=path, capture_output=True, check=False)
+    return subprocess.run(["bash", "-c", script], cwd=folder, env=path, capture_output=True, check=False)
+
+
+def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
+    (shown,) = blocks(README, "Compare two files", "text")
+    done = run_the_commands(tmp_path)
     assert done.stderr == b""
     assert words(done.stdout.decode()) == words(shown)
     assert done.returncode == 1
 
 
+def test_the_test_of_the_readme_tells_the_versions_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_the_commands(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (program,) = blocks(README, "Compare in a test", "python")
+    names: dict[str, object] = {"run_the_new_version": lambda: "new.jsonl"}
+    exec(program, names)
+    test = names["test_the_new_version_does_the_same"]
+    assert callable(test)
+    test()
+    names["run_the_new_version"] = lambda: "bad.jsonl"
+    with pytest.raises(AssertionError, match="DIVERGED"):
+        test()
+
+
 def test_the_test_fails_with_what_is_shown() -> None:
-    program, _ = blocks("Compare in a test", "python")
-    (shown,) = blocks("Compare in a test", "text")
+    (program,) = blocks(TESTING, "Two recorded outputs", "python")
+    (shown,) = blocks(TESTING, "Two recorded outputs", "text")
     names: dict[str, object] = {}
     exec(program, names)
     expected = names["EXPECTED"]
@@ -55,7 +77,7 @@ def test_the_test_fails_with_what_is_shown() -> None:
 
 
 def test_the_matcher_does_what_is_said_of_it() -> None:
-    _, program = blocks("Compare in a test", "python")
+    (program,) = blocks(TESTING, "One event at a time", "python")
     names: dict[str, object] = {}
     exec(program, names)
     answer = names["answer"]
@@ -64,7 +86,7 @@ def test_the_matcher_does_what_is_said_of_it() -> None:
 
 
 def test_every_option_and_member_that_is_named_is_there() -> None:
-    text = README.read_text(encoding="utf-8").split("\n## Compare in a test\n")[1].split("\n## ")[0]
+    text = TESTING.read_text(encoding="utf-8")
     options = check.__kwdefaults__ or {}
     for name in ("interleave", "open_ended", "allow_empty", "require_evidence", "trace"):
         assert f"`{name}`" in text

@@ -10,7 +10,7 @@ from tests.support.pages import links, sections
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [
     README,
     ROOT / "CHANGELOG.md",

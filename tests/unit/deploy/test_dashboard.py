@@ -97,10 +97,9 @@ def test_dashboard_and_rules_name_only_metrics_that_there_are() -> None:
         assert named(expression) <= names_of_metrics(), expression
 
 
-def test_every_metric_of_the_readme_is_exposed_and_every_exposed_one_is_in_the_readme() -> None:
-    readme = (FILE.parents[3] / "README.md").read_text()
-    table = readme[readme.index("## Metrics") : readme.index("## HTTP")]
-    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+def test_every_metric_of_the_reference_is_exposed_and_every_exposed_one_is_in_the_reference() -> None:
+    page = (FILE.parents[3] / "docs" / "reference" / "metrics.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`([a-z_*]+)`", row)}
     exposed = {
         re.sub(r"_(bucket|sum|count)$", "", name.removeprefix("twinstream_"))
