@@ -15,6 +15,7 @@ from tests.law.declarations import BARRIER, FEATURES, Declaration, Draw, declara
 from tests.law.prediction import predicted
 from tests.law.runs import PLAIN, Outcome, Plan, outcome, plans
 from tests.law.traces import Row, Trace, trace
+from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.errors import SpecError
 from twinstream.spec.decode.headers import Attempt
 
@@ -100,7 +101,7 @@ def _told(case: Case, answer: Outcome) -> Outcome:
     events in several partitions, which one is left over.
     """
     declaration = case.declaration
-    if case.trace.partitions > 1 and declaration.tells_copies_of_a_bag and answer.verdict != "DIVERGED":
+    if case.trace.partitions > 1 and declaration.tells_copies_of_a_bag:
         return Outcome("INCONCLUSIVE", {}, {}, {}, {})
     verdict = "INCONCLUSIVE" if answer.verdict == "DIVERGED" else answer.verdict
     if declaration.doubts_everything:
@@ -117,15 +118,19 @@ def disagreement(declaration: Declaration, one: Outcome, other: Outcome) -> str:
     """The members in which two outcomes differ that must not.
 
     Behind a halt all that comes is ignored, and which events that are is a matter of how the sides come. So
-    is under rules which events a difference is explained by, where it is known; and which of them takes the
-    last place of a ceiling. And so is which match is the latest: where one is remembered and no known
-    difference asks, a duplicate may be an extra.
+    is under rules which events a difference is explained by, where it is known or many match; and which of
+    them takes the last place of a ceiling, but not how many are explained. And so is which match is the
+    latest: where one is remembered and no known difference asks, a duplicate may be an extra.
     """
     members: tuple[str, ...] = Outcome._fields
     if declaration.halts or declaration.explains_by_rules:
         members = ("verdict",)
     elif declaration.uses_up(one.explained):
-        members = ("verdict", "explained")
+        members = ("verdict",)
+        if sum(one.explained.values()) != sum(other.explained.values()):
+            return "explained"
+    elif declaration.is_ruled and one.reference.get("matched", 0) >= MEETING_RUN:
+        members = tuple(name for name in members if name != "kinds")
     if not declaration.names({"extra", "duplicate"}) and one != other:
         unnamed = _without_duplicates(one), _without_duplicates(other)
         if unnamed[0] == unnamed[1]:

@@ -81,7 +81,12 @@ class Declaration:
     @property
     def explains_by_rules(self) -> bool:
         """Whether there are known differences in an order by rules."""
-        return bool(self.rules) and not set(RULED).isdisjoint(_forms(self.order))
+        return bool(self.rules) and self.is_ruled
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether rules tell which events are dependent."""
+        return not set(RULED).isdisjoint(_forms(self.order))
 
     def uses_up(self, explained: Mapping[str, int]) -> bool:
         """Whether a known difference may explain no more than it has; by a share it always may be so."""

@@ -63,7 +63,7 @@ def test_what_was_found_is_restored() -> None:
     assert comparison.ledger.found_by_kind == {"missing": 2}
     assert [half.finding.kind for half in comparison.ledger.disputed.all(LEFT)] == ["missing"]
     assert comparison.ledger.known.hits == {"K-1": 1}
-    assert [half.rule for half in comparison.ledger.explained.all(RIGHT)] == ["K-1"]
+    assert [half.finding.kind for half in comparison.ledger.explained.all(RIGHT)] == ["extra"]
     assert len(comparison.scopes) == 1
     before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
     assert set(before.pop("recent")) == set(after.pop("recent"))

@@ -26,14 +26,12 @@ class Divergence(NamedTuple):
 class Half(NamedTuple):
     """A leftover of one side as a difference, and the moment when it was proven.
 
-    `reach` is up to where its other half may come; that may be anywhere where it is not given. `rule` is the
-    known difference that it is for as long as no other half comes.
+    `reach` is up to where its other half may come; that may be anywhere where it is not given.
     """
 
     divergence: Divergence
     moment: int
     reach: Reach | None = None
-    rule: str | None = None
 
     @property
     def finding(self) -> Finding:

@@ -256,11 +256,10 @@ class Ledger:
         """Settle what is a known difference, or may be one yet; whether it was either."""
         one_sided = not (finding.left and finding.right)
         half = Half(Divergence(finding, tainted, finding), moment, reach)
-        rule = self.known.explain(finding, self.matched)
-        if rule is not None:
+        if self.known.explain(finding, self.matched) is not None:
             self._count_explained(finding, 1)
             if one_sided and self._hangs_on_its_name(finding):
-                self.explained.note(finding.side, self.keys_of(finding), half._replace(rule=rule))
+                self.explained.note(finding.side, self.keys_of(finding), half)
         elif (one_sided and self._may_be_known(finding)) or self.known.over_share(finding, self.matched):
             self.disputed.note(finding.side, self.keys_of(finding), half)
         else:
@@ -276,8 +275,7 @@ class Ledger:
 
         half = self.disputed.claim_equal(side, keys, fits)
         if half is None and (half := self.explained.claim_equal(side, keys, fits)) is not None:
-            assert half.rule is not None, "it is explained by a rule"
-            self.known.take_back(half.rule)
+            self.known.take_back(half.finding)
             self._count_explained(half.finding, -1)
         return half
 
@@ -288,7 +286,7 @@ class Ledger:
     def settle_disputed(self, done: Callable[[Half], bool] = lambda _: True) -> None:
         """Book the differences in dispute whose name is final, and forget what is explained for good."""
         for side in Side:
-            for divergence, moment, reach, _ in self.disputed.take(side, done):
+            for divergence, moment, reach in self.disputed.take(side, done):
                 self._book(divergence.finding, moment, tainted=divergence.tainted, reach=reach)
             self.explained.take(side, done)
 

@@ -15,8 +15,10 @@ bounds memory and work, and leaves the ordinary alternation of two live sides un
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Sequence
+
+from sortedcontainers import SortedSet
 
 from twinstream.core.events import Side
 
@@ -33,7 +35,7 @@ class ArrivalClock:
     def __init__(self, after_ms: int) -> None:
         self.after_ms = after_ms
         self._tick_ms = max(1, after_ms // TICKS_PER_LIMIT)
-        self._ticks: tuple[list[int], list[int]] = ([], [])
+        self._ticks: tuple[SortedSet[int], SortedSet[int]] = (SortedSet(), SortedSet())
         self.newest_ms: list[int | None] = [None, None]
 
     def saw(self, side: Side, times_ms: Sequence[int]) -> None:
@@ -45,19 +47,12 @@ class ArrivalClock:
         if first == last == self.newest_ms[side]:
             return
         near = abs(last - first) <= self._tick_ms
-        for tick in sorted({moment // self._tick_ms for moment in ((first, last) if near else times_ms)}):
-            self._note(self._ticks[side], tick)
+        ticks = self._ticks[side]
+        ticks.update(moment // self._tick_ms for moment in ((first, last) if near else times_ms))
+        del ticks[:-KEPT_TICKS]
         newest = self.newest_ms[side]
         latest = max(first, last)
         self.newest_ms[side] = latest if newest is None else max(newest, latest)
-
-    @staticmethod
-    def _note(ticks: list[int], tick: int) -> None:
-        if not ticks or tick > ticks[-1]:
-            ticks.append(tick)
-            del ticks[:-KEPT_TICKS]
-        elif ticks[bisect_left(ticks, tick)] != tick:
-            insort(ticks, tick)
 
     def stalls(self, waiting: Side) -> Stalls:
         """The stretches in which the side opposite to `waiting` did not follow it.
@@ -70,7 +65,7 @@ class ArrivalClock:
         for tick in own:
             if ends and tick < ends[-1]:
                 continue
-            follower = bisect_left(other, tick)
+            follower = other.bisect_left(tick)
             if follower == len(other):
                 break
             if other[follower] != tick:
@@ -88,7 +83,7 @@ class ArrivalClock:
 
     def restore(self, state: dict[str, list[list[int]]]) -> None:
         """Take over the state of `snapshot`."""
-        self._ticks = (list(state["ticks"][0]), list(state["ticks"][1]))
+        self._ticks = SortedSet(state["ticks"][0]), SortedSet(state["ticks"][1])
         self.newest_ms = list(state["newest_ms"])  # type: ignore[arg-type]
 
 

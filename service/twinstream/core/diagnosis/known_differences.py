@@ -7,11 +7,11 @@ what was expected ten times and comes a thousand times is not what was expected.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from twinstream.core.diagnosis.ceilings import Ceilings, Choices, IsFree
 from twinstream.core.diagnosis.findings import Finding
 
 
@@ -44,18 +44,20 @@ class Covered(NamedTuple):
     rule: str
 
 
-@dataclass
 class KnownDifferences:
-    """The rules of one comparison, and how often each has covered a finding.
+    """The rules of one comparison, and how often each has covered a finding: `hits`.
 
     Some of what a rule covers are examples, to be looked at: the first hundred, each tenth up to the
     thousandth, each hundredth up to the ten thousandth, and so on. So they are few, and there are always some
     of late.
     """
 
-    rules: Sequence[KnownDifference]
-    hits: dict[str, int] = field(default_factory=dict)
-    _examples: list[Covered] = field(default_factory=list)
+    def __init__(self, rules: Sequence[KnownDifference]) -> None:
+        self.rules = rules
+        self.hits: dict[str, int] = {}
+        self._by_id = {rule.id: rule for rule in rules}
+        self._ceilings = Ceilings()
+        self._examples: list[Covered] = []
 
     @property
     def counts(self) -> dict[str, int]:
@@ -72,15 +74,21 @@ class KnownDifferences:
         return all(rule.until_ms <= since_ms for rule in self.rules)
 
     def explain(self, finding: Finding, matched: int) -> str | None:
-        """The first rule that covers a finding, which is then counted; None where none does."""
-        rule = self._rule_of(finding, self.hits, matched)
-        if rule is None:
+        """The first rule that covers a finding, which is then counted; None where the ceilings forbid it.
+
+        Where that rule is at its ceiling the finding counts against another one (see `ceilings`).
+        """
+        choices = self._choices(finding)
+        within = (rule for rule in choices if self._by_id[rule].allows(self.hits.get(rule, 0), matched))
+        first = next(within, choices[0] if choices else None)
+        counted = self._ceilings.take(choices, self._free(self._ceilings, matched))
+        if first is None or counted is None:
             return None
-        hits = self.hits.get(rule.id, 0)
-        self.hits[rule.id] = hits + 1
+        hits = self.hits.get(counted, 0)
+        self.hits[counted] = hits + 1
         if _is_example(hits):
-            self._examples.append(Covered(finding, rule.id))
-        return rule.id
+            self._examples.append(Covered(finding, first))
+        return first
 
     def speaks_of(self, finding: Finding) -> bool:
         """Whether a rule may cover an event under this name, whatever its ceiling."""
@@ -88,21 +96,30 @@ class KnownDifferences:
 
     def may_cover(self, finding: Finding, matched: int) -> bool:
         """Whether a rule may cover an event under this name, whatever its other half is."""
-        return any(
-            rule.may_cover(finding) and (rule.share is not None or rule.allows(self._hits(rule), matched))
-            for rule in self._in_force(finding)
-        )
+        choices = tuple(rule.id for rule in self._in_force(finding) if rule.may_cover(finding))
+        rules = map(self._by_id.__getitem__, self._ceilings.reachable(choices))
+        return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in rules)
 
     def over_share(self, finding: Finding, matched: int) -> bool:
-        """Whether a rule covers a finding but for its share of the pairs, of which there will be more."""
-        return any(
-            rule.share is not None and not rule.allows(self._hits(rule), matched) and rule.covers(finding)
-            for rule in self._in_force(finding)
-        )
+        """Whether rules cover a finding but for a share of the pairs, of which there will be more."""
+        rules = map(self._by_id.__getitem__, self._ceilings.reachable(self._choices(finding)))
+        return any(rule.share is not None and not rule.allows(self._hits(rule), matched) for rule in rules)
 
-    def take_back(self, rule: str) -> None:
-        """What a rule has covered turned out to be another difference."""
-        self.hits[rule] -= 1
+    def take_back(self, finding: Finding) -> None:
+        """A finding that was explained turned out to be another difference."""
+        self.hits[self._ceilings.give_back(self._choices(finding))] -= 1
+
+    def covers(self, findings: Iterable[Finding], matched: int) -> bool:
+        """Whether rules cover all these findings together; nothing is counted."""
+        ceilings = Ceilings(self._ceilings)
+        free = self._free(ceilings, matched)
+        return all(ceilings.take(self._choices(finding), free) is not None for finding in findings)
+
+    def _choices(self, finding: Finding) -> Choices:
+        return tuple(rule.id for rule in self._in_force(finding) if rule.covers(finding))
+
+    def _free(self, ceilings: Ceilings, matched: int) -> IsFree:
+        return lambda rule: self._by_id[rule].allows(ceilings.count(rule), matched)
 
     def _hits(self, rule: KnownDifference) -> int:
         return self.hits.get(rule.id, 0)
@@ -112,25 +129,16 @@ class KnownDifferences:
         newest_ms = max(event[3] for _, event in finding.events if event is not None)
         return (rule for rule in self.rules if newest_ms < rule.until_ms)
 
-    def covers(self, findings: Iterable[Finding], matched: int) -> bool:
-        """Whether rules cover all these findings together; nothing is counted."""
-        hits = Counter(self.hits)
-        for finding in findings:
-            rule = self._rule_of(finding, hits, matched)
-            if rule is None:
-                return False
-            hits[rule.id] += 1
-        return True
+    def state(self) -> list[list[Any]]:
+        """What counts against which rule, as plain data."""
+        return [[rule, list(choices), count] for rule, choices, count in self._ceilings]
 
-    def _rule_of(self, finding: Finding, hits: Mapping[str, int], matched: int) -> KnownDifference | None:
-        return next(
-            (
-                rule
-                for rule in self._in_force(finding)
-                if rule.allows(hits.get(rule.id, 0), matched) and rule.covers(finding)
-            ),
-            None,
-        )
+    def restore(self, hits: Mapping[str, int], state: Iterable[Sequence[Any]] | None) -> None:
+        """Take over `hits` and `state`; without that, what counts against a rule was covered by it alone."""
+        self.hits.update(hits)
+        alone = ((rule, (rule,), count) for rule, count in hits.items())
+        told = None if state is None else ((rule, tuple(choices), count) for rule, choices, count in state)
+        self._ceilings = Ceilings(alone if told is None else told)
 
     def take_examples(self) -> list[Covered]:
         """The examples since the last call."""

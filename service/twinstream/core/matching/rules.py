@@ -9,9 +9,10 @@ become:
 1. y is minimal  ⇔  in no bucket of j that opposes it is there an event older than y;
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
 
-A rule about times looks at a range of a bucket only: for whether there is an event in it, and for the oldest
-one (see `times`). Any other bucket is a queue with deletion (see `buckets`), of few events a list, and one
-event alone stands for itself. Events are numbered as they come, so that "older" compares two numbers.
+Events are numbered as they come, so that "older" compares two numbers. A bucket is asked for its oldest event
+only, and loses events anywhere: it is an `OrderedDict` by number, which has both in constant time where a
+plain dict walks over what was deleted at its front. Few events are a list, which is smaller, and one stands
+for itself. A rule about times looks at a range of a bucket: for the oldest event in it (see `times`).
 
 What is set aside after a difference is the *group* of the event: the kinds that rules connect, and of these,
 where all rules ask for the same fields to be equal, the events with the same values.
@@ -19,13 +20,12 @@ where all rules ask for the same fields to be equal, the events with the same va
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from twinstream.core.events import Event, Side
-from twinstream.core.matching.buckets import Bucket
 from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside
 from twinstream.core.matching.times import Times
 from twinstream.core.order import Roles, Ruled
@@ -106,7 +106,7 @@ class RuledIndex(Index):
                 found = bucket.oldest(key[2], key[3])
                 number = NONE if found is None else found[0]
             else:
-                number = bucket.number
+                number = next(iter(bucket))
             if number < oldest:
                 oldest = number
         return oldest
@@ -141,14 +141,14 @@ class RuledIndex(Index):
             bucket = buckets[role].setdefault(key, entry)
             if bucket is not entry:
                 kind = type(bucket)
-                if kind is Bucket:
-                    bucket.add(number, entry)
+                if kind is OrderedDict:
+                    bucket[number] = entry
                 elif kind is tuple:
                     buckets[role][key] = [bucket, entry]
                 else:
                     bucket.append(entry)
                     if len(bucket) > FEW:
-                        buckets[role][key] = _bucket_of(bucket)
+                        buckets[role][key] = OrderedDict((one[0], one) for one in bucket)
 
     def _remove(self, side: int, entry: Waiter) -> None:
         number, _, roles, _, letter = entry
@@ -171,11 +171,11 @@ class RuledIndex(Index):
             bucket = buckets[role][key]
             if bucket is entry:
                 del buckets[role][key]
-            elif type(bucket) is Bucket:
-                if not bucket.discard(number):
-                    del buckets[role][key]
             else:
-                bucket.remove(entry)
+                if type(bucket) is OrderedDict:
+                    del bucket[number]
+                else:
+                    bucket.remove(entry)
                 if not bucket:
                     del buckets[role][key]
 
@@ -243,15 +243,10 @@ def _no_buckets(roles: int) -> tuple[dict[Hashable, Any], ...]:
     return tuple({} for _ in range(roles))
 
 
-def _bucket_of(entries: Iterable[Waiter]) -> Bucket[Waiter]:
-    bucket = Bucket[Waiter]()
-    for entry in entries:
-        bucket.add(entry[0], entry)
-    return bucket
-
-
 def _members(bucket: Any) -> Iterable[Waiter]:
     """All events of a bucket."""
     if type(bucket) is tuple:
         return (bucket,)
+    if type(bucket) is OrderedDict:
+        return tuple(bucket.values())
     return tuple(bucket) if type(bucket) is list else (row[-1] for row in bucket)

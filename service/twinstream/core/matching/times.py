@@ -1,10 +1,11 @@
 """Events by time: the one that arrived first within a range of times.
 
-The rules `within` and `before` ask for the smallest arrival number in a range of times. A scan of the range
-costs what the range holds, which a wide range makes everything. So the times stand in order in a tree of
-blocks, and each block knows the smallest number in it: an answer is the minimum over the whole blocks inside
-the range, which ``min`` takes over a list at the speed of C, and a look into the two blocks at its ends, and
-that only if such a block holds a smaller number than what is found already.
+The rules `within` and `before` ask for the smallest arrival number in a range of times. A scan of the range,
+which is all that a sorted list offers, costs what the range holds, and a wide range holds everything
+(measured in docs/speed.md). So the times stand in order in a tree of blocks, and each block knows the
+smallest number in it: an answer is the minimum over the whole blocks inside the range, which ``min`` takes
+over a list at the speed of C, and a look into the two blocks at its ends, and that only if such a block holds
+a smaller number than what is found already.
 
 It is a B-tree: a `_Leaf` has entries, a `_Node` children, `MOST` at most of either.
 

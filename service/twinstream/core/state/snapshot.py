@@ -155,6 +155,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "ended": list(comparison.ended),
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
         "known_hits": comparison.ledger.known.hits,
+        "known_ceilings": comparison.ledger.known.state(),
         "halted": comparison.halted,
         "overflowing": comparison.overflowing,
         "holes": [list(hole) for hole in comparison.holes],
@@ -197,7 +198,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.ledger.stretches = united(filter(None, [state.get("stretches")]))
     comparison.ended = list(state["ended"])
     comparison.moment, comparison.ledger.diverged_at, comparison.disputed_at = state["moments"]
-    comparison.ledger.known.hits.update(state["known_hits"])
+    comparison.ledger.known.restore(state["known_hits"], state.get("known_ceilings"))
     comparison.ledger.halted, comparison.overflowing = state["halted"], state["overflowing"]
     comparison.cut_short = comparison.halted
     comparison.ledger.holes = list(map(Hole.of, state["holes"]))
@@ -345,7 +346,6 @@ def _strays_of(halves: Sequence[Half]) -> dict[str, Any]:
             None if half.reach is None else [*map(_pairs, half.reach.offsets), half.reach.until_ms]
             for half in halves
         ],
-        "rules": [half.rule for half in halves],
         "partners": [_columns(filter(None, (half.finding.partner,))) for half in halves],
     }
 
@@ -371,17 +371,16 @@ def _halves(side: Side, state: dict[str, Any], form_of: FormOf, read_at: float) 
         state["numbers"],
         state.get("moments") or repeat(0),
         state.get("reaches") or repeat(None),
-        state.get("rules") or repeat(None),
         state.get("partners") or repeat(_columns(())),
         strict=False,
     )
-    for event, witness, kind, tainted, number, moment, reach, rule, partners in rows:
+    for event, witness, kind, tainted, number, moment, reach, partners in rows:
         proof = tuple(zip(Side, _events(witness, form_of, read_at), strict=False))
         partner = next(iter(_events(partners, form_of, read_at)), None)
         left, right = (event, partner) if side is Side.LEFT else (partner, event)
         finding = Finding(kind, left, right, proof)
         divergence = Divergence(finding, tainted, finding, number)
-        yield Half(divergence, moment, None if reach is None else _reach(reach), rule)
+        yield Half(divergence, moment, None if reach is None else _reach(reach))
 
 
 def _reach(state: Sequence[Any]) -> Reach:

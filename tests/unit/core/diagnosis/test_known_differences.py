@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+from itertools import permutations
+from typing import Any
+
+import pytest
+
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.known_differences import KnownDifference, KnownDifferences
 from twinstream.core.events import Event, Form
@@ -44,3 +49,41 @@ def test_rules_are_open_until_each_is_at_its_ceiling() -> None:
         assert known.open(0)
         known.explain(FINDING, 0)
     assert not known.open(0)
+
+
+def covering(name: str, *kinds: str, count: int) -> KnownDifference:
+    return KnownDifference(name, lambda finding: finding.kind in kinds, count)
+
+
+def found(kind: Any) -> Finding:
+    return FINDING._replace(kind=kind)
+
+
+@pytest.mark.parametrize("kinds", sorted(set(permutations(["extra", "missing", "missing"]))))
+def test_as_much_is_explained_as_the_ceilings_allow_whatever_is_found_first(kinds: tuple[str, ...]) -> None:
+    known = KnownDifferences(
+        [covering("K-1", "extra", "missing", count=1), covering("K-2", "missing", count=9)]
+    )
+    assert None not in [known.explain(found(kind), 0) for kind in kinds]
+    assert known.hits == {"K-1": 1, "K-2": 2}
+    assert known.explain(found("extra"), 0) is None
+    assert known.covers([found("missing")], 0)
+    assert not known.covers([found("extra")], 0)
+
+
+@pytest.mark.parametrize(
+    "told", [True, False], ids=["with its choices", "of a time when these were not kept"]
+)
+def test_what_is_taken_back_frees_the_place_that_it_has_after_a_restart_too(told: bool) -> None:
+    rules = [covering("K-1", "extra", "missing", count=1), covering("K-2", "missing", count=1)]
+    before, known = KnownDifferences(rules), KnownDifferences(rules)
+    assert [before.explain(found(kind), 0) for kind in ("missing", "extra", "missing")] == [
+        "K-1",
+        "K-1",
+        None,
+    ]
+    known.restore(before.hits, before.state() if told else None)
+    known.take_back(found("missing"))
+    assert sum(known.hits.values()) == 1
+    assert known.explain(found("missing"), 0) is not None
+    assert known.explain(found("missing"), 0) is None

@@ -1,0 +1,98 @@
+"""Ceilings: which rule each known difference counts against, as many differences as the ceilings allow.
+
+A difference that several rules cover may take a place that another one needs, which only one of them covers.
+Which of the two is found first must not decide. So where all rules that cover a difference are at their
+ceilings, one before it is moved to another rule that covers it, too, and so on along a chain that ends at a
+free place: an augmenting path. As many differences are explained then as can be, in whatever order they come.
+
+Differences that the same rules cover are alike here, so only their numbers are kept.
+
+Source: Edmonds, Fulkerson, "Transversals and matroid partition" (1965).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+Choices = tuple[str, ...]
+"""The ids of the rules that cover a difference, in the order of the file."""
+IsFree = Callable[[str], bool]
+"""Whether a rule has a free place."""
+
+
+class Move(NamedTuple):
+    """A difference with these choices leaves a rule for the one that the move is found by."""
+
+    rule: str
+    choices: Choices
+
+
+class Ceilings:
+    """How many differences count against each rule, by their choices.
+
+    >>> ceilings, most = Ceilings(), {"A": 1, "B": 1}
+    >>> free = lambda rule: ceilings.count(rule) < most[rule]
+    >>> ceilings.take(("A", "B"), free), ceilings.take(("A",), free), ceilings.take(("A",), free)
+    ('A', 'B', None)
+    """
+
+    def __init__(self, taken: Iterable[tuple[str, Choices, int]] = ()) -> None:
+        self._taken: dict[str, Counter[Choices]] = {}
+        for rule, choices, count in taken:
+            self._of(rule)[choices] += count
+
+    def __iter__(self) -> Iterator[tuple[str, Choices, int]]:
+        """What was taken: rule, choices and how often."""
+        for rule, taken in self._taken.items():
+            yield from ((rule, choices, count) for choices, count in taken.items() if count)
+
+    def count(self, rule: str) -> int:
+        """How many differences count against a rule. Complexity: O(s) in the different choices of these."""
+        return self._of(rule).total()
+
+    def take(self, choices: Choices, is_free: IsFree) -> str | None:
+        """Count a difference; return the rule that has one more now, None where no place can be had.
+
+        That rule is the end of the chain. It need not cover this difference.
+        """
+        moves, end = self._search(choices, is_free)
+        rule = end
+        while rule is not None and (move := moves[rule]) is not None:
+            self._of(move.rule)[move.choices] -= 1
+            self._of(rule)[move.choices] += 1
+            rule = move.rule
+        if rule is not None:
+            self._of(rule)[choices] += 1
+        return end
+
+    def give_back(self, choices: Choices) -> str:
+        """A difference with these choices counts no more; return the rule that it counted against."""
+        alone = ((rule,) for rule in choices)  # as it is kept of a time at which its choices were not known
+        kept = ((rule, alike) for alike in (choices, *alone) for rule in choices)
+        rule, alike = next((rule, alike) for rule, alike in kept if self._of(rule)[alike] > 0)
+        self._of(rule)[alike] -= 1
+        return rule
+
+    def reachable(self, choices: Choices) -> Iterable[str]:
+        """The rules of which a place would do, at the cost of moving others."""
+        return self._search(choices, lambda _: False)[0]
+
+    def _search(self, choices: Choices, is_free: IsFree) -> tuple[dict[str, Move | None], str | None]:
+        """Breadth first: by which move each rule is found, and the first one that is free."""
+        moves: dict[str, Move | None] = dict.fromkeys(choices)
+        waiting = deque(choices)
+        while waiting:
+            rule = waiting.popleft()
+            if is_free(rule):
+                return moves, rule
+            for others, count in self._of(rule).items():
+                for other in others if count else ():
+                    if other not in moves:
+                        moves[other] = Move(rule, others)
+                        waiting.append(other)
+        return moves, None
+
+    def _of(self, rule: str) -> Counter[Choices]:
+        return self._taken.setdefault(rule, Counter())
