@@ -16,7 +16,7 @@ SECONDS = 150
 STARTED = os.environ.get("TWINSTREAM_COMMANDS") == "started"
 """Whether each command is a program that is started, as it is each night, and none is forked."""
 AT_START = ("PYTHON", "LANG", "LC_", "LD_")
-FORKED = {"PYTHONIOENCODING"}
+FORKED = {"PYTHONIOENCODING", "PYTHONPATH"}
 """What Python looks at when it starts, and not later; and what of it one that is forked looks at, too."""
 
 

@@ -216,6 +216,7 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = list(command)
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     show(command)
     for module, constants in json.loads(environment.get(CONSTANTS, "{}")).items():
         for name, value in constants.items():
