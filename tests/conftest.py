@@ -6,6 +6,7 @@ from hypothesis import settings
 from tests.support.searching import PROFILE
 from tests.support.stack import (
     kafka,
+    mortal_kafka,
     own_kafka,
     own_redis,
     redis_cluster,
@@ -17,6 +18,7 @@ from tests.support.stack import (
 
 __all__ = [
     "kafka",
+    "mortal_kafka",
     "own_kafka",
     "own_redis",
     "redis_cluster",

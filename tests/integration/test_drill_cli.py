@@ -74,7 +74,8 @@ def test_kafka_and_redis_that_cannot_be_reached_are_named(
     assert err.startswith("Error: kafka at 127.0.0.1:1 does not answer")
     writer = DrillTopics(kafka.brokers, {})
     writer.write([(name, record) for name in names for record in rides(60)])
-    code, err = run(spec, "--kind", "drop", "--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1")
+    there = ("--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1")
+    code, _, err = twinstream("drill", spec, "--kind", "drop", *there)
     assert code == 4
     assert err.startswith("Error: redis at 127.0.0.1:1 cannot be used")
     assert writer.found() == []

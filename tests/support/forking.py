@@ -33,11 +33,18 @@ from tests.support.processes import MARK, new_mark
 ROOT = Path(__file__).parents[2]
 STREAMS = 3
 CONSTANTS = "TWINSTREAM_TEST_CONSTANTS"
-"""A variable with constants of modules that a process is to have: JSON, {"MODULE": {"NAME": VALUE}}."""
 SPAWN = {"drill", "serve"}
 """Commands that start Python processes of their own."""
 SHOWN = 400
 """So many bytes of its command are shown of a process that is forked."""
+
+
+def with_constants(module: str, **constants: float) -> dict[str, str]:
+    """The environment of a process whose modules have other constants than usual: one that waits less.
+
+    Those that are started (each night, all of them) have the usual ones.
+    """
+    return {CONSTANTS: json.dumps({module: constants})}
 
 
 class Forked:

@@ -14,6 +14,9 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.redis_cluster import RedisCluster
 
+Kafka.java_options += ("-XX:TieredStopAtLevel=1",)
+"""A broker that lives for minutes never repays the second compiler, which takes half of its start."""
+
 
 class MakeTopic(Protocol):
     """Creates a topic with a fresh name on the session's broker and returns the name."""
@@ -66,11 +69,21 @@ def redis_cluster_url(redis_cluster: RedisCluster) -> str:
     return redis_cluster.nodes[0].url
 
 
-@pytest.fixture
-def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
-    """A broker for this test alone, to kill, pause and restart."""
-    with Kafka(tmp_path / "kafka") as broker:
+@pytest.fixture(scope="session")
+def mortal_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """The broker of `own_kafka`."""
+    with Kafka(tmp_path_factory.mktemp("mortal")) as broker:
         yield broker
+
+
+@pytest.fixture
+def own_kafka(mortal_kafka: Kafka) -> Iterator[Kafka]:
+    """A broker that nobody else uses meanwhile, to kill, pause and restart."""
+    yield mortal_kafka
+    assert mortal_kafka.process is not None
+    if not mortal_kafka.process.running:
+        mortal_kafka.restart()
+    mortal_kafka.resume()
 
 
 @pytest.fixture
