@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 WAITING = ("tests/e2e", "tests/integration", "tests/contract")
 """Folders with tests that wait, the longest first: what is begun last keeps the others waiting least."""
-PER_CORE = 1.5
-"""So many tests that wait run at once for each core: one alone leaves half of it free."""
+PER_CORE = 2
+"""So many tests that wait run at once for each core: one alone leaves more than half of it free."""
 
 
 class Step(NamedTuple):
@@ -40,7 +40,7 @@ def steps(cores: int) -> tuple[Step, ...]:
     """
     computing = ("--dist", "worksteal", *(f"--ignore={folder}" for folder in WAITING))
     waiting = ("--dist", "loadfile", "--no-loadscope-reorder", *WAITING)
-    return Step("computing", cores, computing), Step("waiting", round(cores * PER_CORE), waiting)
+    return Step("computing", cores, computing), Step("waiting", cores * PER_CORE, waiting)
 
 
 def main() -> int:
