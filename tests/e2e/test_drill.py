@@ -58,9 +58,9 @@ class Live(NamedTuple):
     def command(self, *options: str, spec: Path | None = None) -> list[str]:
         return ["drill", str(spec or self.service.spec), *self.servers, *options]
 
-    def drill(self, *options: str, spec: Path | None = None, **environment: str) -> tuple[int, Any]:
+    def drill(self, *options: str, spec: Path | None = None) -> tuple[int, Any]:
         """Exit code and answer of a drill."""
-        code, out, err = twinstream(*self.command("--json", *options, spec=spec), **environment)
+        code, out, err = twinstream(*self.command("--json", *options, spec=spec))
         assert out, err
         return code, orjson.loads(out)
 
