@@ -6,7 +6,6 @@ from hypothesis import settings
 from tests.support.searching import PROFILE
 from tests.support.stack import (
     kafka,
-    mortal_kafka,
     own_kafka,
     own_redis,
     redis_cluster,
@@ -18,7 +17,6 @@ from tests.support.stack import (
 
 __all__ = [
     "kafka",
-    "mortal_kafka",
     "own_kafka",
     "own_redis",
     "redis_cluster",

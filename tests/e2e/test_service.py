@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,8 +38,8 @@ def shared(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> It
 @pytest.fixture
 def own(own_kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Case]:
     """A running service on a broker of its own."""
-    reference, candidate = (own_kafka.create_topic(f"t-{uuid.uuid4().hex}") for _ in range(2))
-    with serving(tmp_path, own_kafka.brokers, redis_url, (reference, candidate)) as case:
+    topics = own_kafka.create_topic("reference"), own_kafka.create_topic("candidate")
+    with serving(tmp_path, own_kafka.brokers, redis_url, topics) as case:
         yield case
 
 

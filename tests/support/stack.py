@@ -69,21 +69,11 @@ def redis_cluster_url(redis_cluster: RedisCluster) -> str:
     return redis_cluster.nodes[0].url
 
 
-@pytest.fixture(scope="session")
-def mortal_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """The broker of `own_kafka`."""
-    with Kafka(tmp_path_factory.mktemp("mortal")) as broker:
-        yield broker
-
-
 @pytest.fixture
-def own_kafka(mortal_kafka: Kafka) -> Iterator[Kafka]:
-    """A broker that nobody else uses meanwhile, to kill, pause and restart."""
-    yield mortal_kafka
-    assert mortal_kafka.process is not None
-    if not mortal_kafka.process.running:
-        mortal_kafka.restart()
-    mortal_kafka.resume()
+def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
+    """A broker for this test alone, to kill, pause and restart."""
+    with Kafka(tmp_path / "kafka") as broker:
+        yield broker
 
 
 @pytest.fixture
