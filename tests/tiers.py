@@ -14,9 +14,10 @@ import sys
 import time
 from typing import NamedTuple
 
-WAITING = ("tests/contract", "tests/integration", "tests/e2e")
-PER_CORE = 1
-"""So many tests that wait run at once for each core: a service, a broker and a Spark job fill one."""
+WAITING = ("tests/e2e", "tests/integration", "tests/contract")
+"""Folders with tests that wait, the longest first: what is begun last keeps the others waiting least."""
+PER_CORE = 2
+"""So many tests that wait run at once for each core: one alone leaves more than half of it free."""
 
 
 class Step(NamedTuple):
@@ -27,15 +28,19 @@ class Step(NamedTuple):
     arguments: tuple[str, ...]
 
     def command(self, *more: str) -> list[str]:
-        """What runs it. A process that has nothing left to do takes tests from the others."""
-        parallel = ("-n", str(self.processes), "--dist", "worksteal")
-        return [sys.executable, "-m", "pytest", *parallel, *self.arguments, *more]
+        """What runs it."""
+        return [sys.executable, "-m", "pytest", "-n", str(self.processes), *self.arguments, *more]
 
 
 def steps(cores: int) -> tuple[Step, ...]:
-    """All runs, the quick ones first."""
-    computing = tuple(f"--ignore={folder}" for folder in WAITING)
-    return Step("computing", cores, computing), Step("waiting", cores * PER_CORE, WAITING)
+    """All runs, the quick ones first.
+
+    Of tests that compute, a process that has none left takes some from the others. Those that wait go to
+    processes by the file, in order, since those of one file share servers.
+    """
+    computing = ("--dist", "worksteal", *(f"--ignore={folder}" for folder in WAITING))
+    waiting = ("--dist", "loadfile", "--no-loadscope-reorder", *WAITING)
+    return Step("computing", cores, computing), Step("waiting", cores * PER_CORE, waiting)
 
 
 def main() -> int:

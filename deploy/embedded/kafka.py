@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -51,15 +52,6 @@ log.retention.ms=-1
 log.message.timestamp.after.max.ms=9223372036854775807
 """
 
-_HEAP = "512m"
-_JAVA_OPTIONS = (
-    f"-Xmx{_HEAP}",
-    "-XX:+UseSerialGC",  # on a small machine a collector's own threads only compete with the rest
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
-)
-
 LEADING_SECONDS = 30.0
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -69,6 +61,13 @@ class Kafka(Server):
 
     name = "Kafka"
     start_seconds = 90.0
+    java_options: ClassVar[tuple[str, ...]] = (
+        "-Xmx512m",
+        "-XX:+UseSerialGC",  # on a small machine a collector's own threads only compete with the rest
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+    )
 
     @property
     def brokers(self) -> str:
@@ -82,7 +81,13 @@ class Kafka(Server):
 
     def _program(self) -> Process:
         java, *classpath = self._java()
-        command = [java, *_JAVA_OPTIONS, *classpath, "kafka.Kafka", str(self.folder / "server.properties")]
+        command = [
+            java,
+            *self.java_options,
+            *classpath,
+            "kafka.Kafka",
+            str(self.folder / "server.properties"),
+        ]
         return Process("Kafka", command, log=self.folder / "kafka.log", grace_seconds=_STOP_SECONDS)
 
     def _configure(self) -> int:

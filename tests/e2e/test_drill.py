@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.commands import COMMAND, twinstream
 from tests.support.marks import one_a_change, whole_product
 from tests.support.processes import marked, new_mark
 from tests.support.prometheus import Prometheus, alertmanager, prometheus
@@ -56,16 +56,13 @@ class Live(NamedTuple):
         return ["--brokers", self.kafka.brokers, "--redis", self.redis]
 
     def command(self, *options: str, spec: Path | None = None) -> list[str]:
-        command = [sys.executable, "-m", "twinstream.cli.main", "drill"]
-        return [*command, str(spec or self.service.spec), *self.servers, *options]
+        return ["drill", str(spec or self.service.spec), *self.servers, *options]
 
-    def drill(self, *options: str, spec: Path | None = None) -> tuple[int, dict[str, Any]]:
+    def drill(self, *options: str, spec: Path | None = None) -> tuple[int, Any]:
         """Exit code and answer of a drill."""
-        done = subprocess.run(
-            self.command("--json", *options, spec=spec), capture_output=True, timeout=200, check=False
-        )
-        assert done.stdout, done.stderr.decode()
-        return done.returncode, orjson.loads(done.stdout)
+        code, out, err = twinstream(*self.command("--json", *options, spec=spec))
+        assert out, err
+        return code, orjson.loads(out)
 
     def traces(self) -> list[str]:
         """What drills have left: topics, consumer groups, keys."""
@@ -210,10 +207,9 @@ def alarmed(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Al
 def test_an_alert_fires_is_held_back_from_those_on_call_and_shows_whom_it_would_tell(
     live: Live, alarmed: Alarmed
 ) -> None:
-    command = live.command("--kind", "drop", *alarmed.asked)
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "so this drill may wake somebody: give --alertmanager" in refused.stderr
+    code, _, err = twinstream(*live.command("--kind", "drop", *alarmed.asked))
+    assert code == 2
+    assert "so this drill may wake somebody: give --alertmanager" in err
     code, answer = live.drill("--kind", "drop", *alarmed.asked, "--alertmanager", alarmed.manager)
     assert (code, answer["result"]) == (0, "alarm"), answer
     assert {"live", "scraped", "alert", "routed"} <= set(names(answer))
@@ -250,7 +246,7 @@ def begun(live: Live, tmp_path: Path) -> Iterator[Begun]:
     """A drill of which the difference is about to be written, and for which no alarm comes."""
     spec, mark = spec_file(tmp_path, NAME, *live.topics, NEVER, order="unordered"), new_mark()
     process = subprocess.Popen(
-        live.command("--kind", "drop", spec=spec),
+        [COMMAND, *live.command("--kind", "drop", spec=spec)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -292,5 +288,6 @@ def test_what_a_killed_drill_has_left_is_named_and_swept(live: Live, begun: Begu
 
 def swept(live: Live) -> str:
     """What `twinstream drill --sweep` says."""
-    sweep = [sys.executable, "-m", "twinstream.cli.main", "drill", "--sweep", *live.servers]
-    return subprocess.run(sweep, capture_output=True, text=True, check=True).stdout.strip()
+    code, out, err = twinstream("drill", "--sweep", *live.servers)
+    assert code == 0, err
+    return out.strip()

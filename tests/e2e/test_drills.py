@@ -25,14 +25,14 @@ import redis
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.drills import Drill
-from tests.support.marks import one_a_change, whole_product
+from tests.support.marks import whole_product
 from tests.support.proxy import ProxiedKafka, Proxy, everything
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
 from tests.support.waiting import eventually
 from twinstream.adapters.redis import scripts as redis_scripts
 
-pytestmark = whole_product(seconds=400)
+pytestmark = whole_product(pytest.mark.nightly, seconds=400)
 
 
 @pytest.fixture
@@ -117,7 +117,6 @@ def _sequence(drill: Drill, client: redis.Redis) -> int:
     return int(client.hget(_key(drill, "checkpoint"), "sequence") or 0)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("held", ["older", "nothing"])
 def test_a_redis_that_came_back_with_less_is_written_anew_by_the_living_owner(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
@@ -147,7 +146,6 @@ def _settled(drill: Drill, client: redis.Redis) -> bool:
     return False
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("held", ["older", "nothing"])
 def test_a_redis_that_came_back_with_less_while_nobody_owned_it_has_the_rest_compared_again(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, held: str
@@ -199,7 +197,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("name", one_a_change(TROUBLES))
+@pytest.mark.parametrize("name", TROUBLES)
 def test_a_redis_that_takes_no_writes_is_named_and_nothing_is_lost(
     drill: Drill, client: redis.Redis, redis_server: RedisServer, name: str
 ) -> None:
@@ -240,7 +238,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield Path(f"/proc/{holder.pid}/root{folder}")
 
 
-@pytest.mark.nightly
 def test_a_redis_whose_disk_is_full_is_named_and_nothing_is_lost(
     kafka: Kafka, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path, small_disk: Path
 ) -> None:
@@ -262,7 +259,6 @@ def test_a_redis_whose_disk_is_full_is_named_and_nothing_is_lost(
         drill.ends_as_undisturbed(redis_server)
 
 
-@pytest.mark.nightly
 def test_a_slow_a_silent_and_a_cut_line_to_redis_cost_nothing(
     kafka: Kafka, own_redis: RedisServer, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> None:
@@ -285,7 +281,6 @@ def test_a_slow_a_silent_and_a_cut_line_to_redis_cost_nothing(
         drill.ends_as_undisturbed(redis_server)
 
 
-@pytest.mark.nightly
 def test_a_slow_a_silent_and_a_cut_line_to_kafka_cost_nothing(
     own_redis: RedisServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
@@ -322,7 +317,6 @@ POISONS = (
 BUDGET = 250
 
 
-@pytest.mark.nightly
 def test_ten_thousand_records_that_are_no_events_are_counted_and_all_others_are_compared(
     kafka: Kafka, own_redis: RedisServer, redis_server: RedisServer, topic: MakeTopic, tmp_path: Path
 ) -> None:
@@ -391,7 +385,6 @@ class KilledAt:
         return False
 
 
-@pytest.mark.nightly
 def test_a_matcher_killed_at_any_step_of_a_save_goes_on_as_if_it_had_not(
     kafka: Kafka,
     own_redis: RedisServer,

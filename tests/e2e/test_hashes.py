@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, spec_file
 from tests.support.stack import MakeTopic
@@ -22,7 +21,6 @@ from tests.support.waiting import eventually
 pytestmark = whole_product(seconds=180)
 
 GONE = "‹Kafka no longer has it›"
-COMMAND = [sys.executable, "-m", "twinstream.cli.main"]
 SAME = [{"k": "a", "n": number} for number in range(20)]
 
 
@@ -87,13 +85,9 @@ def test_a_difference_is_told_from_kafka_and_said_to_be_gone_where_that_has_it_n
     assert missing["reference"] == GONE
     assert missing["positions"]["reference"]["offset"] == 41
     assert (hashed.closed("changed") or {})["fields"] == changed["fields"], "what was told stays"
-    done = subprocess.run(
-        [*COMMAND, "explain", missing["id"], "--service", hashed.service.address],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert f"The reference put out {GONE} (partition 0 offset 41), and the candidate did not." in " ".join(
-        done.stdout.split()
-    )
+    _, told, _ = twinstream("explain", missing["id"], "--service", hashed.service.address)
+    told = " ".join(told.split())
+    assert f"The reference put out {GONE} (partition 0 offset 41), and the candidate did not." in told
 
 
 def test_with_another_secret_nothing_is_compared_and_the_reason_is_named(

@@ -6,8 +6,6 @@ events. Each way out is read and searched; one that may be seen is found there, 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +18,7 @@ import redis
 from confluent_kafka import Producer
 
 from deploy.embedded.kafka import Kafka
+from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess
 from tests.support.stack import MakeTopic
@@ -185,11 +184,8 @@ def _events(service: ServiceProcess) -> str:
 
 
 def _told(service: ServiceProcess, command: list[str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "twinstream.cli.main", *command, "--service", service.address],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    return done.stdout + done.stderr
+    _, out, err = twinstream(*command, "--service", service.address)
+    return out + err
 
 
 def _stored(store: Any) -> Iterator[tuple[str, str]]:

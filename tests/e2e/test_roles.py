@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ import yaml
 
 from deploy.embedded.kafka import Kafka
 from tests.support.cases import passes_with
+from tests.support.commands import twinstream
 from tests.support.dashboard import filled, queries
 from tests.support.marks import whole_product
 from tests.support.prometheus import SHIPPED, Prometheus, prometheus
@@ -170,7 +170,7 @@ def names(process: ServiceProcess) -> set[str]:
 
 def freeze(process: ServiceProcess, number: signal.Signals) -> None:
     for pid in (*process.matchers(), process.process.pid):
-        subprocess.run(["kill", f"-{number.name.removeprefix('SIG')}", str(pid)], check=True)
+        os.kill(pid, number)
 
 
 def test_the_api_says_what_the_owner_says_also_when_that_is_replaced(release: Release) -> None:
@@ -252,22 +252,8 @@ def test_differences_and_what_waits_are_shown_and_a_reset_reaches_the_owner(rele
     release.write.flush()
     release.gate_is("fail")
     (found,) = eventually(lambda: release.api.get("/divergences")["items"], what="the difference")
-    told = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "twinstream.cli.main",
-            "explain",
-            found["id"],
-            "--service",
-            release.api.address,
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert "missing" in told.stdout
+    code, told, _ = twinstream("explain", found["id"], "--service", release.api.address)
+    assert (code, "missing" in told) == (0, True)
     eventually(
         lambda: waiting(release) == [("candidate", {"k": 77, "n": 1})], seconds=60, what="what waits is shown"
     )

@@ -36,10 +36,10 @@ def shared(kafka: Kafka, redis_url: str, topic: MakeTopic, tmp_path: Path) -> It
 
 
 @pytest.fixture
-def own(own_kafka: Kafka, own_redis: RedisServer, tmp_path: Path) -> Iterator[Case]:
-    """A running service on servers of its own."""
+def own(own_kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Case]:
+    """A running service on a broker of its own."""
     topics = own_kafka.create_topic("reference"), own_kafka.create_topic("candidate")
-    with serving(tmp_path, own_kafka.brokers, own_redis.url, topics) as case:
+    with serving(tmp_path, own_kafka.brokers, redis_url, topics) as case:
         yield case
 
 
@@ -280,18 +280,20 @@ def test_a_broker_that_hangs_degrades_the_service_which_recovers_alone(own: Case
     passes_with(service, 200)
 
 
-def test_a_store_away_degrades_the_service_which_recovers_alone(own: Case, own_redis: RedisServer) -> None:
-    service, write, _ = own
-    write.both(range(100))
-    eventually(lambda: service.gate() == "pass", what="the gate passes")
-    own_redis.kill()
-    write.both(range(100, 200))
-    eventually(lambda: service.gate() == "undecided", seconds=30, what="the gate is undecided without Redis")
-    status = service.get("")
-    assert "redis at 127.0.0.1" in status["health"]["reasons"][0]
-    assert "since" in status["health"]["reasons"][0]
-    own_redis.restart()
-    passes_with(service, 200)
+def test_a_store_away_degrades_the_service_which_recovers_alone(
+    kafka: Kafka, own_redis: RedisServer, topic: MakeTopic, tmp_path: Path
+) -> None:
+    with serving(tmp_path, kafka.brokers, own_redis.url, (topic(), topic())) as (service, write, _):
+        write.both(range(100))
+        eventually(lambda: service.gate() == "pass", what="the gate passes")
+        own_redis.kill()
+        write.both(range(100, 200))
+        eventually(lambda: service.gate() == "undecided", seconds=30, what="undecided without Redis")
+        status = service.get("")
+        assert "redis at 127.0.0.1" in status["health"]["reasons"][0]
+        assert "since" in status["health"]["reasons"][0]
+        own_redis.restart()
+        passes_with(service, 200)
 
 
 def _plant(write: Writer, rounds: int) -> None:

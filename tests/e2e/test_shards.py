@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ import pytest
 
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
+from tests.support.commands import twinstream
 from tests.support.marks import whole_product
 from tests.support.service import ServiceProcess, Writer, spec_file
 from tests.support.stack import MakeTopic
@@ -209,7 +208,6 @@ def test_what_cannot_be_divided_is_refused_at_the_start(
     tmp_path: Path, order: str, more: str, reason: str
 ) -> None:
     spec = spec_file(tmp_path, "shared", "one", "other", more, order)
-    command = [sys.executable, "-m", "twinstream.cli.main", "serve", str(spec), "--shards", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"twinstream: comparison 'shared' cannot be divided over 2 shards: {reason}\n"
+    code, out, err = twinstream("serve", spec, "--shards", "2")
+    assert (code, out) == (2, "")
+    assert err == f"twinstream: comparison 'shared' cannot be divided over 2 shards: {reason}\n"

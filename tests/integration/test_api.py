@@ -31,7 +31,7 @@ def service() -> Iterator[Served]:
 
 @pytest.fixture
 def http(service: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, timeout=10) as client:
+    with httpx.Client(base_url=service.url, timeout=10, verify=False) as client:
         yield client
 
 

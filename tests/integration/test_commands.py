@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import SPAWN, run_forked, run_started
+from tests.support.commands import run_forked, run_started
 from twinstream.cli.main import COMMANDS
 
 CASES = Path(__file__).parent.parent / "cases"
 ENVIRONMENT = {**os.environ, "COLUMNS": "100"}
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - SPAWN))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_that_is_forked_says_what_one_says_that_is_started(name: str, tmp_path: Path) -> None:
     asked = [name, "--help"], tmp_path, ENVIRONMENT, b""
     forked = run_forked(*asked)

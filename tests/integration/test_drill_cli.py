@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from deploy.embedded.kafka import Kafka
-from tests.support.commands import COMMAND, twinstream
+from tests.support.commands import twinstream
 from tests.support.drilled import rides
 from tests.support.service import spec_file
 from tests.support.stack import MakeTopic
@@ -75,12 +74,10 @@ def test_kafka_and_redis_that_cannot_be_reached_are_named(
     assert err.startswith("Error: kafka at 127.0.0.1:1 does not answer")
     writer = DrillTopics(kafka.brokers, {})
     writer.write([(name, record) for name in names for record in rides(60)])
-    done = subprocess.run(
-        [COMMAND, "drill", spec, "--kind", "drop", "--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 4
-    assert done.stderr.startswith("Error: redis at 127.0.0.1:1 cannot be used")
+    there = ("--brokers", kafka.brokers, "--redis", "redis://127.0.0.1:1")
+    code, _, err = twinstream("drill", spec, "--kind", "drop", *there)
+    assert code == 4
+    assert err.startswith("Error: redis at 127.0.0.1:1 cannot be used")
     assert writer.found() == []
 
 

@@ -21,6 +21,7 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.commands import twinstream
 from tests.support.drilled import rides
+from tests.support.forking import with_constants
 from tests.support.service import spec_file
 from tests.support.waiting import eventually
 from twinstream.adapters.kafka.drill import DrillTopics
@@ -99,7 +100,8 @@ def test_where_the_copies_are_not_well_beforehand_nothing_is_planted(
     (tmp_path / "relation_of_rides.py").write_text(FAILING)
     spec = with_rides(kafka, tmp_path, order='{callable: "relation_of_rides:dependent"}')
     servers = ["--brokers", kafka.brokers, "--redis", redis_server.url]
-    code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path))
+    impatient = with_constants("twinstream.cli.drilling", PASS_SECONDS=2)
+    code, answer, err = drill(spec, *servers, PYTHONPATH=str(tmp_path), **impatient)
     assert (code, answer["result"], answer["steps"]) == (3, "undecided", []), err
     assert answer["reason"].startswith("nothing was planted, since the copies were not well before: Not deci")
     assert answer["left_over"] == []

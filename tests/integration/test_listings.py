@@ -29,7 +29,7 @@ def service() -> Iterator[Served]:
 
 @pytest.fixture
 def http(service: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, timeout=10, trust_env=False) as client:
+    with httpx.Client(base_url=service.url, timeout=10, trust_env=False, verify=False) as client:
         yield client
 
 

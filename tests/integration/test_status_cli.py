@@ -133,7 +133,7 @@ def test_options_that_say_nothing_are_refused(
 
 
 def test_a_gate_that_stays_undecided_is_waited_for_in_vain(service: Served) -> None:
-    asked = ("gate", NAME, "--wait", "3s", "--poll", "100ms", "--min-matched", "5001")
+    asked = ("gate", NAME, "--wait", "1s", "--poll", "100ms", "--min-matched", "5001")
     code, out, err = run(service, *asked)
     assert (code, err) == (3, "")
     assert out.startswith("undecided No difference so far, but 5000 pairs match of 5001 asked for.\n- ")

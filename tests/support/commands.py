@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.forking import fork
@@ -14,10 +15,8 @@ SECONDS = 150
 """No command of a test takes longer, however busy the machine is."""
 STARTED = os.environ.get("TWINSTREAM_COMMANDS") == "started"
 """Whether each command is a program that is started, as it is each night, and none is forked."""
-SPAWN = {"drill", "serve"}
-"""Commands that start Python processes of their own, which look for the program that started them."""
-AT_START = ("PYTHON", "LANG", "LC_")
-FORKED = {"PYTHONIOENCODING"}
+AT_START = ("PYTHON", "LANG", "LC_", "LD_")
+FORKED = {"PYTHONIOENCODING", "PYTHONPATH"}
 """What Python looks at when it starts, and not later; and what of it one that is forked looks at, too."""
 
 
@@ -33,13 +32,16 @@ def twinstream(
     What goes wrong is said in a sentence, so no trace of a stack is in it.
     """
     words = [str(argument) for argument in arguments]
-    at_start = any(name.startswith(AT_START) for name in environment.keys() - FORKED)
-    started = STARTED or at_start or bool(SPAWN.intersection(words))
-    run = run_started if started else run_forked
+    run = run_started if is_started(environment) else run_forked
     code, told, complained = run(words, folder or Path.cwd(), {**os.environ, **environment}, stdin)
     out, err = told.decode(encoding), complained.decode()
     assert "Traceback" not in out + err
     return code, out, err
+
+
+def is_started(environment: Mapping[str, str]) -> bool:
+    """Whether a command with these variables, besides those of the tests, is started and not forked."""
+    return STARTED or any(name.startswith(AT_START) for name in environment.keys() - FORKED)
 
 
 def run_started(

@@ -1,13 +1,15 @@
 """Processes of `twinstream` that need no second to start: forked off one that has imported all of it.
 
 What is forked is a real process with arguments, folder, environment, standard streams and exit code of its
-own. Only the start of the interpreter and the imports are spared, most of what a short command costs.
+own. Only the start of the interpreter and the imports are spared, most of what a short command costs. So it
+is with those that a service starts in its turn (see `nursery`).
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -23,9 +25,66 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import IO
+
+from tests.support import nursery
+from tests.support.processes import MARK, new_mark
 
 ROOT = Path(__file__).parents[2]
 STREAMS = 3
+CONSTANTS = "TWINSTREAM_TEST_CONSTANTS"
+SPAWN = {"drill", "serve"}
+"""Commands that start Python processes of their own."""
+SHOWN = 400
+"""So many bytes of its command are shown of a process that is forked."""
+
+
+def with_constants(module: str, **constants: float) -> dict[str, str]:
+    """The environment of a process whose modules have other constants than usual: one that waits less.
+
+    Those that are started (each night, all of them) have the usual ones.
+    """
+    return {CONSTANTS: json.dumps({module: constants})}
+
+
+class Forked:
+    """A process that was forked: as much of `subprocess.Popen` as tests use."""
+
+    stdout: IO[bytes] | None = None
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line.makefile("r")
+        self._socket = line
+        self.pid = int(self._line.readline())
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code, when it has ended. Raises TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._socket], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            self.returncode = int(self._line.readline())
+            self._line.close()
+            self._socket.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+MAIN = "from tests.support import forking; forking.main()"
 
 
 class Fork:
@@ -35,8 +94,10 @@ class Fork:
         self._folder = tempfile.TemporaryDirectory(prefix="fork-")
         self._address = str(Path(self._folder.name, "socket"))
         self._process = subprocess.Popen(
-            # Not with -m: what click calls the program depends on it.
-            [sys.executable, "-c", "from tests.support import forking; forking.main()", self._address],
+            # Not with -m: what click calls the program depends on it. What is forked shows its command and
+            # its mark in the room that this one has for them.
+            [sys.executable, "-c", MAIN, self._address, " " * SHOWN],
+            env={**os.environ, **new_mark()},
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -50,6 +111,17 @@ class Fork:
         self._process.communicate()
         self._folder.cleanup()
 
+    def start(
+        self, command: Sequence[str], folder: str, environment: Mapping[str, str], *streams: int
+    ) -> Forked:
+        """Start a command on three streams."""
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(self._address)
+        socket.send_fds(line, [b"!"], streams)
+        wanted = {"command": command, "folder": folder, "environment": dict(environment)}
+        line.sendall(json.dumps(wanted).encode() + b"\n")
+        return Forked(line)
+
     def run(
         self,
         command: Sequence[str],
@@ -58,40 +130,36 @@ class Fork:
         stdin: bytes,
         seconds: float,
     ) -> tuple[int, bytes, bytes]:
-        """Run a command; exit code, standard output and standard error. Raises TimeoutError."""
+        """Run a command; exit code, standard output and standard error. Raises TimeoutExpired."""
         read, write = os.pipe()
-        with (
-            socket.socket(socket.AF_UNIX) as line,
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as err,
-        ):
-            line.connect(self._address)
-            line.settimeout(seconds)
-            socket.send_fds(line, [b"!"], [read, out.fileno(), err.fileno()])
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = self.start(command, folder, environment, read, out.fileno(), err.fileno())
             os.close(read)
             threading.Thread(target=_feed, args=(write, stdin), daemon=True).start()
-            wanted = {"command": command, "folder": folder, "environment": dict(environment)}
-            line.sendall(json.dumps(wanted).encode() + b"\n")
-            code = _code(line)
+            try:
+                code = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
             out.seek(0)
             err.seek(0)
             return code, out.read(), err.read()
+
+    def serve(self, command: Sequence[str], environment: Mapping[str, str], stderr: IO[bytes]) -> Forked:
+        """Start a command that goes on; what it says is in `stdout`."""
+        read, write = os.pipe()
+        with Path(os.devnull).open("rb") as nothing:
+            process = self.start(
+                command, str(Path.cwd()), environment, nothing.fileno(), write, stderr.fileno()
+            )
+        os.close(write)
+        process.stdout = os.fdopen(read, "rb")
+        return process
 
 
 def _feed(pipe: int, content: bytes) -> None:
     with contextlib.suppress(BrokenPipeError), open(pipe, "wb") as file:
         file.write(content)
-
-
-def _code(line: socket.socket) -> int:
-    """The exit code, which comes on a line behind that with the number of the process."""
-    with line.makefile("r") as answer:
-        process = int(answer.readline())
-        try:
-            return int(answer.readline())
-        except TimeoutError:
-            os.kill(process, signal.SIGKILL)
-            raise
 
 
 @cache
@@ -132,6 +200,8 @@ def _serve(address: str) -> None:
     with line.makefile("r") as asked:
         wanted = json.loads(asked.readline())
     if process := os.fork():
+        for stream in streams:
+            os.close(stream)
         line.sendall(f"{process}\n".encode())
         line.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])}\n".encode())
         os._exit(0)
@@ -153,6 +223,27 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = list(command)
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    show(command)
+    for module, constants in json.loads(environment.get(CONSTANTS, "{}")).items():
+        for name, value in constants.items():
+            assert hasattr(import_module(module), name), f"{module} has a constant {name}"
+            setattr(import_module(module), name, value)
+    if SPAWN.intersection(command):
+        nursery.open_one()
+
+
+def show(command: Sequence[str]) -> None:
+    """Have the system show the command and the mark of this process, not of the one it is forked off."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end, first, last = map(int, fields[45:49])
+    size = end - start
+    ctypes.memmove(start, "\0".join(command).encode()[: size - 1].ljust(size, b"\0"), size)
+    found = ctypes.string_at(first, last - first)
+    at = found.index(b"\0" + MARK.encode() + b"=") + 1
+    mark = f"{MARK}={os.environ.get(MARK, '')}".encode()
+    room = found.index(b"\0", at) - at
+    ctypes.memmove(first + at, mark[:room].ljust(room, b" "), room)
 
 
 def _main() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +36,19 @@ class RefusedError(Exception):
 
 
 def helm(*arguments: str, values: Values = {}) -> str:  # noqa: B006 - it is read only
-    """Run helm on values; its standard output.
+    """Run helm on values, once for all that ask for the same; its standard output.
 
     Raises:
         RefusedError: it ended with an error.
     """
+    return _helm(arguments, yaml.safe_dump(dict(values)))
+
+
+@cache
+def _helm(arguments: tuple[str, ...], values: str) -> str:
     done = subprocess.run(
         [gotools.ensure(gotools.HELM), *arguments, "--values", "-"],
-        input=yaml.safe_dump(dict(values)),
+        input=values,
         capture_output=True,
         text=True,
         timeout=120,
@@ -57,7 +64,12 @@ def render(
 ) -> list[Manifest]:
     """All objects of a release."""
     text = helm("template", name, str(chart), "--kube-version", kubernetes, values=values)
-    return [manifest for manifest in yaml.safe_load_all(text) if manifest is not None]
+    return [manifest for manifest in deepcopy(_parsed(text)) if manifest is not None]
+
+
+@cache
+def _parsed(text: str) -> list[Manifest]:
+    return list(yaml.safe_load_all(text))
 
 
 def one(manifests: list[Manifest], kind: str) -> Manifest:

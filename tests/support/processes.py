@@ -5,17 +5,17 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-_VARIABLE = "TWINSTREAM_TEST_MARK"
+MARK = "TWINSTREAM_TEST_MARK"
 
 
 def new_mark() -> dict[str, str]:
     """An environment variable for a process that is started, whose family can then be found."""
-    return {_VARIABLE: uuid.uuid4().hex}
+    return {MARK: uuid.uuid4().hex}
 
 
 def marked(mark: dict[str, str]) -> dict[int, str]:
     """The living processes that carry a mark: process id and command line."""
-    wanted = f"{_VARIABLE}={mark[_VARIABLE]}".encode()
+    wanted = f"{MARK}={mark[MARK]}".encode()
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

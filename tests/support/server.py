@@ -25,6 +25,17 @@ def no_metrics() -> tuple[bytes, str]:
     return b"", "text/plain; version=0.0.4; charset=utf-8"
 
 
+class Server(uvicorn.Server):
+    """Ends when it is told, where uvicorn looks ten times a second whether it has been."""
+
+    async def main_loop(self) -> None:
+        """Serve until `over` is called, on the event loop."""
+        self._over = asyncio.Event()
+        self.over = self._over.set
+        await self.on_tick(0)
+        await self._over.wait()
+
+
 class Served:
     """A running service; `call` runs something on its event loop, where the board lives."""
 
@@ -40,18 +51,18 @@ class Served:
         config = uvicorn.Config(
             app, log_config=None, access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=2
         )
-        self._server = uvicorn.Server(config)
+        self._server = Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
-        eventually(lambda: self._server.started, seconds=10, what="the server listens")
+        eventually(lambda: hasattr(self._server, "over"), seconds=10, what="it listens", every_seconds=0.005)
 
     def stop(self) -> None:
         """End all connections and the server."""
         if self._thread.is_alive():
             self.call(self.board.close)
-            self._server.should_exit = True
+            self.call(self._server.over)
             self._thread.join(10)
         assert not self._thread.is_alive(), "the server did not stop"
 

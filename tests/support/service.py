@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ import httpx
 import orjson
 from confluent_kafka import Producer
 
+from tests.support.commands import COMMAND, is_started
+from tests.support.forking import Forked, fork
 from tests.support.processes import marked, new_mark
 from tests.support.waiting import eventually
 
@@ -57,7 +58,7 @@ class ServiceProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [
-            *(sys.executable, "-m", "twinstream.cli.main", "serve", str(spec)),
+            *(str(COMMAND), "serve", str(spec)),
             *("--brokers", brokers, "--redis", redis, "--bind", "127.0.0.1:0", *options),
         ]
         self.spec = spec
@@ -68,10 +69,15 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Start the process, and return when it serves."""
+        self.process: subprocess.Popen[bytes] | Forked
+        environment = {**os.environ, **self._environment}
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self._environment}
-            )
+            if is_started(self._environment):
+                self.process = subprocess.Popen(
+                    self._command, stdout=subprocess.PIPE, stderr=log, env=environment
+                )
+            else:
+                self.process = fork().serve(self._command, environment, log)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().decode().strip().removesuffix("readyz").rstrip("/")
         assert self.address, self.log()

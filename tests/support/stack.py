@@ -14,6 +14,9 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.redis_server import RedisServer
 from tests.support.redis_cluster import RedisCluster
 
+Kafka.java_options += ("-XX:TieredStopAtLevel=1",)
+"""A broker that lives for minutes never repays the second compiler, which takes half of its start."""
+
 
 class MakeTopic(Protocol):
     """Creates a topic with a fresh name on the session's broker and returns the name."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -16,16 +17,12 @@ from twinstream.status.comparison import KindCoverage, UnmatchedSample
 pytestmark = pytest.mark.requires_chromium
 
 WIDTHS = {"phone": 360, "desk": 1280}
+THEMES: list[Literal["light", "dark"]] = ["light", "dark"]
 
 
-@pytest.fixture(params=WIDTHS)
-def width(request: pytest.FixtureRequest) -> int:
-    return WIDTHS[request.param]
-
-
-@pytest.fixture(params=["light", "dark"])
-def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, width: int) -> Any:
-    """The page in a theme and a width, with all that it can show."""
+@pytest.fixture
+def seen(browser: Browser, service: Served) -> Iterator[Watched]:
+    """The page with all that it can show."""
     fields = KindCoverage(sampled=60, varied=["ad_id"], constant=["currency"])
     seen = {"events": 10_000, "keys": 210, "kinds": {"event": fields}, "notes": ["`currency` never varied"]}
     lacking = coverage(210, ("210 of 1,000 pairs",)).model_copy(update=seen)
@@ -39,16 +36,19 @@ def seen(request: pytest.FixtureRequest, browser: Browser, service: Served, widt
         status("c-unsure", at=now(), verdict="INCONCLUSIVE", reason="Overdue.", suspicions=1, **known),
         UnmatchedSample(comparison="c-unsure", events=(unmatched(8, overdue=True),)),
     )
-    size = {"width": width, "height": 800}
-    with watched(browser, viewport=size, color_scheme=request.param, reduced_motion="reduce") as watch:
+    with watched(browser, reduced_motion="reduce") as watch:
         yield watch
         assert watch.errors == []
 
 
 def sound(watch: Watched) -> None:
-    """Nothing that axe finds wrong, and nothing wider than the window."""
-    assert violations(watch.page) == []
-    assert watch.overflow() <= 0
+    """In each theme and width nothing that axe finds wrong, and nothing wider than the window."""
+    for device, width in WIDTHS.items():
+        watch.page.set_viewport_size({"width": width, "height": 800})
+        for theme in THEMES:
+            watch.page.emulate_media(color_scheme=theme)
+            assert violations(watch.page) == [], (device, theme)
+            assert watch.overflow() <= 0, (device, theme)
 
 
 def test_the_overview_is_for_everybody(seen: Watched, service: Served) -> None:
