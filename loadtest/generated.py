@@ -17,7 +17,7 @@ from twinstream.adapters.redis.store import RedisStore
 from twinstream.bootstrap import GC_THRESHOLD
 from twinstream.core.events import Side
 from twinstream.logs import configure_logging
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Batch, Gap, Positions, Topic
 from twinstream.spec.load import loads
 from twinstream.status.comparison import Publication
@@ -94,7 +94,7 @@ def started_worker(
     gc.set_threshold(GC_THRESHOLD, 50, 100)  # as in a matcher process
     configure_logging()
     spec, source = loads(text), GeneratedSource(streams)
-    worker = Worker(spec, source, RedisStore(url, spec.name), Written(), PacedClock(pace))
+    worker = Worker(spec, Ports(source, RedisStore(url, spec.name), Written(), PacedClock(pace)))
     assert worker.start(), "the comparison starts on an empty store"
     return worker, source
 

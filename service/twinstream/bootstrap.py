@@ -38,7 +38,7 @@ from twinstream.explain.exclusions import exclusions
 from twinstream.http_server import Access, bound
 from twinstream.intake.falls import Caution, Trail
 from twinstream.logs import configure_logging
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.observing import Observers
 from twinstream.processes.pipe import Failure, PipePublisher
 from twinstream.processes.reset_requests import RemoteRequests
@@ -99,8 +99,8 @@ def make_worker(settings: Settings, spec: Spec, publisher: Any, brief: StartArgs
     caution = Caution(trail, brief.left_out, limit)
     secret = partial(_mask_secret, settings, store)
     where = f"{socket.gethostname()} ({settings.bind})"
-    parts = spec, source, store, publisher, clock, caution, brief.shard, store, secret, source.recall
-    return Worker(*parts, shards=store, where=where)
+    ports = Ports(source, store, publisher, clock, secret, source.recall, bulletins=store, shards=store)
+    return Worker(spec, ports, brief.shard, caution, where)
 
 
 def _mask_secret(settings: Settings, store: ShardStore) -> bytes:

@@ -16,7 +16,7 @@ from twinstream.adapters.kafka.source import KafkaSource
 from twinstream.adapters.memory import MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.events import Side
 from twinstream.intake.backpressure import FULL_POLL
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Batch, Gap
 from twinstream.spec.load import loads
 
@@ -64,7 +64,7 @@ def opened(kafka: Kafka, topics: list[str]) -> tuple[Worker, SlowAtFirst]:
     source = SlowAtFirst(kafka.brokers, f"lead-{topics[0]}", dict(zip(Side, topics, strict=True)), {})
     text = SPEC.replace("REFERENCE", topics[0]).replace("CANDIDATE", topics[1])
     store = MemoryStore(MemoryStorage(), "one")
-    worker = Worker(loads(text), source, store, MemoryPublisher(), SystemClock())
+    worker = Worker(loads(text), Ports(source, store, MemoryPublisher(), SystemClock()))
     eventually(worker.start, what="the worker starts")
     return worker, source
 

@@ -100,7 +100,7 @@ class SaysItBeforeItIsSaved(Worker):
     """A difference is announced at once."""
 
     def _publish_status(self) -> Any:
-        self._saves.hold_divergence = self.comparison.diverged_for_sure
+        self._schedule.hold_divergence = self.comparison.diverged_for_sure
         return super()._publish_status()
 
 
@@ -119,17 +119,17 @@ class HearsNoChange(SideInputs):
 
     def look_at_topics(self) -> bool:
         if topics := self._source.seen().topics:
-            self._course.topics.begin(topics)
+            self._run.topics.begin(topics)
         return super().look_at_topics()
 
 
 class TrustsTheTopics(Worker):
     """That a topic was created anew is not seen while it is read."""
 
-    def _new_course(self) -> ComparisonRun:
-        course = super()._new_course()
-        self._hearing = HearsNoChange(self._spec, course, self._source, self._surveys, self._keeper)
-        return course
+    def _new_run(self) -> ComparisonRun:
+        run = super()._new_run()
+        self._side_inputs = HearsNoChange(self._spec, run, self._source, self._settlement, self._writer)
+        return run
 
 
 class TakesItsWord(Worker):
@@ -160,7 +160,7 @@ class TrustsItsClock(Worker):
 
     def __init__(self, *ports: Any, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._timepieces.trouble = lambda: None  # type: ignore[method-assign]
+        self._clock_skew.trouble = lambda: None  # type: ignore[method-assign]
 
 
 class ForgetsTheCut(Worker):
@@ -169,7 +169,7 @@ class ForgetsTheCut(Worker):
     def start(self) -> bool:
         if not super().start():
             return False
-        if self._keeper.sequence:
+        if self._writer.sequence:
             self.intake.cut = None
         return True
 
@@ -267,7 +267,7 @@ class TakesItTwice(Worker):
         if request is not None:
             self._made.append(request)
         elif self._made and any(reset.id == self._made[-1].id for reset in self._resets.records):
-            self._renewal._desk.take(self._made.pop())
+            self._reset_commit._desk.take(self._made.pop())
         return super().begin_anew(request)
 
 

@@ -10,7 +10,7 @@ from twinstream.api.state.board import Board
 from twinstream.api.state.entry import View
 from twinstream.api.state.expectation import Expectation
 from twinstream.core.events import Side
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.spec.load import digest, loads
 from twinstream.status.comparison import Version
 
@@ -34,9 +34,8 @@ class Host:
     def renew(self, hosts: Hosts) -> None:
         """A new worker in the same process."""
         source, store, publisher = hosts.source.reader(), self.store, self.publisher
-        self.worker = Worker(
-            self._spec, source, store, publisher, self.clock, bulletins=store, where=self._where
-        )
+        ports = Ports(source, store, publisher, self.clock, bulletins=store)
+        self.worker = Worker(self._spec, ports, where=self._where)
         self.owns = False
 
     def turn(self) -> None:

@@ -17,7 +17,7 @@ from twinstream.core.events import Side
 from twinstream.errors import Replaced
 from twinstream.intake.falls import Caution, FallenStretch, Trail
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
 from twinstream.spec.file.evidence import wanted
 from twinstream.spec.load import digest, loads
@@ -55,18 +55,11 @@ class Team:
         store = ShardStore(shelf, shard)
         self.publishers[number] = MemoryPublisher()
         source = self.source.reader()
-        return Worker(
-            spec,
-            source,
-            store,
-            self.publishers[number],
-            self.clock,
-            Caution(Trail(), self.left_out),
-            shard=shard,
-            bulletins=store,
-            shards=store,
-            mask_secret=store.mask_secret if secret is None else lambda: secret,
+        mask_secret = store.mask_secret if secret is None else lambda: secret
+        ports = Ports(
+            source, store, self.publishers[number], self.clock, mask_secret, bulletins=store, shards=store
         )
+        return Worker(spec, ports, shard, Caution(Trail(), self.left_out))
 
     def started(self) -> list[Worker]:
         """All workers, at work."""

@@ -11,7 +11,7 @@ from twinstream.core.events import Side
 from twinstream.explain.masking import fresh_secret
 from twinstream.intake.falls import Caution
 from twinstream.matcher.schedule import RETRY_STORE_SECONDS
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.spec.load import loads
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
 
@@ -43,16 +43,9 @@ class Bench:
         """A new worker, as after a start of the process."""
         self.workers += 1
         store = MemoryStore(self.storage, f"worker-{self.workers}")
-        return Worker(
-            loads(self.spec),
-            self.source,
-            store,
-            self.publisher,
-            self.clock,
-            self.caution,
-            mask_secret=lambda: self.secret,
-            recall=self.source.recall,
-        )
+        secret, recall = lambda: self.secret, self.source.recall
+        ports = Ports(self.source, store, self.publisher, self.clock, secret, recall)
+        return Worker(loads(self.spec), ports, caution=self.caution)
 
     def started(self) -> Worker:
         """A worker that owns the comparison."""

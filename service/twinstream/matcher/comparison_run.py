@@ -1,10 +1,10 @@
-"""One course of a comparison: from a start, found anew or taken over from what was saved, while it holds.
+"""One run of a comparison: from a start, found anew or taken over from what was saved, while it holds.
 
 Where it begins is settled once: where the comparison file says (`start`, or `Opening` for a start at the
-input), where a checkpoint says, or, where Kafka remembers a course that the store has lost, where that one
+input), where a checkpoint says, or, where Kafka remembers a run that the store has lost, where that one
 began. `refusal` says why none of these will do; then nothing is read.
 
-A course has a part of the work where several matchers share it. It asks the source, and never the store.
+A run has a part of the work where several matchers share it. It asks the source, and never the store.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ log = structlog.get_logger()
 
 
 class ComparisonRun:
-    """One course of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
+    """One run of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
 
     It begins where the comparison file says, or the last of its `resets`.
     `refusal` says why it has no start, `shard` what it reads. `opening` is what finds a start at the input;
-    it may outlive a course that has not begun. `mask` has its secret before it begins.
+    it may outlive a run that has not begun. `mask` has its secret before it begins.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ComparisonRun:
         self.reporter = Reporter(spec, self._digest, self.comparison, self.intake, clock)
         self.situation = Situation(started_at=clock.now(), resets=resets)
         self.topics = TopicBook(spec)
-        self.looks = TopicMonitor(source, self.topics, self.comparison)
+        self.topic_monitor = TopicMonitor(source, self.topics, self.comparison)
         self.control = ControlDesk(spec, self._note_said)
         self.refusal: str | None = None
         self._same_beginning = spec.start.is_cut
@@ -232,7 +232,7 @@ class ComparisonRun:
             self.comparison.hole(Hole(reason, side))
 
     def read_again(self) -> bool:
-        """Tell how far a course of which the state was lost has come, and what it has not found again.
+        """Tell how far a run of which the state was lost has come, and what it has not found again.
 
         Whether it has come as far just now.
         """

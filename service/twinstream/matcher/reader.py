@@ -20,10 +20,10 @@ RETRY_SECONDS = 1.0
 
 
 class Reader:
-    """Reads the sides of one course. `lacking` says, by side, what is awaited for what was read of it."""
+    """Reads the sides of one run. `lacking` says, by side, what is awaited for what was read of it."""
 
-    def __init__(self, course: ComparisonRun, source: Source, clock: Clock, caution: Caution) -> None:
-        self._course, self._source, self._clock, self._caution = course, source, clock, caution
+    def __init__(self, run: ComparisonRun, source: Source, clock: Clock, caution: Caution) -> None:
+        self._run, self._source, self._clock, self._caution = run, source, clock, caution
         self._unread: dict[Side, deque[Batch | Gap]] = {}
         self._retry_at = dict.fromkeys(Side, 0.0)
         self._left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
@@ -33,13 +33,13 @@ class Reader:
     @property
     def goes_on(self) -> bool:
         """Whether the last round asked for records, and so may have waited for some."""
-        return self._course.refusal is None and self._asked
+        return self._run.refusal is None and self._asked
 
     def read(self) -> bool:
         """One round: read each side whose turn it is. Whether anything was taken in."""
         self._asked = False
-        sides = self._course.turns.next()
-        self._leave_alone(self._course.turns.left_alone)
+        sides = self._run.turns.next()
+        self._leave_alone(self._run.turns.left_alone)
         counts = [self._read(side) for side in sides]
         return any(counts)
 
@@ -52,7 +52,7 @@ class Reader:
     def _read(self, side: Side) -> int:
         items = self._unread.pop(side, None) or self._poll(side)
         count = 0
-        if items and not self._course.same_start(side, items):
+        if items and not self._run.same_start(side, items):
             self._unread[side] = items
             items = deque()
         while items:
@@ -61,12 +61,12 @@ class Reader:
                 break
             item = items.popleft()
             count += len(item.records) if isinstance(item, Batch) else 1
-        self._course.turns.note(side, count)
+        self._run.turns.note(side, count)
         return count
 
     def _poll(self, side: Side) -> deque[Batch | Gap]:
         self._asked = True
-        return deque(self._without_left_out(self._source.poll(side, self._course.turns.patience(side))))
+        return deque(self._without_left_out(self._source.poll(side, self._run.turns.patience(side))))
 
     def _without_left_out(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap]:
         """What was read, but for what matchers fell over."""
@@ -77,7 +77,7 @@ class Reader:
                 yield from without(item, self._caution.left_out, self._topic(item.side))
 
     def _topic(self, side: Side) -> str:
-        return self._course.topics.ids().get(side, "")
+        return self._run.topics.ids().get(side, "")
 
     def _take(self, item: Batch | Gap) -> bool:
         """Hand over what was read; False where a schema or a control record is awaited for it."""
@@ -86,9 +86,9 @@ class Reader:
             return False
         if isinstance(item, Batch):
             self._caution.trail.enter(item, self._topic(side))
-            self._course.comparison.moment += len(item.records)
+            self._run.comparison.moment += len(item.records)
         try:
-            self._course.intake.take(item)
+            self._run.intake.take(item)
         except SourceError as error:
             self._caution.trail.leave()
             self.lacking[side] = str(error)

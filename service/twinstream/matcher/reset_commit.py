@@ -32,7 +32,7 @@ class ResetCommit:
         self._desk = ResetDesk(spec, source, publisher, clock, shard)
 
     def take(
-        self, request: ResetRequest | None, course: ComparisonRun, resets: Resets, keeper: CheckpointWriter
+        self, request: ResetRequest | None, run: ComparisonRun, resets: Resets, writer: CheckpointWriter
     ) -> Resets | None:
         """The resets with one more, if one is asked for, now or before, and has just taken effect.
 
@@ -47,13 +47,13 @@ class ResetCommit:
             self._desk.take(request)
         if (wish := self._desk.wish) is None:
             return None
-        begun = self._desk.beginning(self._hindrance(course, keeper), course.ground())
+        begun = self._desk.beginning(self._hindrance(run, writer), run.ground())
         if begun is None:
             return None
-        made = self._with_one_more(wish.request, begun, course, resets)
+        made = self._with_one_more(wish.request, begun, run, resets)
         try:
             started_at = made.records[-1].at.isoformat()
-            keeper.begin_anew(checkpoint.encode(made.beginning(self._digest, started_at)))
+            writer.begin_anew(checkpoint.encode(made.beginning(self._digest, started_at)))
         except StoreError as error:
             self._desk.refuse(str(error), unsure=True)
             raise
@@ -61,20 +61,20 @@ class ResetCommit:
         log.warning("begun anew", comparison=self._spec.name, by=wish.request.by, reason=wish.request.reason)
         return made
 
-    def _hindrance(self, course: ComparisonRun, keeper: CheckpointWriter) -> str | None:
+    def _hindrance(self, run: ComparisonRun, writer: CheckpointWriter) -> str | None:
         """Why this worker can begin nothing anew now, whatever the start."""
-        situation = course.situation
+        situation = run.situation
         if self._shard.number:
             return f"shard 0 of {self._shard.of} does that for all"
-        if situation.standby or (situation.waiting_for is not None and course.refusal is None):
+        if situation.standby or (situation.waiting_for is not None and run.refusal is None):
             return situation.waiting_for
-        return keeper.trouble
+        return writer.trouble
 
     def _with_one_more(
-        self, request: ResetRequest, begun: Spec, course: ComparisonRun, resets: Resets
+        self, request: ResetRequest, begun: Spec, run: ComparisonRun, resets: Resets
     ) -> Resets:
         # What a shard knows is not how the comparison stood: who asked has seen all of them.
-        before = course.ended() if self._shard.whole else request.before or course.ended()
+        before = run.ended() if self._shard.whole else request.before or run.ended()
         reset = reset_of(request, self._spec.name, begun.start, before, self._clock.now())
         start = None if begun is self._spec else begun.start
         return resets.plus(reset, start, rested=request.start == "now")

@@ -1,4 +1,4 @@
-"""The saves of a course: when the next one is due, and whether there is anything to save.
+"""The saves of a run: when the next one is due, and whether there is anything to save.
 
 What changed is saved about once a second, and a certain divergence at once: nobody is told of it before it is
 saved. A large state takes long to look at and to save, so it is saved less often.
@@ -24,7 +24,7 @@ PUT_OFF_SECONDS = 60.0
 
 
 class SaveSchedule:
-    """The saves of one course. `head` tells all but the state of its comparison.
+    """The saves of one run. `head` tells all but the state of its comparison.
 
     `dirty` says that something has changed since the last one, `hold_divergence` that it has a certain
     divergence.
@@ -32,13 +32,13 @@ class SaveSchedule:
 
     def __init__(
         self,
-        course: ComparisonRun,
+        run: ComparisonRun,
         source: Source,
-        keeper: CheckpointWriter,
+        writer: CheckpointWriter,
         clock: Clock,
         head: Callable[[], dict[str, Any]],
     ) -> None:
-        self._course, self._source, self._keeper, self._clock = course, source, keeper, clock
+        self._run, self._source, self._writer, self._clock = run, source, writer, clock
         self._head = head
         self._verdict: Verdict | None = None
         self._next = 0.0
@@ -46,9 +46,9 @@ class SaveSchedule:
         self.hold_divergence = False
 
     def resume(self) -> None:
-        """The course has been restored: how it stands is what was saved."""
-        self.hold_divergence = self._course.comparison.diverged_for_sure
-        self._verdict = self._course.reporter.verdict
+        """The run has been restored: how it stands is what was saved."""
+        self.hold_divergence = self._run.comparison.diverged_for_sure
+        self._verdict = self._run.reporter.verdict
 
     def hasten(self) -> None:
         """Let the next save be due now."""
@@ -56,54 +56,54 @@ class SaveSchedule:
 
     def newly_diverged(self) -> bool:
         """Whether there is a certain divergence that is not saved."""
-        return self._course.comparison.diverged_for_sure and not self.hold_divergence
+        return self._run.comparison.diverged_for_sure and not self.hold_divergence
 
     def due(self) -> bool:
         """Whether it is time, or the store has lost what was saved; else prolong the lease. Raises Fenced."""
         if self._clock.monotonic() >= self._next:
             return True
-        return not self._keeper.trouble and (self.newly_diverged() or not self._keeper.renewed())
+        return not self._writer.trouble and (self.newly_diverged() or not self._writer.renewed())
 
     def save(self, survey: Callable[[], None]) -> None:
         """Look at everything by `survey`, and save what changed, if anything did. Raises Fenced."""
         started = self._clock.monotonic()
         survey()
-        self._keeper.waited_seconds = 0.0
-        if self._keeper.may_try():
+        self._writer.waited_seconds = 0.0
+        if self._writer.may_try():
             self._keep()
         ended = self._clock.monotonic()
         # How long a store hangs says nothing of how large the state is.
-        spent = ended - started - self._keeper.waited_seconds
-        pause = RETRY_STORE_SECONDS if self._keeper.trouble else SAVE_SECONDS
-        began = ended if self._keeper.trouble else started
+        spent = ended - started - self._writer.waited_seconds
+        pause = RETRY_STORE_SECONDS if self._writer.trouble else SAVE_SECONDS
+        began = ended if self._writer.trouble else started
         self._next = began + max(pause, min(spent / SAVE_SHARE, PUT_OFF_SECONDS))
 
     def _keep(self) -> None:
         """Save what changed, or prolong the lease."""
-        if not self._course.begun():
-            self._keeper.renewed()
-        elif self._anything() or self.newly_diverged() or not self._keeper.renewed():
+        if not self._run.begun():
+            self._writer.renewed()
+        elif self._anything() or self.newly_diverged() or not self._writer.renewed():
             self._checkpoint()
 
     def _anything(self) -> bool:
         """Whether anything has changed; since when a verdict holds is saved, too."""
-        told = self._course.reporter.verdict is not self._verdict
-        return self.dirty or told or self._keeper.awaits_save(self._course.comparison)
+        told = self._run.reporter.verdict is not self._verdict
+        return self.dirty or told or self._writer.awaits_save(self._run.comparison)
 
     def _checkpoint(self) -> None:
-        course, verdict = self._course, self._course.reporter.verdict
-        written = self._keeper.save(self._head(), course.comparison)
+        run, verdict = self._run, self._run.reporter.verdict
+        written = self._writer.save(self._head(), run.comparison)
         if written is None:
             return
         self.dirty, self._verdict = False, verdict
-        self.hold_divergence = course.comparison.diverged_for_sure
-        course.situation.saved = course.comparison.ledger.found_by_kind.copy()
+        self.hold_divergence = run.comparison.diverged_for_sure
+        run.situation.saved = run.comparison.ledger.found_by_kind.copy()
         self._remember()
-        course.situation.checkpoint = written
+        run.situation.checkpoint = written
 
     def _remember(self) -> None:
         """Have Kafka remember what was saved."""
-        verdict = Verdict.DIVERGED if self.hold_divergence else self._course.reporter.verdict
-        marks = self._course.marks(self._keeper.sequence, verdict)
+        verdict = Verdict.DIVERGED if self.hold_divergence else self._run.reporter.verdict
+        marks = self._run.marks(self._writer.sequence, verdict)
         if marks is not None:
             self._source.remember(marks)

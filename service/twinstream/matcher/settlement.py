@@ -1,4 +1,4 @@
-"""Surveys of a course: what waits, how far each side is read, and up to when all is settled.
+"""Surveys of a run: what waits, how far each side is read, and up to when all is settled.
 
 Where a side ended is known as of a question asked a moment ago. So what counts as its end is what stood there
 at the survey *before*: by now all of that has been read, or it is behind. How things stood at a survey may be
@@ -18,11 +18,11 @@ from twinstream.reporting.verdict_status import Standing, Verified
 
 
 class Settlement:
-    """The surveys of one course. `at_end` tells by side whether it was read to its end at the last one."""
+    """The surveys of one run. `at_end` tells by side whether it was read to its end at the last one."""
 
-    def __init__(self, course: ComparisonRun, source: Source, clock: Clock, timepieces: ClockSkew) -> None:
-        self._course, self._source, self._clock = course, source, clock
-        self._timepieces = timepieces
+    def __init__(self, run: ComparisonRun, source: Source, clock: Clock, clock_skew: ClockSkew) -> None:
+        self._run, self._source, self._clock = run, source, clock
+        self._clock_skew = clock_skew
         self._ends_before: Mapping[Side, Mapping[int, int]] = {side: {} for side in Side}
         self._asked = SeenAt.of(clock)
         self._standing: Standing | None = None
@@ -30,46 +30,46 @@ class Settlement:
 
     def take(self) -> None:
         """Look at everything that waits, and note how things stand."""
-        course, asked, ends = self._course, SeenAt.of(self._clock), self._source.ends()
+        run, asked, ends = self._run, SeenAt.of(self._clock), self._source.ends()
         self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         for side in Side:
-            course.comparison.look(
-                side, course.intake.positions[side], self._ends_before[side], self._clock.monotonic()
+            run.comparison.look(
+                side, run.intake.positions[side], self._ends_before[side], self._clock.monotonic()
             )
         self._ends_before = {side: dict(ends[side]) for side in Side}
-        course.situation.ends = self._ends_before
+        run.situation.ends = self._ends_before
         seen = self._source.seen().topics
-        course.situation.firsts = {
+        run.situation.firsts = {
             side: topic.first if (topic := seen.get(side)) is not None else {} for side in Side
         }
-        course.intake.survey(self.at_end)
+        run.intake.survey(self.at_end)
         if self._standing is None:
-            self._standing = Standing(course.comparison.moment, self._verified(), course.reporter.evidence())
+            self._standing = Standing(run.comparison.moment, self._verified(), run.reporter.evidence())
         self._asked = asked
 
     def hear(self) -> None:
         """Note where the topics end, as last heard of: a lag is told by that, and surveys are far between."""
-        self._course.situation.heard_ends = self._source.ends()
+        self._run.situation.heard_ends = self._source.ends()
 
     def vouch(self) -> None:
         """Tell how things stood, if all that was fed by then is vouched for."""
-        if self._standing is not None and self._standing.moment <= self._course.comparison.ledger.vouched_at:
-            self._course.situation.standing, self._standing = self._standing, None
+        if self._standing is not None and self._standing.moment <= self._run.comparison.ledger.vouched_at:
+            self._run.situation.standing, self._standing = self._standing, None
 
     def _has_read(self, side: Side) -> bool:
         """Whether everything that stood in the topic at the last survey has been read by now."""
-        positions, ends = self._course.intake.positions[side], self._ends_before[side]
+        positions, ends = self._run.intake.positions[side], self._ends_before[side]
         return all(
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
     def _verified(self) -> Verified | None:
         """The Kafka time up to which all is settled; that of before where nobody knows by now."""
-        oldest_ms = self._course.comparison.surveyed.oldest_ms
+        oldest_ms = self._run.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
-            stamps = self._course.intake.stamps.values()
-            return Verified(moment_of(oldest_ms), self._timepieces.moment_of(oldest_ms, stamps))
-        if all(self.at_end) and self._course.begun() and self._source.trouble() is None:
+            stamps = self._run.intake.stamps.values()
+            return Verified(moment_of(oldest_ms), self._clock_skew.moment_of(oldest_ms, stamps))
+        if all(self.at_end) and self._run.begun() and self._source.trouble() is None:
             return Verified(*self._asked)  # What has come since may not have been read.
-        standing = self._course.situation.standing
+        standing = self._run.situation.standing
         return None if standing is None else standing.verified

@@ -76,7 +76,7 @@ class ShardResets:
         if head is not None and _is_later(Resets.of(head), resets):
             self._later = head
 
-    def follow(self, course: ComparisonRun, keeper: CheckpointWriter) -> None:
+    def follow(self, run: ComparisonRun, writer: CheckpointWriter) -> None:
         """Begin anew with the others, if one has begun later and this is a moment for it.
 
         Raises Replaced where this one is over, since it has begun anew; and StoreError where nobody knows
@@ -85,13 +85,13 @@ class ShardResets:
         if (head := self._later) is None:
             return
         try:
-            beginning = self._beginning(course, head)
+            beginning = self._beginning(run, head)
         except SourceError:
             return  # Kafka does not say what there is: it is tried again.
         if beginning is None:
             return
         try:
-            keeper.begin_anew(checkpoint.encode(beginning))
+            writer.begin_anew(checkpoint.encode(beginning))
         except Fenced:
             raise
         except StoreError as error:
@@ -110,37 +110,35 @@ class ShardResets:
         head = checkpoint.decode(data) if data else None
         return head if head is not None and head["spec_digest"] == self._digest else None
 
-    def _beginning(self, course: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _beginning(self, run: ComparisonRun, head: Mapping[str, Any]) -> dict[str, Any] | None:
         """The head with which this shard begins; None while it awaits a moment. Raises SourceError."""
         resets = Resets.of(head)
-        is_lost = course.situation.started_at > resets.records[-1].at if resets.records else True
+        is_lost = run.situation.started_at > resets.records[-1].at if resets.records else True
         if resets.rested and not is_lost:
-            return self._here(course, head, resets)
+            return self._here(run, head, resets)
         start = resets.applied_to(self._spec).start
-        placed = self._placed(course, start, resets) if start.at in ("earliest", "offsets") else {}
+        placed = self._placed(run, start, resets) if start.at in ("earliest", "offsets") else {}
         return {**resets.beginning(self._digest, head["started_at"]), **placed}
 
-    def _here(self, course: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
+    def _here(self, run: ComparisonRun, head: Mapping[str, Any], resets: Resets) -> dict[str, Any] | None:
         """The head with which this shard begins where it rests; None where it does not."""
-        ground = course.ground()
+        ground = run.ground()
         waiting = "it has not begun" if ground is None else unrest(ground, self._clock.monotonic())
-        course.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
+        run.situation.behind = None if waiting is None else AWAITS_REST.format(waiting=waiting)
         if ground is None or waiting is not None:
             return None
         start = resets.applied_to(self._spec).start
         here = at_offsets({side: {**start.offsets_of(side), **ground.positions[side]} for side in Side})
         return resets.moved_to(here).beginning(self._digest, head["started_at"])
 
-    def _placed(self, course: ComparisonRun, start: Start, resets: Resets) -> dict[str, Any]:
+    def _placed(self, run: ComparisonRun, start: Start, resets: Resets) -> dict[str, Any]:
         """Where it begins, and behind which holes, if that is not just where the start says."""
         topics = self._source.topics()
         named = {side: start.offsets_of(side) for side in Side}
         if start.at == "earliest":
             named = {side: dict.fromkeys(topics[side].first, 0) for side in Side}
-        wanted: Positions = {
-            side: {**course.intake.positions[side], **course.own(named[side])} for side in Side
-        }
-        own = {side: topics[side]._replace(first=course.own(topics[side].first)) for side in Side}
+        wanted: Positions = {side: {**run.intake.positions[side], **run.own(named[side])} for side in Side}
+        own = {side: topics[side]._replace(first=run.own(topics[side].first)) for side in Side}
         holes = list(gone(wanted, own))
         if resets.rested:
             holes.insert(0, Hole(PLACE_LOST.format(shard=self._shard)))

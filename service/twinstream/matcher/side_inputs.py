@@ -1,4 +1,4 @@
-"""What a course hears besides the records of its topics: what Kafka and the versions say.
+"""What a run hears besides the records of its topics: what Kafka and the versions say.
 
 Each is asked for at every beat.
 """
@@ -21,21 +21,21 @@ log = structlog.get_logger()
 
 
 class SideInputs:
-    """What one course hears. Each question says whether the answer changed anything that is to be saved."""
+    """What one run hears. Each question says whether the answer changed anything that is to be saved."""
 
     def __init__(
-        self, spec: Spec, course: ComparisonRun, source: Source, surveys: Settlement, keeper: CheckpointWriter
+        self, spec: Spec, run: ComparisonRun, source: Source, settlement: Settlement, writer: CheckpointWriter
     ) -> None:
-        self._spec, self._course, self._source = spec, course, source
-        self._surveys, self._keeper = surveys, keeper
+        self._spec, self._run, self._source = spec, run, source
+        self._settlement, self._writer = settlement, writer
 
     def look_at_topics(self) -> bool:
         """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
-        changes = self._course.looks.take(self._course.intake.positions)
+        changes = self._run.topic_monitor.take(self._run.intake.positions)
         self.log(changes)
         for change in changes:
             self._read_added(change)
-        self._surveys.vouch()
+        self._settlement.vouch()
         return bool(changes)
 
     def log(self, changes: Iterable[Hole]) -> None:
@@ -46,10 +46,10 @@ class SideInputs:
     def _read_added(self, change: Hole) -> None:
         """Read a partition that was added, too: the other side may have the partners of what it holds."""
         side, partition, offset = change.side, change.partition, change.offset
-        positions = self._course.intake.positions
+        positions = self._run.intake.positions
         if side is None or partition is None or offset is None or partition in positions[side]:
             return
-        if not self._course.reads(partition):
+        if not self._run.reads(partition):
             return
         self._source.extend(side, partition, offset)
         positions[side][partition] = offset
@@ -58,6 +58,6 @@ class SideInputs:
         """Hear what the versions say of themselves."""
         heard = False
         while said := self._source.said():
-            self._course.control.take(said)
+            self._run.control.take(said)
             heard = True
         return heard

@@ -29,15 +29,15 @@ class Silence(NamedTuple):
     sentence: str
 
 
-def silences(course: ComparisonRun) -> list[Silence]:
+def silences(run: ComparisonRun) -> list[Silence]:
     """The sides that are silent, or may be. What waits is told as of the last survey, ends as last heard of.
 
     Complexity: O(k) in the different timestamps of what waits for a side that is behind, else O(1).
     """
     found = []
     for side in Side:
-        all_read = _all_read(course, side)
-        if all_read is not False and (behind := _behind(course, side)) is not None:
+        all_read = _all_read(run, side)
+        if all_read is not False and (behind := _behind(run, side)) is not None:
             found.append(_told(side, behind, known=all_read is True))
     return found
 
@@ -67,31 +67,31 @@ def _told(side: Side, behind: _Behind, *, known: bool) -> Silence:
     return Silence(side, stalled=True, sentence=f"the {name} is stalled: {reason}, and {events} for it")
 
 
-def _behind(course: ComparisonRun, side: Side) -> _Behind | None:
+def _behind(run: ComparisonRun, side: Side) -> _Behind | None:
     """How far a side is behind what waits for it; None where nothing waits that is new enough."""
-    other, own = _newest_ms(course, side.other), _newest_ms(course, side)
-    since = course.intake.first_ms if own is None else own
-    patience_ms = course.comparison.rules.overdue_after_ms * STALLED_SHARE
+    other, own = _newest_ms(run, side.other), _newest_ms(run, side)
+    since = run.intake.first_ms if own is None else own
+    patience_ms = run.comparison.rules.overdue_after_ms * STALLED_SHARE
     if other is None or since is None or other - since <= patience_ms:
         return None
-    if course.intake.waiting is not None:  # Nothing is matched yet, so all that is kept for the start waits.
-        newer = course.comparison.unmatched(side.other)
+    if run.intake.waiting is not None:  # Nothing is matched yet, so all that is kept for the start waits.
+        newer = run.comparison.unmatched(side.other)
     else:
-        waiting = course.comparison.ledger.held.of(side.other)
+        waiting = run.comparison.ledger.held.of(side.other)
         if len(waiting) == waiting.until(since + int(patience_ms)):
             return None
         newer = len(waiting) - waiting.until(since if own is not None else since - 1)
     return _Behind((other - since) / 1000, newer, own is not None) if newer else None
 
 
-def _newest_ms(course: ComparisonRun, side: Side) -> int | None:
+def _newest_ms(run: ComparisonRun, side: Side) -> int | None:
     """When the newest record of a side was written."""
-    return max(course.intake.newest_ms[side].values(), default=None)
+    return max(run.intake.newest_ms[side].values(), default=None)
 
 
-def _all_read(course: ComparisonRun, side: Side) -> bool | None:
+def _all_read(run: ComparisonRun, side: Side) -> bool | None:
     """Whether a side is read to its end as last heard of; None where that is not known of a partition."""
-    positions, ends = course.intake.positions[side], course.situation.heard_ends[side]
+    positions, ends = run.intake.positions[side], run.situation.heard_ends[side]
     if any(partition in ends and at < ends[partition] for partition, at in positions.items()):
         return False
     return None if positions.keys() - ends.keys() else True

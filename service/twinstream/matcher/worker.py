@@ -11,6 +11,7 @@ The loop never waits for anything but records, and those for a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -60,51 +61,61 @@ TAKING_OVER = "the process that owned this comparison has ended, and this one ta
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class Ports:
+    """The outside, as a worker needs it: each is an interface with a real part and a fake.
+
+    `mask_secret` is asked when the worker owns the comparison, and may raise StoreError. `recall` reads
+    records again, where none are held. `bulletins` reach those who stand by, `shards` are the other workers
+    of the comparison.
+    """
+
+    source: Source
+    store: Store
+    publisher: Publisher
+    clock: Clock
+    mask_secret: Callable[[], bytes] = fresh_secret
+    recall: Recall = nothing
+    bulletins: Bulletins | None = None
+    shards: Shards | None = None
+
+
 class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
-    Constructing it connects nothing. `mask_secret` is asked when it owns the comparison, and may raise
-    StoreError. `recall` reads records again, where none are held. `shards` is where it sees the others.
-    `where` it is, is told to who stands by.
+    Constructing it connects nothing. `where` it is, is told to who stands by.
     """
 
     def __init__(
-        self,
-        spec: Spec,
-        source: Source,
-        store: Store,
-        publisher: Publisher,
-        clock: Clock,
-        caution: Caution | None = None,
-        shard: Shard = WHOLE,
-        bulletins: Bulletins | None = None,
-        mask_secret: Callable[[], bytes] = fresh_secret,
-        recall: Recall = nothing,
-        shards: Shards | None = None,
-        where: str = "",
+        self, spec: Spec, ports: Ports, shard: Shard = WHOLE, caution: Caution | None = None, where: str = ""
     ) -> None:
-        self._shard, self._shards = shard, shards
+        self._shard, self._shards = shard, ports.shards
         self._caution = caution or Caution(Trail())
         self._spec, self._digest = spec, digest(spec)
-        self._source, self._store, self._publisher, self._clock = source, store, publisher, clock
+        self._source, self._store = ports.source, ports.store
+        publisher, clock = self._publisher, self._clock = ports.publisher, ports.clock
         self._codec = codec_of(spec)
         self._resets = Resets()
         self._opening = self._new_opening()
-        self._secrecy = Secrecy(spec, self._codec, mask_secret)
-        self._relay = None if bulletins is None else Standby(self._digest, bulletins, publisher, clock, where)
-        self._timepieces = ClockSkew(clock)
-        self._renewal = ResetCommit(spec, source, publisher, clock, shard)
-        self._agreement = ShardResets(spec, source, shard, shards, clock)
-        explainer = explainer_of(spec, self._codec, self._secrecy.mask, recall, clock)
+        self._secrecy = Secrecy(spec, self._codec, ports.mask_secret)
+        self._standby = (
+            None
+            if ports.bulletins is None
+            else Standby(self._digest, ports.bulletins, publisher, clock, where)
+        )
+        self._clock_skew = ClockSkew(clock)
+        self._reset_commit = ResetCommit(spec, ports.source, publisher, clock, shard)
+        self._shard_resets = ShardResets(spec, ports.source, shard, ports.shards, clock)
+        explainer = explainer_of(spec, self._codec, self._secrecy.mask, ports.recall, clock)
         self._reports = Reports(spec, explainer, publisher, clock)
-        self._waiting = UnmatchedSampler(spec.name, explainer, publisher)
-        self._keeper = CheckpointWriter(spec.name, store, self._reports, clock)
-        self._course = self._new_course()
+        self._sampler = UnmatchedSampler(spec.name, explainer, publisher)
+        self._writer = CheckpointWriter(spec.name, ports.store, self._reports, clock)
+        self._run = self._new_run()
         self._owns = False
         self._next_beat = 0.0
 
-    def _new_course(self) -> ComparisonRun:
-        course = ComparisonRun(
+    def _new_run(self) -> ComparisonRun:
+        run = ComparisonRun(
             self._spec,
             self._codec,
             self._source,
@@ -114,11 +125,11 @@ class Worker:
             self._resets,
             self._secrecy.mask,
         )
-        self._reader = Reader(course, self._source, self._clock, self._caution)
-        self._surveys = Settlement(course, self._source, self._clock, self._timepieces)
-        self._saves = SaveSchedule(course, self._source, self._keeper, self._clock, self._head)
-        self._hearing = SideInputs(self._spec, course, self._source, self._surveys, self._keeper)
-        return course
+        self._reader = Reader(run, self._source, self._clock, self._caution)
+        self._settlement = Settlement(run, self._source, self._clock, self._clock_skew)
+        self._schedule = SaveSchedule(run, self._source, self._writer, self._clock, self._head)
+        self._side_inputs = SideInputs(self._spec, run, self._source, self._settlement, self._writer)
+        return run
 
     def _new_opening(self) -> Opening | None:
         spec = self._resets.applied_to(self._spec)
@@ -127,12 +138,12 @@ class Worker:
     @property
     def comparison(self) -> Comparison:
         """The comparison, as far as it has come."""
-        return self._course.comparison
+        return self._run.comparison
 
     @property
     def intake(self) -> Intake:
         """What takes records into it."""
-        return self._course.intake
+        return self._run.intake
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -174,11 +185,11 @@ class Worker:
             if not self._owns:
                 return self._stand_by()
             self._secrecy.take()
-            if self._relay is not None and self._relay.end():
+            if self._standby is not None and self._standby.end():
                 self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
             self._resume(self._store.load())
-            self._agreement.look(self._resets)
-            self._agreement.follow(self._course, self._keeper)
+            self._shard_resets.look(self._resets)
+            self._shard_resets.follow(self._run, self._writer)
         except (CheckpointError, Replaced):
             raise
         except Divided as state:
@@ -187,41 +198,41 @@ class Worker:
             return self._wait_for(str(error), unreachable="kafka")
         except StoreError as error:
             return self._wait_for(str(error), unreachable="redis")
-        if reason := self._course.refusal:
+        if reason := self._run.refusal:
             return self._wait_for(reason)
-        self._course.situation.waiting_for, self._course.situation.standby = None, False
+        self._run.situation.waiting_for, self._run.situation.standby = None, False
         self._source.assign(self.intake.positions)
         if self._spec.followed is not None:
-            self._source.follow(self._course.control.position)
+            self._source.follow(self._run.control.position)
         log.info("started", comparison=self._spec.name, positions=_by_name(self.intake.positions))
         return True
 
     def step(self) -> None:
         """One round: read, match, and beat when it is time. Raises Fenced."""
         self._round()
-        if not self._keeper.trouble:
-            self._agreement.follow(self._course, self._keeper)
+        if not self._writer.trouble:
+            self._shard_resets.follow(self._run, self._writer)
 
     def _round(self) -> None:
-        if self._course.refusal is None:
+        if self._run.refusal is None:
             self._read()
-        self._saves.dirty |= self.comparison.review()
+        self._schedule.dirty |= self.comparison.review()
         if self.comparison.diverged and not self.comparison.diverged_for_sure:
-            self._course.looks.ask()
-            self._saves.dirty |= self._hearing.look_at_topics()
+            self._run.topic_monitor.ask()
+            self._schedule.dirty |= self._side_inputs.look_at_topics()
         if self._clock.monotonic() >= self._next_beat or (
-            self._saves.newly_diverged() and not self._keeper.trouble
+            self._schedule.newly_diverged() and not self._writer.trouble
         ):
             self.beat()
 
     def _read(self) -> None:
-        self._saves.dirty |= self._reader.read()
-        if reason := self._course.unsafe():
+        self._schedule.dirty |= self._reader.read()
+        if reason := self._run.unsafe():
             self._wait_for(reason)
 
     def stop(self) -> None:
         """Checkpoint, publish and give the lease back; what cannot be reached is left."""
-        self._saves.hasten()
+        self._schedule.hasten()
         try:
             self.beat()
             self._store.release()
@@ -238,11 +249,11 @@ class Worker:
         Then this worker is over, and a new one finds the new beginning in the store. Where it cannot be, that
         is published and nothing has changed. Raises StoreError where nobody knows whether it took effect.
         """
-        made = self._renewal.take(request, self._course, self._resets, self._keeper)
+        made = self._reset_commit.take(request, self._run, self._resets, self._writer)
         if made is None:
             return False
-        if self._relay is not None:
-            self._relay.retract()
+        if self._standby is not None:
+            self._standby.retract()
         self._leave(made)
         self._publisher.publish(made.records[-1])  # Who hears of it finds nothing that was said before.
         return True
@@ -251,16 +262,16 @@ class Worker:
         """This worker is over: nothing that it said holds any more."""
         self._reports.resume({}, {}, {})
         self._resets = resets
-        self._course = self._new_course()
+        self._run = self._new_run()
         self._wait_for("it begins anew")
         self._store.close()
         self._source.close()
 
     def _stand_by(self) -> bool:
         """Show what the owner says, if it answers; False."""
-        if self._relay is not None and self._relay.pass_on():
-            to_ask = f": ask the owner, on {self._relay.owner}" if self._relay.owner else ""
-            self._course.situation.standby, self._course.situation.waiting_for = True, STANDBY + to_ask
+        if self._standby is not None and self._standby.pass_on():
+            to_ask = f": ask the owner, on {self._standby.owner}" if self._standby.owner else ""
+            self._run.situation.standby, self._run.situation.waiting_for = True, STANDBY + to_ask
             return False
         return self._wait_for(STANDBY, standby=True)
 
@@ -276,13 +287,13 @@ class Worker:
             self._note_other_file()
             return self._wait_for("it begins anew")
         self._resets = Resets.of(head)
-        self._course = self._new_course()
-        self._course.refusal = str(state)
+        self._run = self._new_run()
+        self._run.refusal = str(state)
         return self._wait_for(str(state))
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
         """Publish why there is no start yet; False."""
-        situation = self._course.situation
+        situation = self._run.situation
         situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
         situation.unreachable = [unreachable] if unreachable else []
         self._tell()
@@ -294,58 +305,58 @@ class Worker:
         """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._hear()
-        if not self._keeper.trouble:
-            self._timepieces.ask(self._store)
-        if self._saves.due():
-            self._saves.save(self._survey)
-        if not self._keeper.trouble:
-            self._agreement.look(self._resets)
-        self._course.looks.ask()
-        self._saves.dirty |= self._hearing.look_at_topics()
+        if not self._writer.trouble:
+            self._clock_skew.ask(self._store)
+        if self._schedule.due():
+            self._schedule.save(self._survey)
+        if not self._writer.trouble:
+            self._shard_resets.look(self._resets)
+        self._run.topic_monitor.ask()
+        self._schedule.dirty |= self._side_inputs.look_at_topics()
         self._reports.show(self.comparison.provisional())
         self._tell()
 
     def _tell(self) -> None:
         """Publish the status, and answer those who stand by, who asked before it was written."""
-        relay = None if self._keeper.trouble or not self._owns else self._relay
-        asked = b"" if relay is None else relay.asked()
+        standby = None if self._writer.trouble or not self._owns else self._standby
+        asked = b"" if standby is None else standby.asked()
         said = self._publish_status()
-        if relay is not None and asked:
-            relay.tell(asked, said, self._reports.provisional, self._waiting.shown)
+        if standby is not None and asked:
+            standby.tell(asked, said, self._reports.provisional, self._sampler.shown)
 
     def _hear(self) -> None:
-        self._saves.dirty |= self._hearing.look_at_topics()
+        self._schedule.dirty |= self._side_inputs.look_at_topics()
         if self._spec.followed is not None:
-            self._saves.dirty |= self._hearing.hear_versions()
+            self._schedule.dirty |= self._side_inputs.hear_versions()
 
     def _survey(self) -> None:
         """Look at everything that waits, and report what was found since the last time."""
-        if self._course.refusal is not None:  # Some of what was read was left out, and proves nothing.
+        if self._run.refusal is not None:  # Some of what was read was left out, and proves nothing.
             return
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
-        self._surveys.take()
-        self._waiting.show(self.comparison, self._surveys.at_end)
+        self._settlement.take()
+        self._sampler.show(self.comparison, self._settlement.at_end)
         self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
         self._reports.add_explained(self.comparison.ledger.known.take_examples())
-        self._saves.dirty |= self._course.read_again()
+        self._schedule.dirty |= self._run.read_again()
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
-        situation = self._course.situation
-        self._surveys.hear()
+        situation = self._run.situation
+        self._settlement.hear()
         if situation.waiting_for is None:
             away: dict[Dependency, str | None] = {
                 "kafka": self._source.trouble(),
-                "redis": self._keeper.trouble,
+                "redis": self._writer.trouble,
             }
             situation.unreachable = [name for name, trouble in away.items() if trouble]
             lacking = dict.fromkeys(self._reader.lacking.values())
-            troubles = (*away.values(), *lacking, self._timepieces.trouble(), *self._course.troubles())
-            silent = silences(self._course)
+            troubles = (*away.values(), *lacking, self._clock_skew.trouble(), *self._run.troubles())
+            silent = silences(self._run)
             situation.stalled = [one.side for one in silent if one.stalled]
             situation.troubles = [*filter(None, troubles), *(one.sentence for one in silent)]
-        situation.unsaved_divergence = self.comparison.diverged and not self._saves.hold_divergence
+        situation.unsaved_divergence = self.comparison.diverged and not self._schedule.hold_divergence
         made_at = self._clock.monotonic()
-        said = self._course.told(made_at)
+        said = self._run.told(made_at)
         self._publisher.publish(said, made_at)
         return said
 
@@ -356,19 +367,19 @@ class Worker:
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
-        course = self._course = self._new_course()
-        course.begin(topics, head)
+        run = self._run = self._new_run()
+        run.begin(topics, head)
         if head is None or head.get("anew"):
-            course.recall(topics, past)
-            course.looks.begin(topics, self.intake.positions)
+            run.recall(topics, past)
+            run.topic_monitor.begin(topics, self.intake.positions)
             self._reports.resume({}, {}, {})
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        course.restore(head, snapshot.merged(base, deltas))
-        self._saves.resume()
-        course.recall_rest(past)
+        run.restore(head, snapshot.merged(base, deltas))
+        self._schedule.resume()
+        run.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))
-        self._hearing.log(course.looks.begin(topics, self.intake.positions))
+        self._side_inputs.log(run.topic_monitor.begin(topics, self.intake.positions))
 
     def _begin_at(self, resets: Resets) -> None:
         """The comparison begins where the last reset says, else where its file does."""
@@ -380,13 +391,13 @@ class Worker:
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""
         reports = self._reports.state(self.comparison.ledger.doubted)
-        return {**self._course.state(), **reports, **self._secrecy.state()}
+        return {**self._run.state(), **reports, **self._secrecy.state()}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
         """The head of what was saved; None where there is nothing that can be used."""
         if stored.sequence is None:
             return None
-        self._keeper.adopt(stored.sequence)
+        self._writer.adopt(stored.sequence)
         head = checkpoint.decode(stored.head)
         if head["spec_digest"] == self._digest:
             self._secrecy.check(head)

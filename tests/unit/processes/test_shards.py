@@ -196,7 +196,7 @@ def test_a_shard_that_reads_again_what_was_lost_is_waited_for() -> None:
     write_all(team)
     workers = team.started()
     team.view(workers)
-    workers[1]._course.situation.rereading = "the state in the store was lost"
+    workers[1]._run.situation.rereading = "the state in the store was lost"
     workers[1]._publish_status()
     view = team.view(workers, steps=0)
     assert team.said(1).waiting_for == "the state in the store was lost"

@@ -11,7 +11,7 @@ from twinstream.api.routes.operations import obstacles_to_serving
 from twinstream.api.state.board import Board
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
 from twinstream.processes.standby import RELAYED
 from twinstream.spec.load import loads
@@ -33,16 +33,9 @@ class SharedHost:
     def _worker(self, token: str, number: int, shelf: MemoryShelf, source: MemorySource) -> Worker:
         spec, shard = loads(DIVIDED), Shard(number, SHARDS)
         store = ShardStore(shelf.owned_by(token), shard)
-        return Worker(
-            spec,
-            source.reader(),
-            store,
-            self.publishers[number],
-            self.clock,
-            shard=shard,
-            bulletins=store,
-            mask_secret=store.mask_secret,
-        )
+        publisher = self.publishers[number]
+        ports = Ports(source.reader(), store, publisher, self.clock, store.mask_secret, bulletins=store)
+        return Worker(spec, ports, shard)
 
     def turn(self, numbers: range = range(SHARDS)) -> None:
         """What some of its matchers do in a second."""
