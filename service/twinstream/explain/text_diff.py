@@ -1,4 +1,4 @@
-"""Prepares two differing texts so that people see the difference: escapes look-alikes, cuts equal beginnings."""
+"""Prepares two differing texts so that people see where: escapes look-alikes, cuts the common start."""
 
 from __future__ import annotations
 
