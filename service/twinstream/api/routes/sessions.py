@@ -1,7 +1,7 @@
-"""``/login``, ``/logout``, ``/v1/me``: how a person gives the page a token, and what it lets them do.
+"""``/login``, ``/logout``, ``/v1/me``: how a person gives the page a token, and what it permits.
 
-The token itself is the cookie: nothing is remembered here, so every replica knows it, a restart ends nothing,
-and a token that is withdrawn ends its sessions. The cookie ends with the browser.
+The token itself is the cookie: nothing is stored here, so every replica knows it, a restart ends no session,
+and withdrawing a token ends its sessions. The cookie expires with the browser session.
 """
 
 from __future__ import annotations

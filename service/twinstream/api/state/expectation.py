@@ -1,4 +1,4 @@
-"""A comparison that is to come: what its spec says, before its matcher has said anything."""
+"""An expected comparison: the contents of its spec, before its matcher has published."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Expectation(Frozen):
 
 
 def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
-    """The status of a comparison that has not published: nothing is known, and it says so."""
+    """The status of a comparison that has not published, which says that nothing is known."""
     return ComparisonStatus(
         name=expected.name,
         spec_digest=expected.spec_digest,
