@@ -1,8 +1,8 @@
-"""What a matcher process publishes about its comparison: the shape shared by matcher, API and page.
+"""The status of a comparison, in the shape that matcher, API and page share.
 
-The matcher builds a `ComparisonStatus` once in a while and sends it over a pipe; the API process serves it
-unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on purpose:
-divergences travel on their own, each once, as `DivergenceReport`.
+The matcher builds a `ComparisonStatus` about once a second and sends it over a pipe; the API process serves
+it unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on
+purpose: each divergence is sent separately, once, as a `DivergenceReport`.
 
 All times are UTC. Every number is a count of events unless its name carries a unit.
 """
@@ -75,8 +75,8 @@ class Undecodable(Frozen):
 
 
 Awaited = Literal["checkpoint", "classification", "batches"]
-"""What a difference that was found waits for before it decides: that a checkpoint has it, that it is told
-from a known one, that the batches which were open then are finished, that the other shards have answered."""
+"""The conditions that a found difference still needs before it decides: a checkpoint has it, no known
+difference covers it, the batches open at that time are finished, the other shards have answered."""
 
 
 class KindCoverage(Frozen):
@@ -157,7 +157,7 @@ class PartitionProgress(Frozen):
 
 
 HISTOGRAM_EDGES_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-"""Decades from the time that one event costs to the time after which a partner is long overdue."""
+"""Decades from the time of one event to a time after which a partner is long overdue."""
 
 
 class Histogram(Frozen):

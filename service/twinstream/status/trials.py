@@ -1,4 +1,4 @@
-"""What is said of changed rules on trial: the difference that they make to what a comparison reports."""
+"""The effect of changed rules on trial, compared with the reports of the live comparison."""
 
 from __future__ import annotations
 
