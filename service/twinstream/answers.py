@@ -13,7 +13,7 @@ from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind,
 from twinstream.status.comparison import Position
 
 WIDTH = 100
-"""Columns of the texts: what a log of tests shows without wrapping."""
+"""The width of the texts: a log of tests shows so many columns without wrapping."""
 
 
 class WitnessEvent(Frozen):

@@ -1,4 +1,4 @@
-"""The settings of the service: flags before environment before file, one frozen typed value, passed in."""
+"""The settings of the service: one frozen typed value from flags, environment and file, passed in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from twinstream import errors
 
 DEFAULT_BIND = "127.0.0.1:8080"
 LEAST_MEMORY = 128 << 20
-"""A matcher takes half of it before its first event: below, each event would be one too many."""
+"""A matcher takes half of it before its first event: with less, every event would exceed it."""
 
 _POSITIONS = "positions are those of the checkpoint, and no other group may be disturbed"
 _OWN = {
@@ -43,7 +43,7 @@ _SECRET = {
     "redis": "`redis` is a text, redis://[USER:PASSWORD@]HOST:PORT/DATABASE",
     "kafka": "`kafka` maps properties of librdkafka to texts, whole numbers, true or false",
 }
-"""Settings that may hold a password: what is wrong with one is told without what was given."""
+"""Settings that may hold a password: error messages do not repeat their values."""
 
 
 class Settings(BaseSettings):
@@ -168,7 +168,7 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
 
 
 def _check_together(settings: Settings, given: dict[str, Any], config: str | None) -> None:
-    """What no setting can tell of itself."""
+    """Check the rules that involve several settings."""
     if not settings.loopback and settings.token_file is None:
         raise errors.SettingsError(
             f"{_origin('bind', given, config)}: {settings.bind!r} is not a loopback address, so others than "
