@@ -1,4 +1,4 @@
-"""The answer of an offline comparison as typed values: what ``twinstream check --json`` prints."""
+"""The answer of an offline comparison as typed values, like ``twinstream check --json``."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ class Example(Frozen):
 
 
 class Answer(Frozen):
-    """What a comparison found.
+    """The answer of a comparison.
 
-    `decided_at` is the number of the line at which DIVERGED became certain, None where only the end decided
-    or nothing did. `matched` counts pairs, `unmatched` by side what had no partner when the input ended.
-    `examples` are the first divergences, `divergences` counts all. `text` tells all of it to people.
+    `decided_at` is the number of the line at which DIVERGED became certain, None if only the end decided or
+    nothing did. `matched` counts pairs, `unmatched` by side the events without a partner at the end of the
+    input. `examples` are the first divergences, `divergences` counts all. `text` describes all of it for
+    people.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -5,7 +5,7 @@
     ├── SpecError          the owner of the comparison: the comparison file (file, line, key, rule)
     ├── InputError         the user of `check`: a file or a line of it
     ├── DecodeError        the producer of a record: it is not an event of this comparison
-    ├── RelationError      the user's code: a function that tells what is dependent failed, or broke a law
+    ├── RelationError      the user's code: a function that decides dependence failed, or broke a law
     ├── SourceError        infrastructure: Kafka, a schema registry
     │   └── NoTopic        a topic is not there
     └── StoreError         infrastructure: Redis

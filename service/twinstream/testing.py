@@ -53,12 +53,12 @@ def check(
     Args:
         spec: The comparison: a path, a `Spec`, or a mapping with the keys of a comparison file.
         reference: The reference's output: a path (one value a line, `.gz` and `.zst` are read), or values in
-            their order. A value is what JSON has, or the bytes of a record.
+            their order. A value has the types of JSON, or is the bytes of a record.
         candidate: The candidate's output, likewise.
         trace: Both outputs in one file, instead of the two above.
         interleave: How two outputs are read: in turn, or one after the other. The verdict does not depend on
             it, only `decided_at` and `max_unmatched` do.
-        open_ended: The streams go on after the input, so what waits at its end is not a difference.
+        open_ended: The streams go on after the input, so unmatched events at its end are no difference.
         allow_empty: Two empty outputs are equivalent, not inconclusive.
         require_evidence: Ask for the evidence that the spec wants before a verdict of EQUIVALENT.
 

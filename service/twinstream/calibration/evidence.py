@@ -2,7 +2,7 @@
 
 Rules of this package: it is fed with all events of two runs and fetches nothing. The caller gives a function
 (`Verify`) that says whether two runs are equal under a comparison file; it is the comparison itself. Every
-threshold on numbers of events is here, with its reason.
+conclusion from numbers of events has a threshold, with its reason beside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plans the difference of a drill, and has the offline comparison confirm that nothing else is found.
+"""Plans the difference of a drill, and has the offline comparison find it and nothing else.
 
 A plan is a copy of the candidate in which one event is missing, is repeated, comes after an event that
 depends on it, or has another field; or one that ends too early. The event is found by trial: among those in

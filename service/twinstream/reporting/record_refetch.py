@@ -44,7 +44,7 @@ def nothing(_places: Iterable[Place], _seconds: float) -> Mapping[Place, bytes |
 
 
 def explainer_of(spec: Spec, codec: Codec, mask: Mask, recall: Recall, clock: Clock) -> Explainer:
-    """The explainer for a matcher, which depends on what its codec holds of events."""
+    """The explainer for a matcher: one that reads records again, if its codec holds tokens."""
     if isinstance(codec, KeptCodec):
         return RecallingExplainer(spec, codec, mask, recall, clock)
     return Explainer(spec, digest(spec), codec, mask)

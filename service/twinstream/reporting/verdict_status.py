@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Verified(NamedTuple):
-    """The time up to which all is settled: the smallest Kafka time of an unsettled event, or of a look without one.
+    """Up to when all is settled: the smallest Kafka time of an unsettled event, or a look that found none.
 
     `at` is the monotonic time at which that was so: it gives the age, whatever happens to other clocks.
     """

@@ -1,7 +1,7 @@
 """Hands resets to the owner through Redis, when they are requested at a process without matchers.
 
-    twinstream:{NAME}:request         the reset that is asked for, as JSON; it expires
-    twinstream:{NAME}:answer:ID       what came of the one with this id; it expires
+    twinstream:{NAME}:request         the requested reset, as JSON; it expires
+    twinstream:{NAME}:answer:ID       the outcome of the request with this id; it expires
 
 If several matchers share the comparison the hash tag is that of shard 0, whose owner takes the request.
 

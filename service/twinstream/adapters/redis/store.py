@@ -11,8 +11,8 @@ Keys, with the comparison's name as hash tag, so that they live on one node of a
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
-and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `presence`; and two keys
-for those who stand by: see `bulletin`.
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner subscribes: see `presence`; and two keys
+for standbys: see `bulletin`.
 
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
 then a script replaces the manifest; then staged names that are not in the manifest are swept. A process that

@@ -54,7 +54,7 @@ class GateFacts(NamedTuple):
 
 
 def to_decide(known: GateFacts) -> list[str]:
-    """What has to happen before an undecided gate of this comparison can be a decided one.
+    """The conditions that must be met before an undecided gate of this comparison can be decided.
 
     Runtime complexity: O(unmatched events), of which there are at most 400 for each matcher.
     """
@@ -144,7 +144,7 @@ def _of_evidence(known: GateFacts) -> Iterator[str]:
 def more_evidence(
     asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int], pace: float
 ) -> Iterator[str]:
-    """What must still match and be verified, with the required amount; `pace` is in pairs a second."""
+    """The matches and the verified time still missing; `pace` is in pairs a second."""
     if matched < asked.matched:
         yield _of_pairs(matched, asked.matched, pace)
     if seconds < asked.seconds:

@@ -23,7 +23,8 @@ RATE_WINDOW_SECONDS = 5.0
 class Waits(Frozen):
     """How long events waited for their partner: half of them at most `p50`, and so on.
 
-    They are estimated within the decades of the histogram, as if waits were even there on a scale of decades.
+    The values are interpolated within the decades of the histogram, as if waits were even on a logarithmic
+    scale.
     """
 
     p50: float
@@ -32,7 +33,7 @@ class Waits(Frozen):
 
 
 class Sample(Frozen):
-    """One comparison at one moment. A rate is None until it can be known; so is a lag, and are the waits."""
+    """One comparison at one moment. Rates, lags and waits are None until they are known."""
 
     at: datetime
     events_per_second: Sides[float | None]

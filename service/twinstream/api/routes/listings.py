@@ -34,7 +34,7 @@ FieldPair = Annotated[str, Field(pattern=r"^[^=]+=")]
 
 
 class DivergenceFilter(Frozen):
-    """Which divergences are asked for; a misspelled parameter is refused rather than not applied."""
+    """The filter of divergences; a misspelled parameter is refused rather than ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,14 +77,14 @@ class DivergenceFilter(Frozen):
 
 
 class DivergenceQuery(DivergenceFilter):
-    """The same, and which page."""
+    """The filter, and the page."""
 
     limit: int = Field(50, ge=1, le=500, description="At most so many.")
     cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
 
 
 class UnmatchedQuery(Frozen):
-    """Which events that wait are asked for, and which page."""
+    """The filter of unmatched events, and the page."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -45,7 +45,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class ResetOrder(Frozen):
-    """Why a comparison is to begin anew, where, and who says so (else the header `X-Twinstream-By` does)."""
+    """A request to reset a comparison: why, where to, and by whom (else the header `X-Twinstream-By`)."""
 
     reason: str = Field(min_length=1, max_length=1000, pattern=r"\S", description="Why; it is recorded.")
     start: Start | Literal["now", "earliest", "barrier", "input"] | None = Field(

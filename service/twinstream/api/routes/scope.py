@@ -44,7 +44,7 @@ def _since(text: str) -> str:
 
 
 class GateScope(Frozen):
-    """What is asked about; a misspelled parameter is refused rather than not applied."""
+    """The scope of the question; a misspelled parameter is refused rather than ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +59,7 @@ class GateScope(Frozen):
 
 
 class ScopedAnswer(GateAnswer):
-    """The gate's answer with the scope that was asked for; empty or 0 where none was.
+    """The gate's answer with the requested scope; members of the scope are empty or 0 if not requested.
 
     `matched_in_scope` and `seconds_in_scope` are the evidence from `scope_since` on, else all of it.
     """
@@ -73,7 +73,7 @@ class ScopedAnswer(GateAnswer):
 
 
 class Evidence(NamedTuple):
-    """What was compared in a scope: pairs, Kafka time, and pairs by kind."""
+    """The evidence within a scope: pairs, Kafka time, and pairs by kind."""
 
     matched: int
     seconds: float
@@ -81,7 +81,7 @@ class Evidence(NamedTuple):
 
 
 def evidence(coverage: Coverage, since: datetime | None) -> Evidence:
-    """A lower bound of what was compared of events from a moment on; all of it if none is given."""
+    """A lower bound of the evidence from events since a moment; all evidence if none is given."""
     if since is None:
         return Evidence(coverage.matched, coverage.seconds, coverage.matched_by_kind)
     pairs = united([coverage.matched_since.model_dump()]).since(since.timestamp())

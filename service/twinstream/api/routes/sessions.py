@@ -20,13 +20,13 @@ from twinstream.status.common import Frozen
 
 
 class Login(Frozen):
-    """What the form sends."""
+    """The data of the form."""
 
     token: str = Field(min_length=1, max_length=1000)
 
 
 class Me(Frozen):
-    """Who asks; `tokens` is false where nobody needs one."""
+    """The sender of the request; `tokens` is false if none are needed."""
 
     name: str
     role: Role

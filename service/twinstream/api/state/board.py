@@ -1,8 +1,8 @@
 """The board: all that the API process knows about its comparisons.
 
 Matchers publish, the board keeps the newest status, requests read it. It is used from one thread, the event
-loop: code on other threads hands publications over with ``loop.call_soon_threadsafe(board.accept,
-publication)``.
+loop: code on other threads hands publications over with
+``loop.call_soon_threadsafe(board.accept, publication)``.
 
 Several matchers, the shards, may share a comparison. The last status of each is kept apart; they are shown as
 one (see `merging`), which is no better than the worst of them.
@@ -73,7 +73,7 @@ class Board:
     Args:
         monotonic: seconds on a clock that never jumps, the one of all processes of this machine; ages are
             measured on it.
-        now: the wall clock, for what is shown to people; nothing is decided by it.
+        now: the wall clock, for times shown to people; it decides nothing.
         stale_after_seconds: a status older than this no longer counts.
     """
 

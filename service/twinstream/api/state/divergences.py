@@ -26,7 +26,7 @@ IDENTITIES_BYTES = 64 * 2**20
 
 
 class Identity(Frozen):
-    """What names a divergence, where it is, and what it may be picked by: one line of the export."""
+    """The identity of a divergence, its positions, and the fields to filter by: one line of the export."""
 
     id: str
     kind: DivergenceKind

@@ -2,7 +2,7 @@
 
 ``status`` carries the body of ``GET /v1/comparisons/{name}``, ``gate`` that of its gate, ``divergence`` one
 divergence, ``sample`` one item of its history; ``verdict`` is sent when the verdict changes, ``withdrawn``
-when a provisional divergence is replaced, ``reset`` when a comparison was begun anew, ``phase`` (an item of
+when a provisional divergence is replaced, ``reset`` when a comparison was reset, ``phase`` (an item of
 its timeline) when verdict, gate or health change.
 """
 

@@ -23,7 +23,7 @@ HealthWord = Literal["ok", "degraded", "not_live"]
 
 
 class Phase(Frozen):
-    """A stretch of time in which verdict, gate and health stayed the same; `reason` is the gate's then."""
+    """A period in which verdict, gate and health stayed the same; `reason` is the gate's at that time."""
 
     since: datetime
     verdict: Verdict

@@ -49,7 +49,7 @@ class RefusedRecord(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """The rules of one kind: what is compared of a value, and the fields that decide something of it."""
+    """The rules of one kind: the compared part of a value, and the fields that decide something of it."""
 
     reduce: Change | None
     show: Change | None

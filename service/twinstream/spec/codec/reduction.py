@@ -1,4 +1,4 @@
-"""Reduces a value to what is compared of it: the rules of `equality` as one function.
+"""Reduces a value to its compared part: the rules of `equality` as one function.
 
 The rules are applied in this order; each sees the result of those before it:
 

@@ -30,7 +30,6 @@ class ControlRecord(BaseModel):
     behind them. `consumed_from` is optional: where this batch itself began. `watermark` is in milliseconds
     since the epoch, None for a query without one. `rows` is how many events the batch wrote. The newest
     `run_id` of a query wins.
-    wrote. The newest `run_id` of a query wins.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

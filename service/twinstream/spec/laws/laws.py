@@ -84,7 +84,7 @@ def _times(spec: Spec) -> Iterator[Breach]:
 
 
 def _kinds(spec: Spec) -> Iterator[Breach]:
-    """Kinds named outside the order must be declared, and compared where that matters."""
+    """Kinds named outside the order must be declared, and compared if they decide something."""
     if EVERY in spec.kinds:
         yield breach(
             ("kinds", EVERY), f"`{EVERY}` stands for every kind in rules, so no kind may have this name"

@@ -88,7 +88,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class LintReport:
-    """What a comparison file amounts to. `refused` is filled if topics were examined."""
+    """The report on a comparison file. `refused` is filled if topics were examined."""
 
     name: str
     spec_digest: str
