@@ -1,8 +1,8 @@
 """Twinstream: are the outputs of two versions of a streaming pipeline equivalent, up to a declared order?
 
 In Python, for tests: `check` compares two recorded outputs, `Matcher` takes events one at a time; both give
-an `Answer`. All else is the command `twinstream`. What is named here is imported when it is first used, so
-that a command does not wait for what it does not need.
+an `Answer`. Everything else is in the command `twinstream`. The names here are imported on first use, so that
+a command does not wait for modules that it does not need.
 """
 
 from importlib import import_module
@@ -41,7 +41,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
+    """Import a public name on its first use."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"twinstream.{_HOMES[name]}"), name)

@@ -1,13 +1,13 @@
-"""Who may do what: tokens, each with a role and the name of its holder.
+"""Access to the service: tokens, each with a role and the name of its holder.
 
 A token file has one line for each token, `ROLE NAME TOKEN`; `#` begins a comment:
 
     read     prometheus  q7VQ2d0yS3cHkz0c9JmT4w
     operate  anna        sha256:5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8
 
-`read` may look, `operate` may change, too. In the place of a token may stand its SHA-256. Nothing here
-keeps a token: only its SHA-256 is kept, and compared in constant time with each, so that neither the time of
-an answer nor a dump of the process tells one.
+`read` may look, `operate` may change, too. A line may hold the SHA-256 of a token instead. Nothing here keeps
+a token: only its SHA-256 is kept, and compared in constant time with each, so that neither the time of an
+answer nor a dump of the process reveals one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from twinstream.errors import SettingsError
 Role = Literal["read", "operate"]
 ROLES: tuple[Role, ...] = ("read", "operate")
 LEAST_CHARACTERS = 20
-"""As random text that is beyond guessing; what is shorter was thought up by a person."""
+"""Random text of this length is beyond guessing; shorter tokens were invented by a person."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
@@ -33,25 +33,25 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who asks, and what they may."""
+    """The sender of a request, with their role."""
 
     name: str
     role: Role
 
     def may(self, role: Role) -> bool:
-        """Whether this role is theirs: who may operate may read."""
+        """Whether the holder has this role; `operate` includes `read`."""
         return self.role == "operate" or role == "read"
 
 
 LOCAL = Holder("local", "operate")
-"""Who asks where there are no tokens: somebody on this host."""
+"""The holder if there are no tokens: somebody on this host."""
 
 
 class Keys(Protocol):
     """The tokens that are valid now."""
 
     def holder(self, token: str) -> Holder | None:
-        """Whose token it is; None for one that is not valid."""
+        """The holder of a token; None if it is not valid."""
 
 
 class Tokens:
@@ -64,9 +64,9 @@ class Tokens:
         return len(self._holders)
 
     def holder(self, token: str) -> Holder | None:
-        """Whose token it is; None for one that is not valid.
+        """The holder of a token; None if it is not valid.
 
-        Runtime complexity: O(number of tokens), whichever it is.
+        Runtime complexity: O(number of tokens), for any token.
         """
         given, found = sha256(token.encode("utf-8", "surrogatepass")).digest(), None
         for digest, holder in self._holders:
@@ -76,7 +76,7 @@ class Tokens:
 
 
 def read_tokens(text: str, file: str) -> Tokens:
-    """The tokens of a file's text. Raises SettingsError with file and line, and never with a token."""
+    """The tokens in a file's text. Raises SettingsError with file and line, and never with a token."""
     holders: dict[bytes, Holder] = {}
     for number, line in _lines(text):
         digest, holder = _entry(line.split(), f"token file {file}:{number}")

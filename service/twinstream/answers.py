@@ -1,4 +1,4 @@
-"""The answer of an offline comparison as typed values: what ``twinstream check --json`` prints."""
+"""The answer of an offline comparison as typed values, like ``twinstream check --json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinstream.status.common import Accounts, DivergenceCounts, DivergenceKind,
 from twinstream.status.comparison import Position
 
 WIDTH = 100
-"""Columns of the texts: what a log of tests shows without wrapping."""
+"""The width of the texts: a log of tests shows so many columns without wrapping."""
 
 
 class WitnessEvent(Frozen):
@@ -54,11 +54,12 @@ class Example(Frozen):
 
 
 class Answer(Frozen):
-    """What a comparison found.
+    """The answer of a comparison.
 
-    `decided_at` is the number of the line at which DIVERGED became certain, None where only the end decided
-    or nothing did. `matched` counts pairs, `unmatched` by side what had no partner when the input ended.
-    `examples` are the first divergences, `divergences` counts all. `text` tells all of it to people.
+    `decided_at` is the number of the line at which DIVERGED became certain, None if only the end decided or
+    nothing did. `matched` counts pairs, `unmatched` by side the events without a partner at the end of the
+    input. `examples` are the first divergences, `divergences` counts all. `text` describes all of it for
+    people.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

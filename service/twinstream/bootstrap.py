@@ -1,4 +1,4 @@
-"""Where everything is wired: settings and specs become a running service. Nothing else knows adapters."""
+"""Wires settings and specs into a running service. No other module of the service knows the adapters."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ from twinstream.spec.trial import changes, tried_beside
 from twinstream.status.comparison import Reset, ResetRefused, ResetRequest, Version
 
 GC_THRESHOLD = 200_000
-"""Matching makes no cycles: looking for them after every 700 objects costs a tenth of the time."""
+"""Matching makes no cycles: searching for them after every 700 objects costs a tenth of the time."""
 
 
 # -- the matcher process -----------------------------------------------------------------------------------
 
 
 def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartArgs) -> None:
-    """The body of a matcher process: one worker until it is told to stop, or cannot go on."""
+    """The body of a matcher process: one worker until it is told to stop, or cannot continue."""
     die_with_parent()
     ignore_terminal()
     configure_logging()
@@ -77,7 +77,7 @@ def run_matcher(settings: Settings, spec: Spec, pipe: Connection, brief: StartAr
             if not worker.run(publisher.stopping, asked):
                 return
             del worker
-            gc.collect()  # What was kept of the comparison that has ended is not kept beside the new one.
+            gc.collect()  # Objects of the ended comparison must not stay beside the new one.
             brief = brief._replace(left_out=())  # The new one has not fallen over anything.
     except Fenced as error:
         publisher.publish(Failure(reason=f"stopped: {error}"))
@@ -121,7 +121,7 @@ def _make_source(settings: Settings, spec: Spec, shard: Shard = WHOLE) -> KafkaS
 
 
 def _read_from(settings: Settings) -> int | None:
-    """The time in milliseconds from which on records are read; None for all of them."""
+    """The time in milliseconds from which records are read; None for all of them."""
     if settings.read_from == "latest":
         return LATEST
     moment = time_of(settings.read_from)
@@ -129,7 +129,7 @@ def _read_from(settings: Settings) -> int | None:
 
 
 def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
-    """Hand the lease of a fallen matcher back; if that fails, it ends by itself."""
+    """Release the lease of a fallen matcher; if that fails, the lease expires."""
     with suppress(StoreError):
         store = RedisStore(settings.redis, tag_of(name, shard), token)
         store.release()
@@ -140,7 +140,7 @@ def _release(settings: Settings, name: str, shard: Shard, token: str) -> None:
 
 
 def serve(settings: Settings, specs: list[Spec]) -> None:
-    """Run the service until SIGTERM or SIGINT. Raises SettingsError where it cannot start."""
+    """Run the service until SIGTERM or SIGINT. Raises SettingsError if it cannot start."""
     configure_logging()
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
@@ -169,7 +169,7 @@ def serve(settings: Settings, specs: list[Spec]) -> None:
 
 
 def _try_settings(settings: Settings, spec: Spec) -> None:
-    """Build the clients once, which connects nothing, so that a wrong setting is heard of at once."""
+    """Build the clients once, without connecting, so that a wrong setting is reported at once."""
     try:
         if settings.role != "api":
             _make_source(settings, spec).close()
@@ -201,7 +201,7 @@ async def _serve(settings: Settings, specs: list[Spec], listening: socket.socket
 
 
 def _app(settings: Settings, board: Board, staff: Backend, access: Access) -> FastAPI:
-    """What the process serves; what it measures is what no process of another role does."""
+    """The application of the process's role, with the metrics that no process of another role has."""
     registry = CollectorRegistry()
     measure_process(registry)
     if settings.role != "api":
@@ -221,7 +221,7 @@ def _app(settings: Settings, board: Board, staff: Backend, access: Access) -> Fa
 
 
 class Backend(Protocol):
-    """Those in this process who feed the board."""
+    """The parts of this process that feed the board."""
 
     def start(self) -> None:
         """Begin; on the event loop."""
@@ -232,7 +232,7 @@ class Backend(Protocol):
         ...
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have a comparison begin anew."""
+        """Reset a comparison."""
         ...
 
 
@@ -264,7 +264,7 @@ class Matchers:
         await asyncio.gather(*(matcher.stop() for matcher in self._all))
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the matcher of a comparison begin it anew; of several the first does so for all."""
+        """Have the matcher of a comparison reset it; of several shards, the first does so for all."""
         return await self._of[name][0].reset(request)
 
     @property

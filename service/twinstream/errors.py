@@ -5,7 +5,7 @@
     ├── SpecError          the owner of the comparison: the comparison file (file, line, key, rule)
     ├── InputError         the user of `check`: a file or a line of it
     ├── DecodeError        the producer of a record: it is not an event of this comparison
-    ├── RelationError      the user's code: a function that tells what is dependent failed, or broke a law
+    ├── RelationError      the user's code: a function that decides dependence failed, or broke a law
     ├── SourceError        infrastructure: Kafka, a schema registry
     │   └── NoTopic        a topic is not there
     └── StoreError         infrastructure: Redis
@@ -18,7 +18,7 @@
 
 A divergence is a result, never an exception.
 
-No text of an error holds a value of a record, nor a password: it may be logged, saved and shown.
+No text of an error holds a value of a record or a password: it may be logged, saved and shown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RelationError(TwinstreamError):
 
 
 class SourceError(TwinstreamError):
-    """Kafka cannot be read, a schema registry cannot be asked, or what they have is not enough yet."""
+    """Kafka cannot be read, a schema registry cannot be reached, or they do not have enough data yet."""
 
 
 class NoTopic(SourceError):  # noqa: N818 - what Kafka says, and no failure of it
@@ -77,11 +77,11 @@ class Fenced(StoreError):  # noqa: N818 - the field's word for it
 
 
 class Replaced(Fenced):
-    """Other stores are in effect: who worked on these begins again, on those."""
+    """Other stores are in effect: a process on these must begin again, on those."""
 
 
 class Divided(StoreError):  # noqa: N818 - how the state is
-    """The state is that of another number of shards, `found`; `head` is that of its shard 0."""
+    """The state belongs to another number of shards, `found`; `head` is that of its shard 0."""
 
     def __init__(self, found: int, wanted: int, head: bytes) -> None:
         super().__init__(
@@ -96,7 +96,7 @@ class Unready(StoreError):  # noqa: N818 - it passes
 
 
 class Outdated(StoreError):  # noqa: N818 - a state of the store, which the owner mends by a whole base
-    """The store does not hold the checkpoint that a delta builds on."""
+    """The store does not hold the base that a delta builds on."""
 
 
 class CheckpointError(StoreError):
@@ -104,14 +104,14 @@ class CheckpointError(StoreError):
 
 
 def place_of(error: BaseException) -> str:
-    """The type of any error and the line where it was raised; not its text, which may hold values."""
+    """The type of any error and the line that raised it; not its text, which may hold values."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
     return f"{type(error).__name__}{where}"
 
 
 def without_secrets(address: str) -> str:
-    """An address as messages show it, without what may be user, password or options; also of what is none.
+    """An address as messages show it, without any user, password or options, even if it is malformed.
 
     >>> without_secrets("rediss://user:a#b/c@redis:6380/0?password=d")
     'rediss://…@redis:6380/0'

@@ -1,4 +1,4 @@
-"""The HTTP server: where it listens, who may ask, and the certificate that tells askers who answers."""
+"""The HTTP server: its address, its access control, and its certificate."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from twinstream.errors import SettingsError
 from twinstream.settings import Settings, split_address
 
 RENEW_SECONDS = 10.0
-"""How soon a renewed certificate is in use; it is renewed days before the former ends."""
+"""How soon a renewed certificate is in use; certificates are renewed days before they expire."""
 
 
 class Server(uvicorn.Server):
-    """Leaves signals to the service, which has matchers to stop before HTTP."""
+    """Leaves signals to the service, which has to stop matchers before HTTP."""
 
     def capture_signals(self) -> Any:
         """Capture none."""
@@ -31,7 +31,7 @@ class Server(uvicorn.Server):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask, and the certificate that tells askers who answers."""
+    """The tokens of clients, and the certificate of the server."""
 
     keys: TokenFile | None
     certificate: Certificate | None
@@ -58,7 +58,7 @@ class Access:
         return Server(config)
 
     async def renew(self, server: Server) -> None:
-        """Keep the certificate as its files are."""
+        """Keep the certificate up to date with its files."""
         while self.certificate is not None:
             await asyncio.sleep(RENEW_SECONDS)
             if server.config.ssl is not None:
@@ -66,7 +66,7 @@ class Access:
 
 
 def bound(address: str) -> socket.socket:
-    """A socket that listens at an address: who asks before the server runs waits. Raises SettingsError."""
+    """A socket that listens at an address: clients wait until the server runs. Raises SettingsError."""
     host, port = split_address(address)
     try:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,8 +1,8 @@
-"""The log of the service: JSON lines on standard error, whoever writes them.
+"""Configures the log of the service: JSON lines on standard error, from every source.
 
-What libraries say by Python's own logging goes the same way, warnings and worse: a line each. No line holds
-the text of an exception, since that may hold values of records; where one came with it, neither do further
-lines of what was said, in which some libraries repeat it.
+Messages from libraries in Python's own logging, warnings and worse, are logged the same way, one line each.
+No line holds the text of an exception, since that may hold values of records; a message with an exception
+loses its further lines, in which some libraries repeat the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import structlog
 
 
 def configure_logging() -> None:
-    """Send all that is logged in this process to standard error, as JSON lines."""
+    """Send every log message of this process to standard error, as JSON lines."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -35,7 +35,7 @@ def configure_logging() -> None:
 
 
 class _StandardError:
-    """Standard error, which may be gone: a log that nobody reads any more stops nothing."""
+    """Standard error, which may be closed: a log without a reader stops nothing."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):
@@ -47,7 +47,7 @@ class _StandardError:
 
 
 class _Through(logging.Handler):
-    """Hands over what is said by Python's own logging."""
+    """Passes on messages from Python's own logging."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log one record as a line."""
@@ -59,7 +59,7 @@ class _Through(logging.Handler):
 
 
 def _without_values(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """An exception as the lines of code it came by, without its text."""
+    """An exception as the lines of code that it passed, without its text."""
     given = line.pop("exc_info", None)
     error = given if isinstance(given, BaseException) else sys.exception() if given else None
     if error is not None:

@@ -1,6 +1,6 @@
-"""Wires a process without matchers: what is heard of their owners through Redis reaches the board.
+"""Wires a process without matchers: passes statuses of their owners from Redis to the board.
 
-Each shard of each comparison has a thread, since Redis may let one wait; the board is fed on the event loop.
+Each shard of each comparison has a thread, since Redis may block; the board is fed on the event loop.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from twinstream.status.comparison import Reset, ResetRefused, ResetRequest
 ASK_SECONDS = 1.0
 LOOK_SECONDS = 0.25
 AT_A_TIME = 200
-"""So many publications are shown before requests have their turn; at first there may be 10,000."""
+"""Publications shown before requests get their turn; at first there may be 10,000."""
 T = TypeVar("T")
 
 log = structlog.get_logger()
 
 
 class Observers:
-    """Watches the comparisons, and hands resets to their owners. Use it on the board's event loop."""
+    """Watches the comparisons, and passes resets to their owners. Use it on the board's event loop."""
 
     def __init__(self, settings: Settings, specs: list[Spec], board: Board) -> None:
         self._settings, self._board = settings, board
         self._watched = [
             (spec, Shard(number, settings.shards)) for spec in specs for number in range(settings.shards)
         ]
-        # One more for each comparison, for the reset of it.
+        # One more for each comparison, for its resets.
         self._threads = ThreadPoolExecutor(len(self._watched) + len(specs), "observer")
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start to watch."""
         self._tasks = [asyncio.create_task(self._watch(spec, shard)) for spec, shard in self._watched]
 
     async def stop(self) -> None:
-        """End, and leave what is being waited for."""
+        """Stop, without waiting for pending calls."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -89,7 +89,7 @@ class Observers:
     # -- resets --------------------------------------------------------------------------------------------
 
     async def reset(self, name: str, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the owner of a comparison begin it anew; what came of it, after `ANSWER_SECONDS` at most."""
+        """Have the owner reset a comparison; returns the outcome, after at most `ANSWER_SECONDS`."""
         if not self._board.hears(name):
             return ResetRefused(id=request.id, reason=UNHEARD)
         first = Shard(0, self._settings.shards)
@@ -114,7 +114,7 @@ class Observers:
     async def _answer(
         self, name: str, request: ResetRequest, requests: RedisRequests
     ) -> Reset | ResetRefused | None:
-        """What its owner says came of it; None where that says nothing."""
+        """The owner's outcome; None if there is none yet."""
         until = asyncio.get_running_loop().time() + ANSWER_SECONDS
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):

@@ -1,7 +1,7 @@
-"""The few interfaces that the runtime needs from the outside.
+"""The interfaces between the runtime and the outside world.
 
-Who implements them: `twinstream.adapters`. Who wires them: `twinstream.bootstrap`. Each has one battery of
-checks that every implementation passes, the shipped in-memory ones included.
+`twinstream.adapters` implements them, `twinstream.bootstrap` wires them. Each has one battery of checks that
+every implementation passes, including the shipped in-memory ones.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Positions = Mapping[Side, Mapping[int, int]]
 
 
 Recall = Callable[[Iterable[Place], float], Mapping[Place, bytes | None]]
-"""The records at some places, read again within so many seconds.
+"""Reads the records at some places again, within so many seconds.
 
-None for one that is not there any more, or is a tombstone; one that could not be read in time is not among
-them. Where the source cannot be read none is. It raises nothing.
+A record is None if it no longer exists, or is a tombstone; one that could not be read in time is missing from
+the result. If the source cannot be read, all are. It raises nothing.
 """
 
 
 class Batch(NamedTuple):
     """Consecutive records of one partition of one side, as columns of equal length, 1 or more.
 
-    A record is None where Kafka holds a tombstone. Offsets grow and may have gaps. `headers` are those of
-    each record, where the comparison asks for them.
+    A record is None for a tombstone. Offsets ascend and may have gaps. `headers` are those of each record, if
+    the comparison needs them.
     """
 
     side: Side
@@ -53,7 +53,7 @@ class ControlEntry(NamedTuple):
 class Line(NamedTuple):
     """One line that counts: an event of a side, or the end of it (`record` is None, and no `tombstone`).
 
-    `file` and `number` say where it stands, `position` where in the whole input, counted from 1.
+    `file` and `number` give its place, `position` its place in the whole input, counted from 1.
     """
 
     side: Side
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Records that were to be read are not read: from `wanted` on, and `available` is the next.
+    """Expected records that are not read: those from `wanted` to before `available`, the next one.
 
     The source has lost them, or they are `left_out`, since matchers fell over them.
     """
@@ -84,9 +84,9 @@ class Gap(NamedTuple):
 class Topic(NamedTuple):
     """A topic as Kafka describes it.
 
-    `id` is another for a topic that was deleted and created anew. `first` and `ends` are by partition the
-    first retained offset and the one after the last record; `first_ms` is Kafka's time of the earliest of the
-    first records, None where there is none. `cleanup_policy` is None where Kafka may not be asked for it.
+    `id` changes if the topic is deleted and created again. `first` and `ends` are, by partition, the first
+    retained offset and the one after the last record; `first_ms` is Kafka's time of the earliest of the first
+    records, None if there is none. `cleanup_policy` is None if Kafka does not allow asking for it.
     """
 
     id: str
@@ -97,9 +97,9 @@ class Topic(NamedTuple):
 
 
 class TopicsLook(NamedTuple):
-    """A look at both topics, None for one that is not there; looks are numbered from 1 as they begin.
+    """A look at both topics, None for a missing one; looks are numbered from 1 as they begin.
 
-    A look that found the ids and the partitions of the one before has its `topics`: the very same object.
+    A look that found the same ids and partitions as the one before has its `topics`: the very same object.
     """
 
     number: int
@@ -107,13 +107,13 @@ class TopicsLook(NamedTuple):
 
 
 class Control(NamedTuple):
-    """The control topic as Kafka describes it, None for one that is not there."""
+    """The control topic as Kafka describes it, None if it is missing."""
 
     topic: ControlTopic | None
 
 
 class Mark(NamedTuple):
-    """What a consumer group remembers of a partition: the next offset to read, and a note."""
+    """A consumer group's memory of a partition: the next offset to read, and a note."""
 
     offset: int
     note: str
@@ -124,11 +124,11 @@ Marks = Mapping[Side, Mapping[int, Mark]]
 
 
 class Source(Protocol):
-    """Both topics, and that of control records. One thread calls it, and it never blocks longer than asked.
+    """Both topics and the control topic. One thread calls it, and it never blocks longer than asked.
 
-    A control topic has one partition; of more the first one is read. One that is not there yet is read when
-    it is there. Control records are cumulative, so those that are gone are no gap: reading goes on at the
-    first that is there.
+    A control topic has one partition; of several the first one is read. A missing one is read as soon as it
+    exists. Control records are cumulative, so deleted ones are no gap: reading continues at the first
+    existing one.
     """
 
     def topics(self) -> Mapping[Side, Topic]:
@@ -136,36 +136,36 @@ class Source(Protocol):
         ...
 
     def remember(self, marks: Marks) -> None:
-        """Have the consumer group remember these; best effort, it neither waits nor fails."""
+        """Have the consumer group remember these marks; best effort, it neither waits nor fails."""
         ...
 
     def remembered(self) -> Marks:
-        """What the consumer group remembers. Raises SourceError."""
+        """The marks that the consumer group remembers. Raises SourceError."""
         ...
 
     def bound(self) -> Positions | None:
-        """The offsets below which nothing is to be read, where that was asked for. Raises SourceError."""
+        """The offsets below which nothing is to be read, if that was requested. Raises SourceError."""
         ...
 
     def seen(self) -> TopicsLook:
-        """The last look; it asks nobody.
+        """The last look; it asks no broker.
 
-        After `assign` the source looks by itself once in a while, and when it is asked to. Before the first
-        look its number is 0, and no topic is in it.
+        After `assign` the source looks by itself from time to time, and on request. Before the first look its
+        number is 0, and it has no topics.
         """
         ...
 
     def look(self) -> int:
-        """Have the topics looked at soon, and wait for nothing: the number of a look that begins only now.
+        """Request a look soon, without waiting; returns the number of a look that has not begun yet.
 
-        Where it does not come to that, a look of a higher number will do.
+        If that look is never made, any look with a higher number is as good.
         """
         ...
 
     def control(self) -> Control | None:
-        """The control topic as of the last time that the topics were asked for; it asks nobody.
+        """The control topic as of the last look; it asks no broker.
 
-        None where there is none to read, or it is not known how it is.
+        None if there is none to read, or its state is unknown.
         """
         ...
 
@@ -178,30 +178,30 @@ class Source(Protocol):
         ...
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
-        """Read none of these partitions of a side, and all others: one that was paused from where it was."""
+        """Read none of these partitions of a side, and all others; a resumed one goes on where it stopped."""
         ...
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
-        """What has come for a side within `timeout` seconds; nothing is no error."""
+        """The batches and gaps of a side that come within `timeout` seconds; none is no error."""
         ...
 
     def follow(self, position: int | None) -> None:
-        """Read the control topic, too: from this offset on, or from its first record.
+        """Also read the control topic: from this offset on, or from its first record.
 
-        Called again it goes on from there.
+        A second call continues from the given offset.
         """
         ...
 
     def said(self) -> Sequence[ControlEntry]:
-        """What has come on the control topic, in order; it waits for nothing, and nothing is no error."""
+        """The new records of the control topic, in order; it waits for nothing, and none is no error."""
         ...
 
     def heard_all(self) -> bool:
-        """Whether all was said that stood on the control topic when it was followed."""
+        """Whether all records that existed on the control topic when it was followed have been returned."""
         ...
 
     def ends(self) -> Positions:
-        """The ends of the partitions as last heard of: the offset after the last record."""
+        """The ends of the partitions as last reported: the offset after the last record."""
         ...
 
     def trouble(self) -> str | None:
@@ -209,12 +209,12 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Give everything back. Calling it again does nothing."""
+        """Release everything. Calling it again does nothing."""
         ...
 
 
 class Recalling(Source, Protocol):
-    """A source that reads records again, beside reading on."""
+    """A source that can read records again, apart from reading on."""
 
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
         """See `Recall`."""
@@ -222,20 +222,21 @@ class Recalling(Source, Protocol):
 
 
 class Archive(Source, Protocol):
-    """A source that can be asked what stood in its topics at a time."""
+    """A source that can find the positions of its topics at a time."""
 
     def at(self, timestamp_ms: int) -> Positions:
-        """The first records from that time or later, by Kafka's clock; else the ends. Raises SourceError."""
+        """The first records from that time on, by Kafka's clock; else the ends. Raises SourceError."""
         ...
 
 
 class Checkpoint(NamedTuple):
-    """What takes effect in one step: a state, and the divergences found since the one before it.
+    """A change that takes effect in one step: a state, and the divergences found since the last checkpoint.
 
-    Each attempt to save has a `sequence` of its own, higher than all before. `after` is the sequence of the
+    Each attempt to save has its own `sequence`, higher than all before. `after` is the sequence of the
     checkpoint that a delta builds on; without it `body` is a whole base. `head` is small, to be read without
-    the bodies; each save replaces it. `divergences`, by id, are new or replace others. With a delta, so many
-    of the oldest bodies as `dropped` says go out; a base that is `anew` forgets all divergences before it.
+    the bodies; each save replaces it. `divergences`, by id, are new or replace others. With a delta,
+    `dropped` is the number of the oldest bodies to remove; a base that is `anew` removes all divergences
+    before it.
     """
 
     sequence: int
@@ -248,9 +249,9 @@ class Checkpoint(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What a store holds: the last head, the base and then its deltas in order, and all divergences by id.
+    """The content of a store: the last head, the base with its deltas in order, and all divergences by id.
 
-    Where nothing was saved, `sequence` is None and there is no body.
+    If nothing was saved, `sequence` is None and there is no body.
     """
 
     sequence: int | None
@@ -260,84 +261,84 @@ class Stored(NamedTuple):
 
 
 EMPTY = Stored(None, b"", (), {})
-"""Of a store that holds nothing."""
+"""The content of an empty store."""
 
 
 class Store(Protocol):
     """The checkpoints of one comparison, under a lease. Methods but `time` and `close` raise StoreError.
 
-    Only the owner may save. Who takes ownership gets a higher epoch, and every write of an earlier owner is
-    refused inside the store, so a process that was paused and wakes up can do no harm. One that ends in the
-    middle of a save leaves what was saved before or what it was saving, and nothing in between.
+    Only the owner may save. A new owner gets a higher epoch, and the store refuses every write of an earlier
+    owner, so a process that was paused and wakes up can do no harm. A process that ends during a save leaves
+    either the state saved before or the one it was saving, never a mixture.
     """
 
     def acquire(self) -> bool:
-        """Take ownership if no other owner's lease is running; True when this one now owns."""
+        """Take ownership if no other owner's lease is running; returns True if this one is the owner now."""
         ...
 
     def load(self) -> Stored:
-        """What was saved last. Raises CheckpointError where a part of it is gone."""
+        """The state saved last. Raises CheckpointError if a part of it is gone."""
         ...
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Let a checkpoint take effect in one step, and prolong the lease.
+        """Make a checkpoint take effect in one step, and prolong the lease.
 
-        Saving a sequence number again changes nothing. A base replaces whatever there is but a newer save of
-        the same owner, behind which it arrives. Raises Fenced when another owner has taken over, and Outdated
-        when the store does not hold what a delta builds on. After any error but Fenced it is open whether it
-        took effect: a base, under a new number, is to be next.
+        Saving a sequence number again changes nothing. A base replaces everything, except a newer save of the
+        same owner that arrived earlier. Raises Fenced if another owner has taken over, and Outdated if the
+        store does not hold the base of a delta. After any other error it is unknown whether the save took
+        effect: the next one must be a base, with a new number.
         """
         ...
 
     def clear(self) -> None:
-        """Forget everything that was saved. Raises Fenced when another owner has taken over."""
+        """Delete everything that was saved. Raises Fenced if another owner has taken over."""
         ...
 
     def renew(self, sequence: int) -> bool:
-        """Prolong the lease; whether the store still holds the checkpoint of this sequence number.
+        """Prolong the lease; returns whether the store still holds the checkpoint with this sequence number.
 
-        Raises Fenced when another owner has taken over.
+        Raises Fenced if another owner has taken over.
         """
         ...
 
     def release(self) -> None:
-        """Give the lease back, if it is this owner's."""
+        """Release the lease, if it is this owner's."""
         ...
 
     def answers(self) -> bool:
-        """Whether the store answers at once, whatever it says: it is asked for a fraction of a second."""
+        """Whether the store answers at once, with any answer; it waits only a fraction of a second."""
         ...
 
     def memory_bytes(self) -> int:
-        """About how much memory the store needs for this comparison; at most a minute old."""
+        """The approximate memory that the store needs for this comparison; at most a minute old."""
         ...
 
     def time(self) -> float | None:
-        """Seconds since 1970 by the store's own clock; None where it does not say."""
+        """Seconds since 1970 by the store's own clock; None if it does not give the time."""
         ...
 
     def asked(self) -> bytes:
-        """The questions that those who stand by put last, words of 16 letters; none where nobody does.
+        """The latest questions of standbys, words of 16 letters; empty if there are none.
 
-        For the owner, as is `tell`: neither raises anything, or waits for longer than a fraction of a second.
+        For the owner, as is `tell`: neither raises anything, or waits longer than a fraction of a second.
         """
         ...
 
     def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin for those who stand by, if this owner's lease is running; it does not last."""
+        """Write a bulletin for standbys, if this owner's lease is running; it expires."""
         ...
 
     def ask(self, question: str) -> bytes | None:
-        """Put a question, a word of 16 letters, and get the last bulletin of the owner whose lease runs.
+        """Leave a question, a word of 16 letters, and return the last bulletin of the owner whose lease runs.
 
-        What any other owner has left is never handed out.
+        A bulletin of any other owner is never returned.
         """
         ...
 
     def glance(self) -> Stored:
-        """What was saved last, without bodies, and only the divergences that came since the last glance.
+        """The saved state without bodies, with only the divergences added since the last glance.
 
-        It may miss what is being replaced: then the next one has it. Raises CheckpointError.
+        It may miss a state that is being replaced: the next glance has it. Raises CheckpointError.
         """
         ...
 
@@ -347,14 +348,14 @@ class Store(Protocol):
 
 
 class ShelfStore(Store, Protocol):
-    """A store that stands on a shelf, with others of the same comparison."""
+    """A store on a shelf, with others of the same comparison."""
 
     def seize(self) -> None:
-        """Take ownership, whoever has it: of a store that is not in effect any more. Raises StoreError."""
+        """Take ownership of a store that is no longer in effect, whoever has it. Raises StoreError."""
         ...
 
     def head(self) -> bytes:
-        """The head of what is in effect, for whoever asks; empty where there is none. Raises StoreError."""
+        """The head of the state in effect, for any reader; empty if there is none. Raises StoreError."""
         ...
 
 
@@ -362,17 +363,17 @@ class Shelf(Protocol):
     """The stores of all shards of one comparison. Every method but `store` and `close` raises StoreError."""
 
     def shards(self) -> int | None:
-        """The number of shards that the state in effect has; None where there is none."""
+        """The number of shards of the state in effect; None if there is none."""
         ...
 
     def begin(self, shards: int) -> int:
-        """The number in effect: this one, from now on, where there was none."""
+        """The number in effect, which is this one from now on if there was none."""
         ...
 
     def replace(self, old: int, new: int) -> None:
         """Put another number into effect. Doing it again changes nothing.
 
-        Raises Fenced where neither of both is in effect.
+        Raises Fenced if neither number is in effect.
         """
         ...
 
@@ -381,7 +382,7 @@ class Shelf(Protocol):
         ...
 
     def mask_secret(self, fresh: bytes) -> bytes:
-        """The secret with which values of the comparison are masked: `fresh`, if it has none yet."""
+        """The secret that masks values of the comparison: `fresh`, if it has none yet."""
         ...
 
     def close(self) -> None:
@@ -390,12 +391,12 @@ class Shelf(Protocol):
 
 
 class Publisher(Protocol):
-    """Where a matcher sends what the API shows."""
+    """Receives everything from a matcher that the API shows."""
 
     def publish(self, publication: Publication, made_at: float | None = None) -> None:
-        """Hand over one publication; it is complete when this returns.
+        """Publish one publication; it is complete when this returns.
 
-        `made_at` says when what it tells was so, on the monotonic clock of this machine; without it, now.
+        `made_at` is when it was true, on the monotonic clock of this machine; without it, now.
         """
         ...
 

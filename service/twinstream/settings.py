@@ -1,4 +1,4 @@
-"""The settings of the service: flags before environment before file, one frozen typed value, passed in."""
+"""The settings of the service: one frozen typed value from flags, environment and file, passed in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from twinstream import errors
 
 DEFAULT_BIND = "127.0.0.1:8080"
 LEAST_MEMORY = 128 << 20
-"""A matcher takes half of it before its first event: below, each event would be one too many."""
+"""A matcher takes half of it before its first event: with less, every event would exceed it."""
 
 _POSITIONS = "positions are those of the checkpoint, and no other group may be disturbed"
 _OWN = {
@@ -43,17 +43,17 @@ _SECRET = {
     "redis": "`redis` is a text, redis://[USER:PASSWORD@]HOST:PORT/DATABASE",
     "kafka": "`kafka` maps properties of librdkafka to texts, whole numbers, true or false",
 }
-"""Settings that may hold a password: what is wrong with one is told without what was given."""
+"""Settings that may hold a password: error messages do not repeat their values."""
 
 
 class Settings(BaseSettings):
-    """What the service needs to know beside its comparison files.
+    """The settings of the service, besides its comparison files.
 
     Each member is a flag of `serve`, a variable ``TWINSTREAM_NAME``, and a key of the settings file. `kafka`
     holds librdkafka properties; they reach the client unchanged. `memory_limit` is for each matcher process,
-    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. What
-    `mask_key_file` holds keys the hashes of masked values; without it each comparison has a secret in Redis.
-    A process of the `role` api has no matchers, one of the role matcher no page and no API.
+    of which `shards` share the work of each comparison. Beyond loopback a `token_file` is needed. The secret
+    in `mask_key_file` keys the hashes of masked values; without it each comparison has a secret in Redis. A
+    process of the `role` api has no matchers, one of the role matcher no page and no API.
     """
 
     model_config = SettingsConfigDict(env_prefix="TWINSTREAM_", extra="forbid", frozen=True)
@@ -168,7 +168,7 @@ def load(flags: dict[str, Any], config: str | None) -> Settings:
 
 
 def _check_together(settings: Settings, given: dict[str, Any], config: str | None) -> None:
-    """What no setting can tell of itself."""
+    """Check the rules that involve several settings."""
     if not settings.loopback and settings.token_file is None:
         raise errors.SettingsError(
             f"{_origin('bind', given, config)}: {settings.bind!r} is not a loopback address, so others than "
@@ -215,7 +215,7 @@ def _check_file(config: str) -> None:
 
 
 def _no_yaml(config: str, error: Exception) -> str:
-    """That a file cannot be read, and where. What stands there is not told: it may be a password."""
+    """Where and why a file cannot be read. The text at that place is not repeated: it may be a password."""
     mark = getattr(error, "problem_mark", None)
     place = config if mark is None else f"{config}:{mark.line + 1}"
     return f"settings file {place} is not YAML; a text with special characters needs quotes"
@@ -238,7 +238,7 @@ def _violation(error: ValidationError, given: dict[str, Any], config: str | None
 
 
 def _origin(name: str, given: dict[str, Any], config: str | None) -> str:
-    """Where the value of a setting came from."""
+    """The place that a setting's value came from."""
     if name in given:
         return f"flag --{name.removeprefix('read_').replace('_', '-')}"
     variable = f"TWINSTREAM_{name.upper()}"

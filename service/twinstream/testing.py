@@ -53,12 +53,12 @@ def check(
     Args:
         spec: The comparison: a path, a `Spec`, or a mapping with the keys of a comparison file.
         reference: The reference's output: a path (one value a line, `.gz` and `.zst` are read), or values in
-            their order. A value is what JSON has, or the bytes of a record.
+            their order. A value has the types of JSON, or is the bytes of a record.
         candidate: The candidate's output, likewise.
         trace: Both outputs in one file, instead of the two above.
         interleave: How two outputs are read: in turn, or one after the other. The verdict does not depend on
             it, only `decided_at` and `max_unmatched` do.
-        open_ended: The streams go on after the input, so what waits at its end is not a difference.
+        open_ended: The streams go on after the input, so unmatched events at its end are no difference.
         allow_empty: Two empty outputs are equivalent, not inconclusive.
         require_evidence: Ask for the evidence that the spec wants before a verdict of EQUIVALENT.
 
@@ -109,7 +109,7 @@ class Matcher:
     """
 
     def __init__(self, spec: AnySpec | None = None, /, **keys: Any) -> None:
-        """Raises SpecError where the comparison breaks a rule."""
+        """Raises SpecError if the comparison breaks a rule."""
         if (spec is None) != bool(keys):
             raise TypeError("give a comparison, or the keys of one as arguments, such as order='total'")
         comparison = spec_of(keys if spec is None else spec)
@@ -128,11 +128,11 @@ class Matcher:
         self._feed(Side.RIGHT, values)
 
     def end_reference(self) -> None:
-        """Nothing more will come from the reference, while the candidate may go on."""
+        """End the reference, while the candidate may go on."""
         self._end(Side.LEFT)
 
     def end_candidate(self) -> None:
-        """Nothing more will come from the candidate, while the reference may go on."""
+        """End the candidate, while the reference may go on."""
         self._end(Side.RIGHT)
 
     @property
@@ -147,7 +147,7 @@ class Matcher:
     def end(self, *, open_ended: bool = False, allow_empty: bool = False) -> Answer:
         """The answer, with both sides at their end. Called again, it returns the same.
 
-        With `open_ended` the sides are left open: what waits is then not a difference, and the verdict may be
+        With `open_ended` the sides stay open: unmatched events are then no difference, and the verdict may be
         PENDING. `allow_empty` is that of `check`.
         """
         if self._answer is None:
@@ -172,7 +172,7 @@ class Matcher:
 
 
 def spec_of(given: AnySpec) -> Spec:
-    """The comparison that a path, a `Spec` or a mapping stands for. Raises SpecError.
+    """The comparison given by a path, a `Spec` or a mapping. Raises SpecError.
 
     >>> spec_of({"order": "total"}).name
     'check'

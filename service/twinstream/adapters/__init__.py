@@ -1,1 +1,1 @@
-"""The outside world: one file for each client library. Wired by `twinstream.bootstrap` only."""
+"""Adapters to the outside world: one file for each client library, wired only by `twinstream.bootstrap`."""

@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager, asked over HTTP what they make of the metrics of a drill."""
+"""Asks Prometheus and Alertmanager over HTTP how they react to the metrics of a drill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 5.0
 
 
 class _Asked:
-    """A server that is asked for JSON. Every method raises SourceError where it does not answer."""
+    """A server that is asked for JSON. Every method raises SourceError if it does not answer."""
 
     def __init__(self, what: str, address: str) -> None:
         self._address = address.rstrip("/")
@@ -26,14 +26,14 @@ class _Asked:
             answer = self._http.request(method, f"{self._address}{path}", **given)
             if answer.is_success:
                 return answer.json()
-        except httpx.InvalidURL:  # Its text may have a part of a password.
+        except httpx.InvalidURL:  # Its text may contain a part of a password.
             raise SourceError(f"{self.name} does not answer: that is no address of a server") from None
         except (httpx.HTTPError, ValueError) as error:
             raise SourceError(f"{self.name} does not answer: {error}") from None
         raise SourceError(f"{self.name} answers {path} with {answer.status_code}")
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
 
@@ -64,20 +64,20 @@ class Prometheus(_Asked):
         return any(rule["name"] == name and rule["health"] != "err" for rule in rules)
 
     def alertmanagers(self) -> Sequence[str]:
-        """The addresses of those that it sends alerts to."""
+        """The addresses of the Alertmanagers that it sends alerts to."""
         active = self._ask("GET", "/api/v1/alertmanagers")["data"]["activeAlertmanagers"]
         return [one["url"] for one in active]
 
 
 class AlertRoute(NamedTuple):
-    """What becomes of an alert: who is to hear of it, and what silences hold it back."""
+    """The route of an alert: its receivers, and the silences that hold it back."""
 
     receivers: Sequence[str]
     silences: Sequence[str]
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The route as text for people."""
         who = f"Alertmanager has it for {', '.join(self.receivers)}"
         return f"{who}, held back by silence {self.silences[0]}" if self.silences else who
 
@@ -89,7 +89,7 @@ class Alertmanager(_Asked):
         super().__init__("Alertmanager", address)
 
     def silence(self, comparison: str, lasting: timedelta) -> str:
-        """Hold all alerts of a comparison back for so long; the id of the silence."""
+        """Silence all alerts of a comparison for a time; returns the id of the silence."""
         now = datetime.now(UTC)
         body = {
             "matchers": [{"name": "comparison", "value": comparison, "isRegex": False, "isEqual": True}],
@@ -101,7 +101,7 @@ class Alertmanager(_Asked):
         return str(self._ask("POST", "/api/v2/silences", json=body)["silenceID"])
 
     def routes(self, comparison: str) -> Mapping[str, AlertRoute]:
-        """What becomes of the alerts of a comparison, by name, as soon as that is known."""
+        """The routes of the alerts of a comparison, by name, as soon as they are known."""
         alerts = self._ask("GET", "/api/v2/alerts", params={"filter": f'comparison="{comparison}"'})
         return {
             alert["labels"]["alertname"]: AlertRoute(

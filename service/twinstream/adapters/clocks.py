@@ -1,4 +1,4 @@
-"""The clock of this machine, and one that is moved by hand."""
+"""The clock of this machine, and a clock that is moved by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ManualClock:
         self._passed += seconds
 
     def set(self, seconds: float) -> None:
-        """Move the time of day, forwards or back, as somebody does who sets the clock."""
+        """Move the time of day, forwards or back, as an administrator who sets the clock."""
         self._start += seconds
 
     def now(self) -> datetime:

@@ -1,1 +1,1 @@
-"""What people and release tools ask of the service: HTTP, server-sent events, the page."""
+"""The API of the service for people and release tools: HTTP, server-sent events, the page."""

@@ -1,4 +1,4 @@
-"""The HTTP application: a board, made readable."""
+"""Builds the HTTP application over a board."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def create_app(
     Args:
         board: fed by the caller, from the thread of the event loop that serves the application.
         metrics: called for each scrape; returns the exposition and its content type.
-        keys: the tokens that are valid; None: none is needed, and only this host is answered.
-        base_path: the part of a proxy's paths that is this service's, like `/twinstream`.
-        traffic: told of each request that is answered; by default nobody is.
-        reset: has a comparison begin anew.
-        obstacles: what keeps the process from being ready.
-        tick_seconds: how often silent matchers are looked for.
+        keys: the valid tokens; None: no token is needed, and only this host is answered.
+        base_path: the part of a proxy's paths that belongs to this service, like `/twinstream`.
+        traffic: told of each answered request; by default nobody is.
+        reset: resets a comparison.
+        obstacles: the reasons why the process is not ready.
+        tick_seconds: how often to look for silent matchers.
 
-    A server that is to stop calls ``board.close()`` first: else it waits for the open event streams.
+    A server calls ``board.close()`` before it stops: otherwise it waits for the open event streams.
     """
     version = package_version()
     counting = [Middleware(Counted, traffic=traffic)] if traffic is not None else []
@@ -110,7 +110,7 @@ def create_app(
 def create_matcher_app(
     board: Board, metrics: Metrics, *, keys: Keys | None = None, base_path: str = ""
 ) -> FastAPI:
-    """What a process serves that has matchers and no API: whether it lives and is ready, and its metrics.
+    """The application of a process with matchers but no API: liveness, readiness, and metrics.
 
     Arguments are as those of `create_app`.
     """
@@ -123,7 +123,7 @@ def create_matcher_app(
 
 
 def _around(keys: Keys | None, base_path: str) -> list[Middleware]:
-    """What each request goes through."""
+    """The middleware around each request."""
     return [
         Middleware(SecurityHeaders),
         Middleware(HeadAsGet),

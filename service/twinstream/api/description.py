@@ -1,4 +1,4 @@
-"""The description of the HTTP interface says that its errors are problem documents, as they are."""
+"""Describes the errors of the HTTP interface as problem documents in the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MISUNDERSTOOD = "The request cannot be understood; `errors` names the parameters
 
 
 def describe_problems(app: FastAPI) -> None:
-    """Have the description of `app` say that its errors are problem documents, as they are."""
+    """Change the description of `app` so that its errors are problem documents, as in the answers."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The description of the HTTP interface, as a file: ``python -m twinstream.api.openapi docs/openapi.json``.
+"""Writes the OpenAPI description to a file: ``python -m twinstream.api.openapi docs/openapi.json``.
 
-It is what ``/openapi.json`` of a running service answers, so it is made of the application itself.
+A running service answers the same at ``/openapi.json``, so it is made from the application itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinstream.api.state.board import Board
 
 
 def text_of(app: FastAPI) -> str:
-    """The description as the text of a file."""
+    """The description as text, as in the file."""
     return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"
 
 

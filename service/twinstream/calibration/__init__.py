@@ -1,1 +1,1 @@
-"""What two runs of one version say about noise: the tightest file under which they are equal."""
+"""Calibration: infers noise from two runs of one version, and the tightest file that makes them equal."""

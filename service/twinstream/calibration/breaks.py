@@ -1,9 +1,9 @@
-"""Where an order is broken between two runs: the fewest events that changed places and may not.
+"""Finds the fewest events that changed places between two runs against an order.
 
-A sequence is kept by the events of its longest increasing subsequence; the others have moved. So one event
-that comes late is one, and not all that went ahead of it. Where barriers stand, an event that changed epochs
-has moved. Of rules and functions, which only say of two events whether they may change places, the events
-that most of the broken pairs have in common have moved.
+In a sequence, the events of the longest increasing subsequence kept their order; the others have moved. So
+one late event counts as one, not as all that overtook it. With barriers, an event that changed epochs has
+moved. Rules and functions only say of two events whether they may change places; there the events common to
+most of the broken pairs have moved.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from twinstream.core.events import Form
 from twinstream.core.order import BARRIER, Branches, Epochs, Keyed, Lanes, Order, dependent
 
 MOST_PASSED = 32
-"""Of so many events that an event has overtaken it is asked whether they depend on it."""
+"""Dependence is asked for at most so many of the events that an event has overtaken."""
 
 
 class Broken(NamedTuple):
-    """Two dependent events that changed places, by number: one that moved, and one whose place it changed."""
+    """Two dependent events that changed places, by number: the one that moved, and one that it passed."""
 
     moved: int
     passed: int
@@ -33,12 +33,12 @@ Reached = Sequence[tuple[int, Any]]
 
 
 def broken(order: Order, forms: Sequence[Form], places: Sequence[int]) -> list[Broken]:
-    """The events that moved against an order: `places` are those of the partners, event by event."""
+    """The events that moved against an order; `places` are those of the partners, event by event."""
     return list(_Breaks(forms, places).of(order, [(number, form[0]) for number, form in enumerate(forms)]))
 
 
 def out_of_sequence(numbers: Sequence[int], places: Sequence[int]) -> Iterator[Broken]:
-    """The fewest of these events without which the others are in one sequence. O(n log n)."""
+    """The fewest events whose removal leaves the others in one sequence. O(n log n)."""
     kept = _longest(numbers, places)
     if len(kept) == len(numbers):
         return
@@ -51,7 +51,7 @@ def out_of_sequence(numbers: Sequence[int], places: Sequence[int]) -> Iterator[B
 
 
 def _longest(numbers: Sequence[int], places: Sequence[int]) -> list[int]:
-    """The longest run of numbers, not next to each other, whose places ascend."""
+    """The longest subsequence of numbers whose places ascend."""
     ends: list[int] = []
     tails: list[int] = []
     before: dict[int, int | None] = {}
@@ -105,7 +105,7 @@ class _Breaks:
             yield from self.of(inner, part)
 
     def _overtaken(self, order: Order, numbers: Sequence[int]) -> Iterator[Broken]:
-        """Those that cover all broken pairs, each time the one in most of them. O(n) pairs are asked for."""
+        """Events that cover all broken pairs, each time the one in most of them. Asks for O(n) pairs."""
         pairs: defaultdict[int, set[int]] = defaultdict(set)
         for later, earlier in self._passing(numbers):
             if dependent(order, self._forms[earlier], self._forms[later]):
@@ -124,7 +124,7 @@ class _Breaks:
                     pairs[other].discard(number)
 
     def _passing(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Pairs of an event and an earlier one that it overtook, the nearest and the farthest of them."""
+        """Pairs of an event and an earlier one that it overtook: the nearest and the farthest."""
         waiting: list[int] = []
         seen = 0
         place_of = {number: at for at, number in enumerate(numbers)}

@@ -1,8 +1,8 @@
-"""What two runs hold, as it is compared so far, and what they do not decide.
+"""The events of two runs as compared so far, and the error for questions that they do not decide.
 
-Rules of this package: it is fed with all events of two runs and fetches nothing; whether two runs are equal
-under a comparison file is asked of a function that its caller gives (`Verify`), and that is the comparison
-itself. What is told from numbers of events has its threshold here, with the reason beside it.
+Rules of this package: it is fed with all events of two runs and fetches nothing. The caller gives a function
+(`Verify`) that says whether two runs are equal under a comparison file; it is the comparison itself. Every
+conclusion from numbers of events has a threshold, with its reason beside it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, path_text
 
 FEWEST_EVENTS = 20
-"""Fewer events of a side show no noise apart from chance, and no order."""
+"""With fewer events of a side, neither noise nor an order can be told from chance."""
 ALWAYS = 0.5
-"""The share of pairs from which on a field counts as one that always differs: values may meet by chance."""
+"""From this share of pairs on, a field counts as always different: its values may be equal by chance."""
 SELDOM = 0.1
-"""The largest share of what a rule is told from that may contradict it: a real difference is no noise."""
+"""At most this share of a rule's evidence may contradict it: a real difference is no noise."""
 FEWEST_SEEN = 10
-"""Fewer differing pairs show no noise of a field."""
+"""Fewer differing pairs do not show that a field is noisy."""
 OFTEN = 0.05
-"""The share of pairs from which on it is noise that a number differs by little, or an array in its order."""
+"""From this share of pairs on, a small difference of a number or another order of an array is noise."""
 
 PairedPlaces = tuple[int, int]
 """The indexes of two events, one of each run."""
 
 
 class RunEvent(NamedTuple):
-    """An event of a run: its record, its kind, what is compared of its value so far.
+    """An event of a run: its record, its kind, and the compared part of its value so far.
 
-    `marked`: its headers say which attempt wrote it.
+    `marked`: its headers name the attempt that wrote it.
     """
 
     record: bytes
@@ -43,7 +43,7 @@ class RunEvent(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The events of both runs, in their order. `cut`: each may go on behind what was read."""
+    """The events of both runs, in their order. `cut`: each run may continue after the events read."""
 
     left: Sequence[RunEvent]
     right: Sequence[RunEvent]
@@ -62,18 +62,18 @@ Verify = Callable[[Spec, Subset], bool]
 
 
 class Undecided(Exception):  # noqa: N818 - a result
-    """The runs do not tell, and nothing is proposed; the text is a sentence that says why and what helps."""
+    """The runs do not decide, so nothing is proposed; the text is a sentence that says why and what helps."""
 
 
 def bare_record(record: bytes) -> bytes:
-    """The value alone of a record in an envelope, for a file that has ceased to name more of it."""
+    """The value alone of a record in an envelope, for a file that no longer names other parts of it."""
     value = opened(record).value
     assert value is not None, "what has no value is no event"
     return value
 
 
 def can_be_named(path: Path) -> bool:
-    """Whether a comparison file can name a member: not the value itself, nor one below an empty name."""
+    """Whether a comparison file can name a member: not the whole value, nor a member below an empty name."""
     return bool(path) and all(path)
 
 
@@ -88,7 +88,7 @@ def field_text(path: Path) -> str:
 
 
 def scalars(value: Any, at: Path = ()) -> Iterator[tuple[Path, str | bytes]]:
-    """The members that are plain values, with a key for each that is equal for equal ones; null is absent.
+    """The members that are plain values, each with a key that is equal for equal values; null is absent.
 
     >>> list(scalars({"a": 1, "b": {"c": "x", "d": None}, "e": [1]}))
     [(('a',), b'1'), (('b', 'c'), 'x')]
@@ -124,7 +124,7 @@ class Members:
         return self._of.get(path) or [None] * self.count
 
     def is_key(self, path: Path) -> bool:
-        """Whether every event has a value there that can name something: text or a whole number."""
+        """Whether every event has a value there that can name something: a text or a whole number."""
         return all(key is not None and not _is_fraction(key) for key in self[path])
 
     def rows(self, paths: Sequence[Path]) -> list[tuple[str | bytes | None, ...]]:

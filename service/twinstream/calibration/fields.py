@@ -1,13 +1,13 @@
-"""Which fields differ between paired events, and what kind of noise each shows.
+"""Finds the fields that differ between paired events, and the kind of noise that each shows.
 
-For each path: a member that is null on one side and absent on the other; an array with the same elements in
-another order, or with others of them twice; a number that differs by little; anything else that always
-differs. Noise shows in many pairs, and these are spread over the run and over the keys of its events
-(`spread`). What fits none of these is left unexplained, with the pairs in which it shows: also those few that
-differ in another way than the noise of their field.
+For each path, noise is: a member that is null on one side and absent on the other; an array with the same
+elements in another order, or with some of them repeated; a number that differs by little; any other value
+that always differs. Noise shows in many pairs, and these are spread over the run and over the keys of its
+events (`spread`). Every other difference is left unexplained, with the pairs in which it shows, even if only
+a few pairs differ in another way than the noise of their field.
 
-A path passes through arrays, as in `equality`. Two arrays of one length are compared place by place, or, if
-fewer of their elements differ then, element by element as the elements' own stable fields pair them.
+A path passes through arrays, as in `equality`. Two arrays of equal length are compared place by place.
+Alternatively, their elements are paired by their own stable fields, if fewer of them differ then.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ How = Literal["ignore", "number", "unordered", "sets", "absent"]
 
 
 class Noise(NamedTuple):
-    """How a field differs: in `differed` of the `seen` pairs of events that have it.
+    """How a field differs, in `differed` of the `seen` pairs of events that have it.
 
-    `in_bag`: it lies in the elements of an array without an order. `fractions`: numbers with digits behind
-    the point are among its values. `kind`: the kind whose own equality it belongs to, None for that of all.
+    `in_bag`: it lies in the elements of an array without an order. `fractions`: some of its values have
+    digits after the point. `kind`: the kind whose own equality it belongs to, None for the equality of all
+    kinds.
     """
 
     path: Path
@@ -60,9 +61,9 @@ class Noise(NamedTuple):
 
 
 class Unexplained(NamedTuple):
-    """A field, or the order, that differs in a way that is no noise, and why it is none.
+    """A field, or the order, that differs in a way that is not noise, and the reason.
 
-    `pairs` are the numbers of the pairs in which it does.
+    `pairs` are the numbers of the pairs that differ so.
     """
 
     field: str
@@ -81,13 +82,13 @@ class _Twins(NamedTuple):
 
 
 def noise_of(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Noise], list[Unexplained]]:
-    """The noise that the values of paired events show, and what differs and is none."""
+    """The noise that the values of paired events show, and the differences that are not noise."""
     fields = _Fields(pairs)
     return fields.noise, fields.unexplained
 
 
 class _Fields:
-    """What the pairs show, field by field."""
+    """Collects the differences of all pairs, field by field."""
 
     def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         self._pairs = pairs
@@ -115,10 +116,10 @@ class _Fields:
     def _differs(self) -> bool:
         return bool(self._absent or self._leaves or self._arrays)
 
-    # -- what counts as noise ----------------------------------------------------------------------------
+    # -- conditions of noise -----------------------------------------------------------------------------
 
     def _add(self, path: Path, how: How, differing: set[int], seen: Sequence[int], share: float) -> bool:
-        """Add the noise of a field, where so many pairs show it, and so spread; else they are unexplained."""
+        """Add the noise of a field if enough pairs show it, spread enough; else they are unexplained."""
         if not differing:
             return False
         why = None if how == "absent" or can_be_named(path) else "a comparison file cannot name it"
@@ -132,7 +133,7 @@ class _Fields:
     def _no_noise(
         self, path: Path, differing: set[int], seen: Sequence[int], share: float, *, by_key: bool = True
     ) -> str | None:
-        """Why what differs is no noise: it shows seldom, or not all the time, or not for every key."""
+        """Why a difference is not noise: it shows rarely, or not all the time, or not for every key."""
         if len(differing) < FEWEST_SEEN:
             return f"fewer than {FEWEST_SEEN} are too few to tell noise from a difference"
         if len(differing) < share * len(seen):
@@ -143,13 +144,13 @@ class _Fields:
         return None if confined is None else confined.why
 
     def _leave(self, path: Path, pairs: Collection[int], seen: Sequence[int], why: str) -> None:
-        """Leave what differs in some pairs unexplained."""
+        """Leave the difference in some pairs unexplained."""
         if pairs:
             found = Unexplained(field_text(path), len(pairs), len(seen), why, frozenset(pairs))
             self.unexplained.append(found)
 
     def _seen(self, path: Path) -> list[int]:
-        """The pairs of which either has a value there."""
+        """The pairs in which either event has a value there."""
         return [
             number
             for number, twins in enumerate(self._pairs)
@@ -171,7 +172,7 @@ class _Fields:
             (self._arrays if both else self._leaves)[path].append(_Twins(pair, one, other))
 
     def _nulls(self, path: Path, found: set[int]) -> None:
-        """Nulls that are missing on one side: noise where most nulls of the field are."""
+        """Nulls that are absent on one side: noise if most nulls of the field are."""
         nulls = {
             number
             for number, twins in enumerate(self._pairs)
@@ -182,7 +183,7 @@ class _Fields:
     # -- arrays ------------------------------------------------------------------------------------------
 
     def _array(self, path: Path, found: list[_Twins]) -> None:
-        """Tell what kind of noise the differing arrays at a path show; their elements may go on."""
+        """Find the kind of noise that the differing arrays at a path show; their elements may follow."""
         if self._same_elements(path, found):
             return
         alike = [twins for twins in found if len(twins.one) == len(twins.other)]
@@ -219,7 +220,7 @@ class _Fields:
     # -- leaves ------------------------------------------------------------------------------------------
 
     def _leaf(self, path: Path, found: list[_Twins]) -> None:
-        """Tell the noise of a plain value: a number that wobbles, or what always differs."""
+        """Find the noise of a plain value: a number that wobbles, or a value that always differs."""
         differing, seen = {twins.pair for twins in found}, self._seen(path)
         if self._number(path, found, seen):
             return
@@ -228,7 +229,7 @@ class _Fields:
             self.noise[-1] = self.noise[-1]._replace(fractions=fractions)
 
     def _number(self, path: Path, found: list[_Twins], seen: Sequence[int]) -> bool:
-        """Whether the values at a path are numbers that wobble; what is no noise of that kind is left."""
+        """Whether the values at a path are numbers that wobble; other differences are left unexplained."""
         numbers = list(_numbers(found))
         apart = outliers([ab for _, ab in numbers])
         near = [one for place, one in enumerate(numbers) if place not in apart]
@@ -255,7 +256,7 @@ class _Fields:
     def _all_the_time(
         self, every: list[tuple[int, Numbers]], seen: Sequence[int]
     ) -> tuple[list[tuple[int, Numbers]], set[int]]:
-        """Without those that are the widest, and that only at some times or for some keys."""
+        """Drop the widest pairs if they show only at some times or for some keys."""
         near, apart = every, set[int]()
         while near:
             wide = widest([ab for _, ab in near])
@@ -292,7 +293,7 @@ def _forms(array: list[Any]) -> list[bytes]:
 
 
 def _differing(twins: Iterable[_Twins]) -> int:
-    """How many plain members differ in pairs of elements."""
+    """The number of plain members that differ in pairs of elements."""
     return sum(
         len(dict(scalars(one)).items() ^ dict(scalars(other)).items())
         for _, one, other in twins

@@ -1,4 +1,4 @@
-"""Which kinds do not have the noise of others: a rule that those ask for would hide what differs in these."""
+"""Finds the kinds without the noise of the others: a rule made for those would hide their differences."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ValuePairs = Sequence[tuple[Any, Any]]
 
 
 class _Seen(NamedTuple):
-    """In how many pairs of events of a kind each field is, and in how many it differs."""
+    """For each field of a kind, how many pairs of events have it, and in how many it differs."""
 
     there: Counter[Path]
     differing: Counter[Path]
 
 
 def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
-    """The kinds in which a field hardly differs that does in others, with that field."""
+    """The kinds in which a field hardly differs that differs in others, with that field."""
     differing = {kind: _differing(pairs) for kind, pairs in kinds.items()}
     paths = [
         path for path in dict.fromkeys(p for found in differing.values() for p in found) if can_be_named(path)
@@ -40,7 +40,7 @@ def unlike(kinds: Mapping[str, ValuePairs]) -> dict[str, Path]:
 
 
 def _is_unlike(path: Path, kind: _Seen, others: Sequence[_Seen]) -> bool:
-    """Whether a field differs much more seldom in a kind than in others, and that is no chance."""
+    """Whether a field differs much more rarely in a kind than in others, beyond chance."""
     count, there = sum(one.differing[path] for one in others), sum(one.there[path] for one in others)
     own, seen = kind.differing[path], kind.there[path]
     if count < FEWEST_SEEN or not seen:

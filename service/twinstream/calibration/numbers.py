@@ -1,18 +1,19 @@
-"""Whether two runs' numbers of a field differ by little, and the least that makes them equal.
+"""Tells whether a field's numbers differ only slightly between two runs, and finds the least equality for it.
 
-A number *wobbles* when it differs by far less than the field's values differ among themselves, or by what the
-last digits of a binary float lose. Whole numbers and times of the calendar do not wobble: a count that
-differs is another count, and a clock is left out as a whole.
+A number *wobbles* if it differs by far less than the field's values differ among themselves, or by the
+rounding of binary floats in its last digits. Whole numbers and calendar times do not wobble: another count is
+a difference, and a clock is left out entirely.
 
-- `bound` is the largest difference, rounded up to one digit: a `tolerance`. `part` is the same of the
-  difference against the larger number, where it allows less than half as much, as of numbers of many sizes.
+- `bound` is the largest difference, rounded up to one digit: a `tolerance`. `part` is the same for the
+  difference relative to the larger number, if that allows less than half as much, as for numbers of many
+  sizes.
 - `step` is the smallest power of ten to whose multiples both numbers of every pair are rounded alike: a
-  `quantum`. Values near the middle between two multiples may fall apart in another run: `at_risk` counts
-  those that lie no farther from one than the largest difference.
+  `quantum`. Values near the middle between two multiples may be rounded apart in another run: `at_risk`
+  counts the values that lie no farther from a middle than the largest difference.
 
-Differences that are more than four times those of nearly all others are no wobble, and set no bound: one
-price that is changed does not widen it. A difference beyond what doubles lose has to show in a twentieth of
-the pairs: one price of a thousand that is a cent higher is no noise.
+Differences more than four times those of nearly all others are not wobble, and set no bound: one changed
+price does not widen it. A difference larger than the rounding of doubles must show in a twentieth of the
+pairs: one price in a thousand that is a cent higher is not noise.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from typing import NamedTuple
 from twinstream.calibration.evidence import FEWEST_SEEN, SELDOM
 
 SMALL = 100
-"""A wobble is at most this part of the range of the field's values."""
+"""A wobble is at most 1 / `SMALL` of the range of the field's values."""
 FLOAT_NOISE = Fraction(1, 10**6)
-"""What is left of a sum of doubles in another order, relative to its size, and to 1 where that is more."""
+"""The rounding of a sum of doubles in another order, relative to its size or to 1, whichever is larger."""
 LAST_DIGITS = Fraction(1, 10**12)
-"""The same, relative to numbers of any size."""
+"""The rounding of the last digits of doubles, relative to numbers of any size."""
 OUTLIER = 4
-"""A difference more than so many times the tenth largest (or the median of few) is another number."""
+"""A difference more than so many times the tenth largest (or the median of few) is an outlier."""
 _STEPS = 12
 _EPOCHS = [(10**9 * 10**unit, 22 * 10**8 * 10**unit) for unit in (0, 3, 6, 9)]
 """Times from 2001 to 2039, in s, ms, µs and ns."""
@@ -40,10 +41,10 @@ Numbers = tuple[Fraction, Fraction]
 
 
 class Wobble(NamedTuple):
-    """By how much a number differs: see above. `step` is None where no sensible one makes all equal.
+    """By how much a number differs: see above. `step` is None if no sensible one makes all pairs equal.
 
-    `seldom`: it is what a sum of doubles loses, which may show in any share of the pairs. `last_digits`: no
-    more than their last digits, which may show for some keys alone, as where sums are longer.
+    `seldom`: it is the rounding of a sum of doubles, which may show in any share of the pairs. `last_digits`:
+    it is only in their last digits, which may show for some keys alone, for example where sums are longer.
     """
 
     largest: Fraction
@@ -56,9 +57,9 @@ class Wobble(NamedTuple):
 
 
 def wobble(near: Sequence[Numbers], values: Iterable[Fraction]) -> Wobble | None:
-    """The wobble of a field; None where its numbers differ in another way.
+    """The wobble of a field; None if its numbers differ in another way.
 
-    `near` are the pairs that differ, but for outliers, `values` all values of the field in one run.
+    `near` are the differing pairs without outliers, `values` all values of the field in one run.
     """
     if all(a.denominator == 1 and b.denominator == 1 for a, b in near):
         return None
@@ -77,7 +78,7 @@ def wobble(near: Sequence[Numbers], values: Iterable[Fraction]) -> Wobble | None
 
 
 def outliers(differing: Sequence[Numbers]) -> set[int]:
-    """Which pairs differ by far more than nearly all others."""
+    """The pairs that differ by far more than nearly all others."""
     sizes = _sizes(differing)
     limit = OUTLIER * _upper(sizes) if sizes else Fraction(0)
     return {
@@ -86,26 +87,26 @@ def outliers(differing: Sequence[Numbers]) -> set[int]:
 
 
 def widest(differing: Sequence[Numbers]) -> set[int]:
-    """Which pairs differ by as much as any, or not by far less: those that set the bound."""
+    """The pairs that differ the most, or not far less: those that set the bound."""
     sizes = _sizes(differing)
     limit = max(sizes) / OUTLIER
     return {place for place, size in enumerate(sizes) if size >= limit}
 
 
 def is_last_digits(numbers: Numbers) -> bool:
-    """Whether two numbers differ by no more than what doubles lose in their last digits."""
+    """Whether two numbers differ only by the rounding of doubles in their last digits."""
     return _within([numbers], LAST_DIGITS)
 
 
 def _sizes(differing: Sequence[Numbers]) -> list[Fraction]:
-    """By how much numbers differ: absolutely, or against their size, whichever is more alike."""
+    """By how much numbers differ: absolutely, or relative to their size, whichever varies less."""
     gaps = [abs(a - b) for a, b in differing]
     parts = [abs(a - b) / max(abs(a), abs(b)) for a, b in differing]
     return min((gaps, parts), key=_unlike) if differing else []
 
 
 def _unlike(sizes: Sequence[Fraction]) -> Fraction:
-    """How many times a middle one the largest but outliers is."""
+    """The ratio of the largest difference without outliers to a median one."""
     ranked = sorted(sizes)
     return ranked[int((1 - SELDOM) * (len(ranked) - 1))] / ranked[len(ranked) // 2]
 
@@ -116,7 +117,7 @@ def _upper(sizes: Sequence[Fraction]) -> Fraction:
 
 
 def _part(near: Sequence[Numbers], bound: Decimal, every: Sequence[Fraction]) -> Decimal | None:
-    """The largest difference against the larger number, if it allows less than half of what `bound` does."""
+    """The largest relative difference, if it allows less than half of what `bound` does."""
     part = _rounded_up(max(abs(a - b) / max(abs(a), abs(b)) for a, b in near))
     allowed = Fraction(part) * sum(map(abs, every))
     return part if 2 * allowed < Fraction(bound) * len(every) else None
@@ -135,7 +136,7 @@ def _is_clock(every: Sequence[Fraction]) -> bool:
 
 
 def _is_float_noise(largest: Fraction, every: Sequence[Fraction]) -> bool:
-    """Whether it is what a sum of doubles loses: such a difference may show in any share of the pairs."""
+    """Whether it is the rounding of a sum of doubles, which may show in any share of the pairs."""
     return largest <= FLOAT_NOISE * min(Fraction(1), abs(_low(every)) + abs(_high(every)))
 
 
@@ -173,6 +174,6 @@ def _step(near: Sequence[Numbers], largest: Fraction, every: Sequence[Fraction])
 
 
 def _to_middle(value: Fraction, step: Fraction) -> Fraction:
-    """How far a value is from the next place between two multiples where rounding turns."""
+    """How far a value is from the nearest middle between two multiples, where rounding turns."""
     part = value / step % 1
     return abs(part - Fraction(1, 2)) * step

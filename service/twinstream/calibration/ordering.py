@@ -1,22 +1,23 @@
-"""Which order two runs have kept, from the tightest on: a sequence, a sequence for each key, none.
+"""Finds the order that two runs have kept, from the tightest on: a sequence, a sequence for each key, none.
 
-A key is likely when events of one value of it are in the same order in both runs. That alone may be chance: a
-field that hardly repeats, or two runs in which hardly anything has moved. So it is held against a control:
-wherever two events of one key follow each other, a neighbour of the later one that has another key, and that
-the declared order keeps behind the earlier one, too. If keys did not matter, as many of the first would be
-swapped as of the second. A key is *supported* when at least `FEWEST_SWAPS` of the second are and far fewer of
-the first: by chance that happens less than once in a thousand times. What is no broken pair of the declared
-order says nothing for a key.
+A key is likely if events with one value of it are in the same order in both runs. That alone may be chance:
+in a field that hardly repeats, or in two runs in which hardly anything moved. So it is compared with a
+control: wherever two events of one key follow each other, the control is a neighbour of the later one with
+another key that the declared order also keeps behind the earlier one. If keys did not matter, events of one
+key would be swapped as often as the control. A key is *supported* if at least `FEWEST_SWAPS` of the control
+are swapped and far fewer of the key: by chance that happens less than once in a thousand times. Only broken
+pairs of the declared order count.
 
-A few events that moved against a key that is supported do not make it none: they are told as what no order
-explains. Only where they are many, spread over the run and its keys (`spread`), the key is not kept.
+A few events that moved against a supported key do not refute it: they are reported as explained by no order.
+The key is refuted only if there are many, spread over the run and its keys (`spread`).
 
-A key names something: its values are texts or whole numbers, and recur, also beside the fields of a declared
-key. Where events moved less far than those of one key stand apart, as of devices that report in turn, a key
-can be neither supported nor ruled out: it is proposed, being tighter than no order, and said to be open.
+A key names something: its values are texts or whole numbers, and recur, also together with the fields of a
+declared key. If events of one key lie farther apart than anything moved, as with devices that report in turn,
+a key can be neither supported nor ruled out. It is then proposed, since it is tighter than no order, and
+reported as open.
 
-Looser orders than a declared one allow whatever it allows: another field is added to its key, the inner order
-of a barrier or of a branch is loosened before that is given up.
+An order looser than the declared one allows everything that the declared one allows: another field is added
+to its key, and the inner order of a barrier or a branch is loosened before the barrier or branch is given up.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from twinstream.spec.file.paths import Path
 FEWEST_SWAPS = 7
 """exp(-7) is less than a thousandth."""
 SWAPS_FOR_EACH = 3
-"""For each pair of a key that is swapped so many more of the control have to be."""
+"""For each swapped pair of a key, so many more of the control must be swapped."""
 FEWEST_MOVED = 30
-"""Fewer events that moved show no noise, but a few events that moved."""
+"""Fewer events that moved are single faults, not noise."""
 ENOUGH_KEPT = 20
-"""So many events do not all stay behind those of their key by chance, unless nothing moves far enough."""
+"""So many events do not all keep the order of their key by chance, unless nothing moves far enough."""
 TRIED_IN_PAIRS = 8
 
 OrderData = Any
@@ -55,7 +56,7 @@ OrderData = Any
 
 
 def no_noise(moved: Sequence[Broken], count: int, spread: Spread) -> Confined | None:
-    """Why events that moved against an order are no reason to loosen it; None where they are noise."""
+    """Why events that moved against an order are no reason to loosen it; None if they are noise."""
     if len(moved) < FEWEST_MOVED:
         few = f"fewer than {FEWEST_MOVED} events are too few to tell noise from a difference"
         return Confined(few, _where([one.moved for one in moved], count))
@@ -63,7 +64,7 @@ def no_noise(moved: Sequence[Broken], count: int, spread: Spread) -> Confined | 
 
 
 def _where(places: Sequence[int], count: int) -> frozenset[int]:
-    """The stretches of a run in which a few places are, where that is but a part of it."""
+    """The parts of a run that hold a few places, if they are not the whole run."""
     touched = {place * STRETCHES // count for place in places}
     if len(touched) > QUIET * STRETCHES:
         return frozenset()
@@ -71,9 +72,9 @@ def _where(places: Sequence[int], count: int) -> frozenset[int]:
 
 
 class OrderingKey(NamedTuple):
-    """A key whose events kept their order: `kept` of them follow another of their key, but `broken` do not.
+    """A key whose events kept their order: `kept` of them follow another of their key, `broken` do not.
 
-    Of the control beside them `swaps` did not.
+    `swaps` of the control did not keep theirs.
     """
 
     fields: tuple[str, ...]
@@ -83,15 +84,15 @@ class OrderingKey(NamedTuple):
 
     @property
     def supported(self) -> bool:
-        """Whether that is no chance."""
+        """Whether that cannot be chance."""
         return self.swaps >= FEWEST_SWAPS
 
 
 class KeyScope(NamedTuple):
-    """What a key is looked for beside: the fields of a declared key, and of the keys around its order.
+    """The surroundings of a key: the fields of a declared key, and of the keys around its order.
 
-    `without` are the kinds that do not reach it. `divided`: barriers keep apart what stands far apart,
-    so that a key which nothing moved far enough to test says nothing.
+    `without` are the kinds that do not reach it. `divided`: barriers separate events that are far apart, so a
+    key that nothing moved far enough to test is no evidence.
     """
 
     beside: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class KeyScope(NamedTuple):
 
 
 class _Follower(NamedTuple):
-    """An event that follows another of its key: whether these are swapped, and whether the control is."""
+    """An event that follows another of its key: whether the two are swapped, and whether the control is."""
 
     before: int
     number: int
@@ -122,7 +123,7 @@ class Moves:
     ) -> None:
         """`unusable` are the paths that differ between partners.
 
-        Only events with equal values at `around` and `beside` are ordered so far.
+        Only events with equal values at `around` and `beside` have an order so far.
         """
         self._columns, self._places = Members(values), places
         self._around, self._beside = around, beside
@@ -137,7 +138,7 @@ class Moves:
         ]
 
     def likely(self, *, divided: bool = False) -> list[OrderingKey]:
-        """The supported keys that hold, else (where nothing is `divided`) those that may, tightest first."""
+        """The supported keys that hold, else (unless `divided`) untested candidates, tightest first."""
         untested: list[OrderingKey] = []
         for size in (1, 2):
             tried = combinations(self._paths if size == 1 else self._paths[-TRIED_IN_PAIRS:], size)
@@ -149,9 +150,9 @@ class Moves:
         return untested
 
     def _may_be(self, path: Path, key: OrderingKey) -> bool:
-        """Whether a key that nothing tests is to be proposed: an identifier, whose values are of one rank.
+        """Whether to propose a key that nothing tests: an identifier, with values about equally frequent.
 
-        Numbers of which some come far oftener than others measure something.
+        Numbers of which some are far more frequent than others are measurements.
         """
         column = self._columns[path]
         often = Counter(column).values()
@@ -179,7 +180,7 @@ class Moves:
         return found._replace(kept=len(followers) - len(moved), broken=len(moved))
 
     def _is_part(self, paths: tuple[Path, ...], followers: Sequence[_Follower]) -> bool:
-        """Whether these are part of a key: kept where one more field is equal, and else not."""
+        """Whether these are part of a key: order is kept with one more equal field, but not without it."""
         for path in self._paths:
             column = self._columns[path]
             same, other = (
@@ -209,7 +210,7 @@ def _recur(rows: Sequence[Hashable]) -> bool:
 
 
 def _is_kept(followers: Sequence[_Follower]) -> bool:
-    """Whether far fewer followers are swapped than of the control."""
+    """Whether far fewer followers than controls are swapped."""
     swapped = sum(one.swapped for one in followers)
     return sum(one.control for one in followers) >= FEWEST_SWAPS + SWAPS_FOR_EACH * swapped
 
@@ -225,18 +226,18 @@ def _neighbours(chains: Sequence[Hashable]) -> list[tuple[int, ...]]:
 
 
 KeyCandidates = Callable[[KeyScope], Iterator[tuple[str, ...]]]
-"""The likely keys in some scope, each with the fields that stand there beside it."""
+"""The likely keys in some scope, each with the fields already there."""
 
 
 EVERYWHERE = KeyScope()
 MOST_DIVIDED = 64
-"""So many ways of loosening several branches at once are tried."""
+"""At most so many ways of loosening several branches at once are tried."""
 
 
 def looser(
     order: OrderData, keys: KeyCandidates, kinds: Sequence[str], scope: KeyScope = EVERYWHERE
 ) -> Iterator[OrderData]:
-    """The orders that allow more than this one, the tightest first; `kinds` are those that are compared."""
+    """The orders that allow more than this one, the tightest first; `kinds` are the compared ones."""
     match order:
         case "total":
             yield from ({"per_key": list(key)} for key in keys(scope))
@@ -262,7 +263,7 @@ def looser(
 def _looser_branches(
     branches: dict[str, Any], keys: KeyCandidates, kinds: Sequence[str], scope: KeyScope
 ) -> Iterator[OrderData]:
-    """Branches of which some are loosened."""
+    """Branches with some of their orders loosened."""
 
     def ways(branch: dict[str, Any]) -> list[OrderData]:
         others = [kind for kind in kinds if kind not in branch["kinds"]]

@@ -1,19 +1,19 @@
-"""Which event of the one run belongs to which of the other, before it is known what may differ.
+"""Pairs the events of two runs before it is known which fields may differ.
 
-Source of the idea: what is noise differs between two runs, so its values are others on the two sides; what
-names an event is there on both. So:
+Source of the idea: noise differs between two runs, so noisy values differ on the two sides; the fields that
+name an event are the same on both. So:
 
 1. A field whose values are the same multiset in both runs is *stable*.
-2. A combination of stable fields that no two events of a run share *names* the events. Several may: the one
-   under which the fewest other fields differ is right, since a wrong pairing (by a counter of the output,
-   say) makes nearly all of them differ. If two are as good and pair differently, nothing tells which is
-   right.
-3. Without such a combination, events with equal stable fields are a group. If both runs show the groups in
-   one sequence, places tell partners. Else equal events of a group are partners, and one that is left on
-   either side is the partner of the other. Beyond that a pairing is a guess, and `certain` is false.
+2. A combination of stable fields that no two events of a run share *names* the events. There may be several;
+   the one under which the fewest other fields differ is right, since a wrong pairing (by a counter of the
+   output, say) makes nearly all of them differ. If two are equally good and pair differently, the right one
+   cannot be told.
+3. Without such a combination, events with equal stable fields form a group. If both runs show the groups in
+   one sequence, places show partners. Otherwise equal events of a group are partners, and if one is left on
+   each side, they are partners too. Any further pairing is a guess, and `certain` is false.
 
-Where events are lost or doubled no multiset is the same. Then nearly the same is enough, and what has no
-partner is left over.
+If events are lost or doubled, no multiset is the same. Then nearly the same is enough, and events without a
+partner are left over.
 
 Events of different kinds are never partners.
 """
@@ -39,20 +39,20 @@ from twinstream.spec.codec.reduction import without_nulls
 from twinstream.spec.file.paths import Path, parse_path
 
 NEARLY = 0.9
-"""The share of a column that both runs must have in common where events are lost or doubled."""
+"""The share of a column that both runs must have in common if events are lost or doubled."""
 BELOW_ALL = 0.999
 SAMPLE = 500
-"""Pairs on which a combination of fields is tried."""
+"""The pairs on which a combination of fields is tried."""
 FIRST_LOOK = 2_000
-"""Events on which it is seen quickly that a combination names none."""
+"""The events that quickly show whether a combination names nothing."""
 PAIRS_OF, TRIPLES_OF = 12, 8
-"""Of so many fields combinations of two and of three are tried."""
+"""From so many fields, combinations of two and of three are tried."""
 INFORMATIVE = 20
-"""So many changes from one group to the next, the same in both runs, are no chance."""
+"""So many changes from one group to the next, the same in both runs, cannot be chance."""
 
 
 class RunPairing(NamedTuple):
-    """Pairs of events, and the events that are left. `named_by`: the fields that name an event."""
+    """Pairs of events, and the events left over. `named_by`: the fields that name an event."""
 
     pairs: list[PairedPlaces]
     left: list[int]
@@ -62,7 +62,7 @@ class RunPairing(NamedTuple):
 
 
 def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
-    """The pairs of equal names, the first with the first; names are given event by event."""
+    """The pairs of equal names, the first with the first; both arguments are names, event by event."""
     waiting: defaultdict[Hashable, list[int]] = defaultdict(list)
     for j, name in enumerate(right):
         waiting[name].append(j)
@@ -81,9 +81,9 @@ def by_name(left: Sequence[Hashable], right: Sequence[Hashable]) -> RunPairing:
 def named(
     left: Sequence[RunEvent], right: Sequence[RunEvent], names: Sequence[Sequence[Hashable]]
 ) -> RunPairing:
-    """The pairs by names that are given, event by event of both runs.
+    """The pairs by given names, event by event of both runs.
 
-    Where events of a run share a name, those are partners that are alike in all that does not vary.
+    If events of a run share a name, those that are alike in all stable fields are partners.
     """
     if all(len(set(some)) == len(some) for some in names):
         return by_name(*names)
@@ -117,9 +117,9 @@ def _alike(path: Path, columns: Sequence[Members], names: Sequence[Sequence[Hash
 def inferred(
     left: Sequence[RunEvent], right: Sequence[RunEvent], usable: Callable[[Path], bool]
 ) -> RunPairing:
-    """The pairs, told from the fields; `usable` says which may name an event.
+    """The pairs, inferred from the fields; `usable` says which fields may name an event.
 
-    Raises Undecided where two ways are as good.
+    Raises Undecided if two ways are equally good.
     """
     kinds = dict.fromkeys(event.kind for event in (*left, *right))
     found = [_of_kind(kind, left, right, usable) for kind in kinds]
@@ -136,7 +136,7 @@ def inferred(
 def _together(
     names: Sequence[tuple[str, ...]], pairs: Sequence[tuple[RunEvent, RunEvent]]
 ) -> tuple[str, ...]:
-    """The fields that name the events of all kinds; none where a kind has none, or others differ in them."""
+    """The fields that name the events of all kinds; none if a kind has none, or kinds differ in them."""
     every = tuple(dict.fromkeys(field for fields in names for field in fields))
     paths = [parse_path(field) for field in every]
     if len(names) > 1:
@@ -172,7 +172,7 @@ class _Kind:
     def _share(self, paths: Sequence[Path]) -> float:
         """How much of the rows at some paths both runs have in common: 1 for equal multisets.
 
-        Where one run is longer, that much of the shorter one, and less than 1.
+        If one run is longer, the share of the shorter one, and less than 1.
         """
         one, other = Counter(self._left.rows(paths)), Counter(self._right.rows(paths))
         share = (one & other).total() / max(1, self._shorter)
@@ -193,7 +193,7 @@ class _Kind:
     def _names(self, stable: list[Path], share: float) -> list[tuple[Path, ...]]:
         """The smallest combinations of fields that no two events share, or hardly any.
 
-        Numbers with a fraction measure something, and name events only where nothing else does.
+        Numbers with a fraction are measurements; they name events only if nothing else does.
         """
         nameable = [path for path in stable if can_be_named(path) and self._usable(path)]
         ranked = sorted(nameable, key=lambda path: -len(set(self._left[path])))
@@ -236,7 +236,7 @@ class _Kind:
         return best._replace(named_by=tuple(map(field_text, paths)))
 
     def _measures(self, paths: tuple[Path, ...]) -> tuple[int, int, int]:
-        """How little some fields look like a name: fractions, numbers, and how many values they have."""
+        """How little some fields look like a name: fractions, numbers, and the number of their values."""
         columns = [self._left[path] for path in paths]
         return (
             sum(not self._left.is_key(path) for path in paths),

@@ -1,7 +1,7 @@
-"""What is proposed: single loosenings of a comparison file, each with its evidence and what it would hide.
+"""Proposals: single loosenings of a comparison file, each with its evidence and what it would hide.
 
-A proposal names the key of the file that it changes. `Draft` is a starting file with some proposals in it;
-the file that is shown, verified and written is made of nothing else.
+A proposal names the key of the file that it changes. A `Draft` is a starting file with some proposals in it;
+the file that is shown, verified and written is made only from those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from twinstream.spec.load import loads
 class Proposal:
     """One change: `value` is put at the path `at` of the file, for `field` if it names one.
 
-    `loosens`: it makes more runs equal; else it only says what events are about, or which are told apart.
+    `loosens`: it makes more runs equal; other proposals only name the identity of events, or separate kinds.
     """
 
     at: tuple[str, ...]
@@ -42,15 +42,15 @@ class Proposal:
         return ".".join(self.at)
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``calibrate --json`` prints it."""
+        """The proposal as ``calibrate --json`` prints it."""
         shown = {"key": self.key, "field": self.field, "value": plain(self.value)}
         return {**shown, "evidence": self.evidence, "hides": self.hides}
 
 
 class ProposalStart(NamedTuple):
-    """The file that is loosened: its data, and the spec that it was loaded as.
+    """The starting file: its data, and the spec loaded from it.
 
-    `given` tells whether there is one; without it the tightest file of all is the start.
+    `given` tells whether the caller gave one; without it the start is the tightest possible file.
     """
 
     data: Mapping[str, Any]
@@ -84,12 +84,12 @@ class Draft(NamedTuple):
         return spec.model_copy(update={"decode": start.decode, **sides})
 
     def without(self, proposal: Proposal) -> Draft:
-        """The same with one proposal less."""
+        """The draft without one proposal."""
         return Draft(self.start, tuple(one for one in self.proposals if one is not proposal))
 
 
 def plain(value: Any) -> Any:
-    """The data of a file as JSON has them; a decimal is the text of it, which a file may hold, too."""
+    """The data of a file as JSON types; a decimal becomes its text, which a file may hold, too."""
     if isinstance(value, Mapping):
         return {name: plain(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
 
 
 _INSTEAD = {"quantum": ("tolerance",), "tolerance": ("quantum",), "sets": ("unordered",)}
-"""What a way of comparing a field takes the place of."""
+"""The keys that each way of comparing a field replaces."""
 
 
 def _put(data: dict[str, Any], proposal: Proposal) -> None:
@@ -129,7 +129,7 @@ def _put(data: dict[str, Any], proposal: Proposal) -> None:
 
 
 def for_order(order: OrderData, evidence: str) -> Proposal:
-    """Another order."""
+    """A proposal of another order."""
     if order == "unordered":
         hides = "events in another order, wherever they stand, would not be seen"
     else:
@@ -138,13 +138,13 @@ def for_order(order: OrderData, evidence: str) -> Proposal:
 
 
 def for_identity(fields: Sequence[str], evidence: str) -> Proposal:
-    """The fields by which events were paired."""
+    """A proposal of the fields by which events were paired as `identity`."""
     hides = "nothing; a difference is called changed, not missing and extra"
     return Proposal(("identity",), None, list(fields), evidence, hides, loosens=False)
 
 
 def for_kind(kind: str, field: str, start: ProposalStart) -> Proposal:
-    """An equality of its own for a kind that does not have the noise of others: the same as it has so far."""
+    """A proposal of an own equality, unchanged so far, for a kind without the noise of the others."""
     equality = {
         name: value for name, value in (start.data.get("equality") or {}).items() if name != "per_kind"
     }
@@ -154,14 +154,14 @@ def for_kind(kind: str, field: str, start: ProposalStart) -> Proposal:
 
 
 def for_replays(count: int) -> Proposal:
-    """Rows that a retry wrote again."""
+    """A proposal to recognize rows that a retry wrote again."""
     evidence = f"{count:,} {_events(count)} came again, and the headers of their sink tell them from others"
     hides = "a second copy that a retry of the same batch wrote would not be seen"
     return Proposal(("duplicates", "policy"), None, "replays", evidence, hides)
 
 
 def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Proposal] | None:
-    """The proposals for some noise under an order; None where a number needs a partner that is not known."""
+    """The proposals for some noise under an order; None if a number needs a partner that is not known."""
     kept = _outermost(noise)
     found = [_for_field(one, start, order) for one in kept if one.how != "absent"]
     if None in found:
@@ -174,7 +174,7 @@ def for_noise(noise: Sequence[Noise], start: Spec, order: OrderData) -> list[Pro
 
 
 def _outermost(noise: Sequence[Noise]) -> list[Noise]:
-    """Without what lies in a field that is left out anyhow."""
+    """The noise without fields that lie inside a field that is left out anyway."""
 
     def covers(outer: Noise, one: Noise) -> bool:
         inside = one.path[: len(outer.path)] == outer.path and outer.kind == one.kind
@@ -255,7 +255,7 @@ def _for_absent(noise: Sequence[Noise]) -> Proposal:
 
 
 def decides(spec: Spec, noise: Noise) -> str | None:
-    """The key of the file by which a noisy field decides something, so that it must be compared as it is."""
+    """The key of the file by which a noisy field decides something, so that it must be compared unchanged."""
     if noise.how == "absent":
         return None
     found = (one for one in spec.decisions if not one.field.startswith("$"))

@@ -1,18 +1,18 @@
-"""From two runs of one version to the tightest comparison file under which they are equal.
+"""Finds the tightest comparison file under which two runs of one version are equal.
 
-1. If they are equal under the starting file there is nothing to propose.
-2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`), for kinds that differ
-   in that each by itself (`kinds`). By what events were paired stands in the file as `identity`.
-3. The orders that the starting file allows to be loosened to are tried, the tightest first (`ordering`), each
-   with the noise written as that order allows it (`proposals`). The first counts against which events moved
-   (`breaks`) only as a few faults do, and not as noise does.
-4. Each proposal is taken out again, and stays out if the runs are equal without it. So what is left is
-   necessary, one by one, and together sufficient: both are answers of the comparison itself, not of the steps
-   before, which only guess what is worth asking.
+1. If they are equal under the starting file, there is nothing to propose.
+2. Events are paired (`pairing`), and the pairs show which fields are noise (`fields`), separately for kinds
+   that differ in their noise (`kinds`). The fields used for pairing become the `identity` in the file.
+3. The orders to which the starting file may be loosened are tried, the tightest first (`ordering`), each with
+   the noise written as that order allows it (`proposals`). The first counts against which events moved
+   (`breaks`) only as in a few faults, not as in noise.
+4. Each proposal is taken out again, and stays out if the runs are equal without it. So each remaining one is
+   necessary, and together they are sufficient: both are answers of the comparison itself, not of the earlier
+   steps, which only guess what is worth asking.
 
-Pairs that differ in what is no noise, and events that moved where that is none, are set aside for steps 3 and
-4, and make the outcome `unexplained`, also where the file would hide them: what is a difference in an A/A run
-is never made a rule. Where the events do not tell, the outcome is `undecided`.
+Pairs with differences that are not noise, and events whose moves are not noise, are set aside for steps 3 and
+4, and make the outcome `unexplained`, even if the file would hide them: a difference in an A/A run never
+becomes a rule. If the events do not decide, the outcome is `undecided`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from twinstream.spec.file.paths import Path, overlap, parse_path
 from twinstream.spec.laws.equality import equality_paths
 
 TAIL = 0.1
-"""Where reading was cut, an event in this last part of a run may have its partner behind the cut."""
+"""If reading was cut, an event in this last part of a run may have its partner behind the cut."""
 
 NONE = Subset((), ())
 
@@ -68,9 +68,9 @@ Result = Literal["equal", "proposed", "unexplained", "undecided"]
 
 
 class Left(NamedTuple):
-    """A field that differs in a way that is no noise, or the order; why it is none, and in which pairs.
+    """A field, or the order, that differs in a way that is not noise; why, and in which pairs.
 
-    `hidden`: the proposed file, whose rules are told from other pairs, would not tell these.
+    `hidden`: the proposed file, whose rules come from other pairs, would not report these.
     """
 
     field: str
@@ -83,10 +83,10 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What two runs of one version say.
+    """The result of calibrating two runs of one version.
 
     `draft` is the starting file with the proposals. `rest` are the events that no proposal explains, `beyond`
-    how many were left out since their partners may lie behind the end of what was read.
+    how many were left out because their partners may lie behind the end of reading.
     """
 
     result: Result
@@ -100,10 +100,10 @@ class Calibration:
 
 
 def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[str] = ()) -> Calibration:
-    """The tightest file, made of a starting file, under which both runs are equal.
+    """The tightest file, made from a starting file, under which both runs are equal.
 
-    `keys` are the fields by which the order is kept, where the caller knows. Complexity: O(n) a question to
-    `judge`, of which there is one for each order tried and each proposal; O(n) memory.
+    `keys` are the fields by which the order is kept, if the caller knows. Complexity: O(n) a question to
+    `judge`, which is asked once for each order tried and each proposal; O(n) memory.
     """
     nothing = start.with_(())
     try:
@@ -113,7 +113,7 @@ def calibrate(runs: Runs, start: ProposalStart, judge: Verify, keys: Sequence[st
 
 
 class _Explained(NamedTuple):
-    """A draft under which all events of a subset are equal, and what of the order it leaves."""
+    """A draft under which all events of a subset are equal, and the breaks of its order."""
 
     draft: Draft
     subset: Subset
@@ -150,7 +150,7 @@ class _Search:
     # -- pairs -------------------------------------------------------------------------------------------
 
     def _paired(self) -> RunPairing:
-        """Pairs, and what is left; at a cut some of that is left out of everything."""
+        """The pairs, and the events left over; near a cut some of those are left out of everything."""
         left, right = self._runs.left, self._runs.right
         identity = Codec(self._start.spec).identity
         if identity is None:
@@ -166,7 +166,7 @@ class _Search:
         return self._without_tails(pairing) if self._runs.cut else pairing
 
     def _usable(self) -> Callable[[Path], bool]:
-        """What may name an event: what the file compares as it is."""
+        """A test of which fields may name an event: those that the file compares unchanged."""
         changed = [
             parse_path(found.field) for found in equality_paths(self._spec) if found.does != "compare_only"
         ]
@@ -194,7 +194,7 @@ class _Search:
     # -- fields ------------------------------------------------------------------------------------------
 
     def _part(self, pair: PairedPlaces) -> str | None:
-        """The kind of a pair, where its equality is its own."""
+        """The kind of a pair, if it has an equality of its own."""
         kind = self._runs.left[pair[0]].kind
         return kind if kind in self._spec.equality.per_kind else None
 
@@ -202,7 +202,7 @@ class _Search:
         return [(self._runs.left[i].value, self._runs.right[j].value) for i, j in pairs]
 
     def _tell_kinds_apart(self, pairing: RunPairing) -> None:
-        """Give kinds that do not have the noise of others an equality of their own."""
+        """Give kinds without the noise of the others an equality of their own."""
         kinds: dict[str, list[PairedPlaces]] = {}
         for pair in pairing.pairs:
             if self._part(pair) is None:
@@ -213,7 +213,7 @@ class _Search:
             self._spec = self._start.with_([*self._kinds, *self._names]).spec
 
     def _noise(self, pairing: RunPairing) -> tuple[list[Noise], list[Left]]:
-        """The noise of the fields, each part of the equality by itself."""
+        """The noise of the fields, separately for each equality."""
         noise: list[Noise] = []
         unexplained: list[Left] = []
         for part in (None, *self._spec.equality.per_kind):
@@ -257,7 +257,7 @@ class _Search:
     def _unkept(
         self, draft: Draft, alike: list[PairedPlaces], noise: list[Noise]
     ) -> tuple[set[int], Left | None]:
-        """The pairs that moved against the order of a draft, by number; told, where they are no noise."""
+        """The pairs that moved against the order of a draft, by number; reported if they are not noise."""
         codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
         forms = [codec.form(record(i)) for i, _ in alike]
         breaks = broken(codec.order, forms, [j for _, j in alike])
@@ -272,7 +272,7 @@ class _Search:
         return moved, Left("order", len(moved), len(alike), confined.why, places)
 
     def _refuse_emptiness(self, draft: Draft, subset: Subset) -> None:
-        """Where all events would be equal, nothing would be compared, and pairs say nothing."""
+        """Refuse a draft under which all events are equal: it compares nothing, so pairs prove nothing."""
         codec, record = Codec(draft.spec), self._records(draft, self._runs.left)
         forms = (codec.canonical(codec.form(record(i))[1]) for i in subset.left)
         first = next(forms)
@@ -285,7 +285,7 @@ class _Search:
     def _looser(
         self, declared: OrderData, pairs: list[PairedPlaces], noise: list[Noise]
     ) -> Iterator[OrderData]:
-        """The orders that are looser than the declared one and likely, the tightest first."""
+        """The likely orders looser than the declared one, the tightest first."""
         alike = self._alike(pairs, self._draft(declared, noise))
         broken, _ = self._unkept(self._draft(declared, noise), alike, noise)
         moved = f"the declared order is broken: {len(broken):,} of {len(alike):,} events changed places"
@@ -315,9 +315,9 @@ class _Search:
         return self._start.with_([*proposals, *self._kinds, *(rules or []), *self._names])
 
     def _alike(self, pairs: list[PairedPlaces], draft: Draft) -> list[PairedPlaces]:
-        """The pairs that are equal under a draft, where equal events are paired in their order.
+        """The pairs that are equal under a draft, with equal events paired in their order.
 
-        Drafts of one equality have the same, so these are remembered.
+        Drafts with one equality have the same pairs, so these are remembered.
         """
         key = (json.dumps(plain(draft.data.get("equality"))), draft.spec.whole)
         if key not in self._remembered:
@@ -348,10 +348,10 @@ class _Search:
         except SpecError:
             return False
 
-    # -- what is necessary -------------------------------------------------------------------------------
+    # -- necessary proposals -----------------------------------------------------------------------------
 
     def _pruned(self, found: _Explained) -> _Explained:
-        """Without the proposals without which the events are equal, too."""
+        """Take out every proposal without which the events are still equal."""
         draft = found.draft
         for proposal in draft.proposals:
             less = draft.without(proposal)
@@ -379,7 +379,7 @@ class _Search:
         )
 
     def _explained_whole(self, draft: Draft, rest: Subset) -> tuple[Draft, Subset]:
-        """A draft that explains the rest, too: this one, or one that knows what a retry wrote again."""
+        """A draft that explains the rest, too: this one, or one that recognizes rows a retry wrote again."""
         if self._is_equal(draft, self._all):
             return draft, NONE
         if self._marked(rest):
@@ -390,13 +390,13 @@ class _Search:
         return draft, rest
 
     def _hides(self, draft: Draft, left: Left) -> bool:
-        """Whether a draft does not tell what is left unexplained."""
+        """Whether a draft hides an unexplained difference."""
         if left.field == "order" or not left.places:
             return False
         return len(self._found_alike(list(left.places), draft)) == len(left.places)
 
     def _marked(self, rest: Subset) -> bool:
-        """Whether the events that are left say which attempt wrote them, and the file does not ask yet."""
+        """Whether the remaining events name the attempt that wrote them, and the file does not use it yet."""
         strict = self._start.spec.duplicates.policy == "strict"
         events: list[RunEvent] = [self._runs.left[i] for i in rest.left]
         events += [self._runs.right[j] for j in rest.right]
@@ -439,7 +439,7 @@ def _kept(key: OrderingKey) -> str:
 
 
 def _refuse_guesses(noise: Sequence[Noise], unexplained: Sequence[Left]) -> None:
-    """Where partners are a guess, only what differs in every pair differs whoever the partner is."""
+    """If partners are a guess, only fields that differ in every pair differ whoever the partner is."""
     sure = [
         one
         for one in noise

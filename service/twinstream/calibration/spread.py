@@ -1,11 +1,11 @@
-"""Whether places are spread as noise spreads them: over the whole run, and over the keys of its events.
+"""Tells whether places are spread as noise is: over the whole run, and over the keys of its events.
 
-Noise is at work all the time and for every key. A fault of one hour, or of one customer, shows at many places
-too, but all of them stand together: a rule that is told from them would hide that fault everywhere. So where
-places leave out a good part of the run, or of the values of a key, and chance would not do that, they are
-*confined*, and no rule is told from them.
+Noise occurs all the time and for every key. A fault of one hour, or of one customer, shows at many places
+too, but these lie together: a rule made from them would hide that fault everywhere. So if places leave out a
+good part of the run, or of the values of a key, beyond chance, they are *confined*, and no rule is made from
+them.
 
-A *key* here is any field whose values recur and are the same in both runs, beside those the caller names.
+A *key* here is any field whose values recur and are the same in both runs, plus those the caller names.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import NamedTuple
 from twinstream.calibration.evidence import Members, can_be_named, field_text
 
 QUIET = 0.25
-"""Noise may leave out this part of a run, or of the values of a key, beside what chance leaves out."""
+"""Noise may miss this part of a run, or of the values of a key, in addition to what chance misses."""
 MOST_QUIET = 0.5
-"""It leaves out no more than this part of where it should show, however few the places."""
+"""Noise misses at most this part of the places where it should show, however few there are."""
 CHANCE = 0.01
-"""What chance alone would do more often than this is not held against noise."""
+"""A pattern that chance alone gives more often than this is still taken for noise."""
 STRETCHES = 20
-"""Into so many pieces a run is cut to see at how many times something shows."""
+"""A run is cut into so many pieces to see at how many times something shows."""
 RECUR = 3
-"""The fewest events a value, on average, that make a field a key."""
+"""The fewest events per value, on average, for a field to be a key."""
 MOST_KEYS = 40
-"""So many fields are looked at, those with the fewest values."""
+"""At most so many fields are examined, those with the fewest values."""
 
 
 class Confined(NamedTuple):
-    """Why places are not spread, and the events that are where they are."""
+    """Why places are not spread, and the events in the part that they are confined to."""
 
     why: str
     region: frozenset[int]
 
 
 class Spread:
-    """The events of a run, by number, with the values of what may be a key."""
+    """The events of a run, by number, with the values of their possible keys."""
 
     def __init__(self, keys: Mapping[str, Sequence[Hashable]]) -> None:
         """`keys` are the values of each key, event by event."""
@@ -49,10 +49,10 @@ class Spread:
     def confined(
         self, places: Collection[int], within: Sequence[int], *, own: str | None = None, by_key: bool = True
     ) -> Confined | None:
-        """What some places are confined to, among the events where they could be; None where they are spread.
+        """The part of the possible events that some places are confined to; None if they are spread.
 
-        `within` is in ascending order. The key `own` is what differs itself, and no part of the run.
-        `by_key`: whether noise has to show for every key, and not only all the time.
+        `within` is in ascending order. The key `own` is the differing field itself, and no part of the run.
+        `by_key`: whether noise must show for every key, and not only all the time.
         """
         found = set(places)
         if len(within) < 2 or not found:
@@ -93,13 +93,13 @@ def _at_values(
 
 
 def _is_quiet(missed: float, groups: int, count: int) -> bool:
-    """Whether so many places would by chance not miss such a part of some groups, whichever these are."""
+    """Whether so many places would, by chance, not miss such a part of some groups, whichever these are."""
     by_chance = groups * log(2) + count * log(max(1 - missed, 1e-9))
     return missed > MOST_QUIET or (missed >= QUIET and by_chance < log(CHANCE))
 
 
 def _missed(groups: Sequence[Hashable], hit: Sequence[int]) -> tuple[float, set[Hashable]]:
-    """The part that is missing of what places anywhere would touch, in events; and the groups they touch."""
+    """The share, in events, of groups that places anywhere would touch and these miss; the groups touched."""
     share = len(hit) / len(groups)
     touched = {groups[at] for at in hit}
     expected = shown = 0.0
@@ -118,7 +118,7 @@ def keys_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Iter
 
 
 def spread_of(columns: Members, varying: Collection[tuple[str, ...]] = ()) -> Spread:
-    """The spread over some events, by the fields of theirs that may be keys."""
+    """The spread over some events, by their fields that may be keys."""
     paths = list(keys_of(columns, varying))[:MOST_KEYS]
     return Spread({field_text(path): columns[path] for path in paths})
 

@@ -1,7 +1,7 @@
-"""A calibration as the file that it proposes, and as words for people.
+"""Writes a calibration as the proposed file, and as text for people.
 
-The file is the starting file with the proposals in it, each under a comment that says what it is told from
-and what it hides. Comments of the starting file are not kept.
+The file is the starting file with the proposals in it, each under a comment that names its evidence and the
+differences that it hides. Comments of the starting file are not kept.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from twinstream.spec.file.source import dump
 
 WIDTH = 100
 SHOWN = 3
-"""So many places of what is unexplained are named."""
+"""At most so many places of an unexplained difference are named."""
 
 
 def file_text(found: Calibration) -> str:
-    """The proposed file: YAML that says the same as its draft."""
+    """The proposed file: YAML with the same meaning as its draft."""
     head = [
         "Proposed by `twinstream calibrate` from two runs of one version.",
         printable(found.reason),
@@ -35,7 +35,7 @@ def file_text(found: Calibration) -> str:
 def _mapping(
     data: Mapping[str, Any], at: tuple[str, ...], proposals: Sequence[Proposal], indent: str
 ) -> Iterator[str]:
-    """The lines of a mapping; what holds a proposal is written out, the rest on a line each."""
+    """The lines of a mapping; a value with a proposal inside is written out, others on one line each."""
     for key, value in data.items():
         here = (*at, key)
         for proposal in proposals:
@@ -71,7 +71,7 @@ def _comment(text: str, indent: str, more: str = "") -> list[str]:
 
 
 def summary(found: Calibration) -> str:
-    """What was found, for people: what is proposed and why, and what no rule explains."""
+    """The findings, for people: the proposals with reasons, and the differences that no rule explains."""
     return "\n".join(_summary(found))
 
 

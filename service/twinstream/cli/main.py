@@ -41,14 +41,14 @@ EXAMPLES = """\b
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are run, so that `check` does not wait for Kafka's client."""
+    """Imports each command only when it is run, so that `check` does not wait for Kafka's client."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The commands in the order of the alphabet."""
+        """The commands in alphabetical order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None for a name that is none."""
+        """Import a command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         room = "drill" if cmd_name == "drill" else "commands"

@@ -1,7 +1,7 @@
-"""The drill: a marked difference planted into a copy of a comparison, and its way to the alarm.
+"""The drill: plants a marked difference into a copy of a comparison, and follows it to the alarm.
 
-Everything here is pure. `copies` holds what is copied, `editing` changes one field of a record, `planting`
-plans the difference and has the offline comparison say that it is found and nothing else is, `shadow` is the
-comparison of the copies, `writing` the order in which these are written, `signals` what the way of the alarm
-consists of, and `alarm_path` what was seen of it when.
+Everything here is pure. `copies` selects the records to copy, `editing` changes one field of a record,
+`planting` plans the difference and has the offline comparison find it and nothing else, `shadow` is
+the comparison of the copies, `writing` the order in which they are written, `signals` the signals on the way
+to the alarm, and `alarm_path` records when each was seen.
 """

@@ -1,4 +1,4 @@
-"""What was seen on the way of an alarm, and when."""
+"""Records when each signal on the way to an alarm was seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twinstream.drill.signals import Signal, SignalState
 
 
 class SeenSignal(NamedTuple):
-    """A signal was seen for the first time, so many seconds after the difference was written."""
+    """A signal seen for the first time, so many seconds after the difference was written."""
 
     name: str
     seconds: float
@@ -25,11 +25,11 @@ class AlarmPath:
 
     @property
     def awaited(self) -> list[str]:
-        """The signals that have not come."""
+        """The signals that have not been seen."""
         return [signal.name for signal in self._awaited]
 
     def look(self, seconds: float, look: SignalState) -> list[SeenSignal]:
-        """Take a look at this time; the signals that came with it."""
+        """Record the state at this time; returns the signals seen for the first time."""
         new = [
             SeenSignal(signal.name, seconds, text)
             for signal in self._awaited

@@ -1,9 +1,9 @@
-"""What a drill copies: a recent stretch of both topics, cut so that both sides hold the same events.
+"""Selects the records that a drill copies: a recent stretch of both topics, with the same events on both.
 
-Two topics that are read from some offset on do not begin with the same event, and do not end with it. So of
-each side the events stay that the other side has as well, the latest of equal ones. Where that leaves too
-little, or no equivalent pair (the candidate is behind, or differs already), both copies are made of the
-reference alone: a drill asks whether a difference is noticed, and not whether there is one.
+Two topics that are read from some offset on do not begin or end with the same event. So each side keeps only
+the events that the other side has as well, the latest of equal ones. If that leaves too little, or no
+equivalent pair (the candidate is behind, or already differs), both copies are made from the reference alone:
+a drill tests whether a difference is noticed, not whether there is one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from twinstream.spec.drills import DrillRecord
 from twinstream.spec.file.model import Spec
 
 LEAST_EVENTS = 20
-"""With fewer there is nothing before the difference, and too little behind it that could show it."""
+"""With fewer there is nothing before the difference, and too little after it to show it."""
 
 
 class CopiedPair(NamedTuple):
-    """What both copies hold, in the order in which it is written."""
+    """The records of both copies, in the order in which they are written."""
 
     reference: Sequence[DrillRecord]
     candidate: Sequence[DrillRecord]
@@ -39,25 +39,25 @@ class CopiedPair(NamedTuple):
 
 
 class CopiedStretch(NamedTuple):
-    """A pair without a difference. `alone` is why both are of the reference; None where they are not."""
+    """A pair without a difference. `alone` is why both are from the reference; None if they are not."""
 
     pair: CopiedPair
     alone: str | None = None
 
 
 class CopyReader:
-    """Records as events: what a drill asks of the codec of a comparison."""
+    """Reads records as events, with the codec of a comparison."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec, self.codec = spec, Codec(spec)
 
     def form(self, record: DrillRecord, side: Side) -> Form | None:
-        """The form of an event; None where the record is none, or is left out."""
+        """The form of an event; None if the record is no event, or is left out."""
         (form,), _ = self.codec.forms([record.held(self.spec)], side)
         return None if form is IGNORED else Form._make(form)
 
     def letter(self, record: DrillRecord, side: Side) -> bytes | None:
-        """What equal events have in common."""
+        """The canonical form that equal events share."""
         form = self.form(record, side)
         return None if form is None else self.codec.canonical(form.content)
 
@@ -82,7 +82,7 @@ def in_order(records: Iterable[DrillRecord]) -> list[DrillRecord]:
 def stretch_of(
     spec: Spec, reference: Iterable[DrillRecord], candidate: Iterable[DrillRecord]
 ) -> CopiedStretch:
-    """The pair of which the drill writes copies. Raises SettingsError where there is none."""
+    """The pair that the drill copies. Raises SettingsError if there is none."""
     reading = CopyReader(spec)
     read = CopiedPair(in_order(reference), in_order(candidate))
     if not read.reference:
@@ -121,7 +121,7 @@ def _latest(
     letters: Sequence[bytes | None],
     common: Mapping[bytes, int],
 ) -> list[DrillRecord]:
-    """Of each event as many as there are in common, the latest ones; and what is left out by rule."""
+    """The events that both sides have, the latest of equal ones; and the records left out by rule."""
     left, kept = Counter(common), []
     for record, letter in zip(reversed(records), reversed(letters), strict=True):
         if letter is None:
@@ -138,9 +138,9 @@ def _is_event(reading: CopyReader, record: DrillRecord, side: Side) -> bool:
 
 
 def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
-    """What lies behind one barrier in all partitions, where each has a copy of it.
+    """The part after one barrier in all partitions, if each has a copy of it.
 
-    An epoch is counted by the copies that a partition has brought, so all have to begin in the same one.
+    Epochs are counted by the copies that a partition has brought, so all must begin in the same epoch.
     """
     order = reading.codec.order
     if not any(isinstance(node.order, Epochs) and node.order.copies for node in nodes(order)):
@@ -152,7 +152,7 @@ def _behind_barrier(reading: CopyReader, pair: CopiedPair) -> CopiedPair:
 
 
 def _copied(reading: CopyReader, pair: CopiedPair) -> bytes | None:
-    """The first barrier of which each partition of both sides has a copy."""
+    """The first barrier with a copy in each partition of both sides."""
     places: defaultdict[bytes, set[tuple[Side, int]]] = defaultdict(set)
     wanted = {(side, record.partition) for side in Side for record in pair.of(side)}
     for side in Side:
@@ -177,7 +177,7 @@ def _from(
 
 
 def _why_not(spec: Spec, pair: CopiedPair, of: int) -> str | None:
-    """Why a pair cannot be copied; None where it can. It should hold at least half `of` so many records."""
+    """Why a pair cannot be copied; None if it can. It should hold at least half of `of` records."""
     least = min(len(pair.reference), len(pair.candidate))
     if least < LEAST_EVENTS:
         return f"the sides have only {least} of their last events in common, and {LEAST_EVENTS} are needed"
@@ -192,7 +192,7 @@ def _why_not(spec: Spec, pair: CopiedPair, of: int) -> str | None:
 
 
 def placed(records: Sequence[DrillRecord]) -> list[tuple[int, int]]:
-    """Partition and offset of each record in a topic that holds nothing else."""
+    """The partition and the offset of each record in a topic that holds nothing else."""
     ends: Counter[int] = Counter()
     places = []
     for record in records:
@@ -202,7 +202,7 @@ def placed(records: Sequence[DrillRecord]) -> list[tuple[int, int]]:
 
 
 def lines_of(spec: Spec, pair: CopiedPair) -> list[Line]:
-    """A pair as `check` reads it, both sides in turn, with the offsets that the copies will have."""
+    """A pair as `check` reads it, alternating between sides, with the offsets that the copies will have."""
     turns = [
         (turn, side, record, place)
         for side in Side

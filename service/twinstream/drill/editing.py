@@ -1,7 +1,7 @@
-"""One field of a record, changed: so that its event is another one, and only by that.
+"""Changes one field of a record, so that its event becomes another one by that field alone.
 
-A value is changed to one of its own type that no rounding and no tolerance covers up: a number is doubled and
-one more, a text gets a word more. What is written keeps its meaning in every other field.
+A value is changed within its type by more than any rounding or tolerance can hide: a number is doubled and
+incremented, a text gets another word. All other fields keep their meaning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WRITTEN = ("json", "msgpack", "utf8", "bytes")
 
 
 def check_writable(decode: Decode) -> None:
-    """Raise SettingsError where values of a format can be read and not written."""
+    """Raise SettingsError if values of a format can be read but not written."""
     if decode.format not in _WRITTEN:
         raise SettingsError(
             f"a field of a record in the format {decode.format} cannot be changed by a drill, which has no "
@@ -34,7 +34,7 @@ def check_writable(decode: Decode) -> None:
 
 
 def fields_of(decode: Decode, value: bytes) -> list[Path]:
-    """Where the members of a value are that can be changed, the outermost first; a plain text has one."""
+    """The paths of the members that can be changed, the outermost first; a plain text has one."""
     if decode.format in ("utf8", "bytes"):
         return [()]
     return sorted(_leaves(_opened(decode, value), ()), key=len)
@@ -49,7 +49,7 @@ def _leaves(value: Any, path: Path) -> Iterator[Path]:
 
 
 def changed(decode: Decode, value: bytes, path: Path) -> bytes:
-    """The same value with another member at a path that `fields_of` gave."""
+    """The value with a changed member at a path from `fields_of`."""
     if decode.format == "utf8":
         return value + f" {WORD}".encode()
     if decode.format == "bytes":
@@ -82,7 +82,7 @@ def _other(member: Any) -> Any:
         case bool():
             return not member
         case int() if abs(member) >= _LARGE:
-            return member // 2  # Twice as much may be more than the format can hold.
+            return member // 2  # Twice as much may exceed the format's range.
         case int():
             return member + abs(member) + 1
         case Decimal():

@@ -1,12 +1,12 @@
-"""Plans the difference of a drill, and has the offline comparison say that it is found, and nothing else is.
+"""Plans the difference of a drill, and has the offline comparison find it and nothing else.
 
-A plan is a copy of the candidate in which one event is missing, stands twice, stands behind one that depends
-on it, or has another field; or one that ends too early. Which event that is, is tried out: of those in the
-middle of the copy, the ones first on which most later events depend, since those prove it. A plan is taken
-when the comparison finds the planted difference, and no other, once both copies have ended.
+A plan is a copy of the candidate in which one event is missing, is repeated, comes after an event that
+depends on it, or has another field; or one that ends too early. The event is found by trial: among those in
+the middle of the copy, first the ones on which most later events depend, since those prove the difference. A
+plan is accepted if the comparison finds the planted difference, and no other, once both copies have ended.
 
-Whether the records alone prove it, or only a clock can, is told as well (`PlantedDifference.proven`): by the
-same comparison of copies that have not ended.
+The plan also says whether the records alone prove it, or only a clock can (`PlantedDifference.proven`): the
+same comparison decides that with copies that have not ended.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ TRIED_EVENTS = 12
 TRIED_FIELDS = 8
 """Each try compares both copies."""
 FIT_ENOUGH = 3
-"""So many that do are looked at for one that is closed, too."""
+"""At most so many accepted plans are examined for one that is closed, too."""
 FOLLOWERS = 32
-"""So many later events that depend on one are as good as more: a scope meets again within half of them."""
+"""More later dependent events than this do not help: a scope meets again within half of them."""
 REACH = 2_000
-"""How far behind an event one is looked for that depends on it."""
+"""How far behind an event to look for one that depends on it."""
 
 _FOUND: Mapping[PlantedKind, Sequence[Sequence[str]]] = {
     "drop": [["missing"]],
@@ -45,18 +45,18 @@ _FOUND: Mapping[PlantedKind, Sequence[Sequence[str]]] = {
     "reorder": [["reordered"]],
     "field": [["changed"], ["extra", "missing"]],
 }
-"""What the comparison may call each kind."""
+"""The kinds that the comparison may report for each planted kind."""
 
 
 @dataclass(frozen=True)
 class PlantedDifference:
-    """A difference that was planted into the copy of the candidate.
+    """A difference planted into the copy of the candidate.
 
-    Of each side the first `before` records hold no difference; it shows at the record `at` of the candidate's
-    copy, which for a silence is its last one. `marked` are the places in the copy of the
-    candidate that carry the mark; `origin` is the record that the difference is about, `text` what was done,
-    `touched` what equal events have in common with those that it touches.
-    `proven`: the records alone prove the difference; `closed`: it is classified for good, too.
+    The first `before` records of each side hold no difference; it shows at the record `at` of the candidate's
+    copy, which for a silence is its last one. `marked` are the positions in the copy of the candidate that
+    carry the mark; `origin` is the record that the difference is about, `text` describes the change,
+    `touched` holds the canonical forms of the affected events. `proven`: the records alone prove the
+    difference; `closed`: it is also classified for good.
     """
 
     kind: PlantedKind
@@ -72,12 +72,12 @@ class PlantedDifference:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Partition and offset of the marked records in the copy of the candidate."""
+        """The partition and the offset of each marked record in the copy of the candidate."""
         every = placed(self.pair.candidate)
         return [every[place] for place in self.marked]
 
     def about(self, spec: Spec) -> frozenset[tuple[Side, int, int]]:
-        """Where the events stand in the copies that a report of this difference may name."""
+        """The positions in the copies that a report of this difference may name."""
         reading = CopyReader(spec)
         return frozenset(
             (side, *place)
@@ -88,19 +88,20 @@ class PlantedDifference:
 
 
 class Unfit(Exception):  # noqa: N818 - one try of several
-    """A try that does not do; its text is why."""
+    """An unsuitable plan; its text is the reason."""
 
 
 class NotCompared(Unfit):
-    """The field that was changed is not compared."""
+    """The changed field is not compared."""
 
 
 def plan(
     spec: Spec, pair: CopiedPair, kind: PlantedKind, identifier: str, field: str | None = None
 ) -> PlantedDifference:
-    """Plant a difference of a kind. Raises SettingsError with the reason where none can be.
+    """Plant a difference of a kind. Raises SettingsError with the reason if none can be planted.
 
-    Complexity: at most `TRIED_EVENTS` * `TRIED_FIELDS` comparisons of the pair; one where the first try does.
+    Complexity: at most `TRIED_EVENTS` * `TRIED_FIELDS` comparisons of the pair; one if the first plan is
+    accepted.
     """
     planter = _Planter(spec, pair, identifier, field)
     if kind == "stall":
@@ -121,7 +122,7 @@ def plan(
 
 
 def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
-    """The plan with what the comparison says of it. Raises Unfit where that is not what was planted."""
+    """The plan with the result of its comparison. Raises Unfit if that is not the planted difference."""
     run = Check(spec)
     lines = lines_of(spec, attempt.pair)
     try:
@@ -143,7 +144,7 @@ def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
 
 
 class _Planter:
-    """Makes attempts: the events that are worth trying, and what is done to each."""
+    """Makes plans: it chooses the events to try, and changes them."""
 
     def __init__(self, spec: Spec, pair: CopiedPair, identifier: str, field: str | None) -> None:
         self._spec, self._pair, self._field = spec, pair, field
@@ -153,10 +154,10 @@ class _Planter:
         self._half = len(pair.candidate) // 2
         self._before = (len(pair.reference) // 2, self._half)
 
-    # -- which events --------------------------------------------------------------------------------------
+    # -- choosing events -----------------------------------------------------------------------------------
 
     def _places(self) -> list[int]:
-        """Events of the second half, those first on which most later ones depend."""
+        """Events of the second half, first those on which most later events depend."""
         later: Counter[Any] = Counter()
         ranks = []
         alike = Counter(form.content for form in self._forms if form is not None)
@@ -172,7 +173,7 @@ class _Planter:
         return [place for *_, place in sorted(ranks)]
 
     def attempts(self, kind: PlantedKind) -> Iterator[Callable[[], PlantedDifference]]:
-        """What may be tried, the best first."""
+        """The possible plans, the best first."""
         ways: Mapping[str, Callable[[int], Iterator[Callable[[], PlantedDifference]]]] = {
             "drop": self._drops,
             "duplicate": self._duplicates,
@@ -191,7 +192,7 @@ class _Planter:
             if left == 0:
                 return
 
-    # -- what is done --------------------------------------------------------------------------------------
+    # -- changing them -------------------------------------------------------------------------------------
 
     def _drops(self, place: int) -> Iterator[Callable[[], PlantedDifference]]:
         candidate = self._pair.candidate
@@ -219,7 +220,7 @@ class _Planter:
         yield lambda: self._plan("reorder", moved, (behind,), place, text, [other])
 
     def _dependent_behind(self, place: int) -> int | None:
-        """The next event of its partition that depends on this one, if it is another event."""
+        """The next event of its partition that depends on this one, if it is a different event."""
         form, partition = self._forms[place], self._pair.candidate[place].partition
         assert form is not None, "only events are tried"
         for behind in range(place + 1, min(len(self._forms), place + REACH)):
@@ -272,11 +273,11 @@ class _Planter:
         return before[0] != after[0] and self._routed(before)
 
     def _routed(self, form: Form) -> bool:
-        """Whether the route is more than the event itself, as in a bag, where each is a lane of its own."""
+        """Whether the route is more than the event itself, which is a lane of its own in a bag."""
         return ordered_class(self._reading.codec.order, form[0]) is not None
 
     def _too_far(self, before: Form, after: Form) -> bool:
-        """Whether two events that are equal but for a tolerance are beyond it."""
+        """Whether two events that are equal except for a tolerance exceed it."""
         close = self._reading.codec.close
         return close is not None and not close(before.record, after.record)
 
@@ -307,7 +308,7 @@ class _Planter:
     def _marked(self, record: DrillRecord) -> DrillRecord:
         return record._replace(headers=[*record.headers, self._mark])
 
-    # -- why not -------------------------------------------------------------------------------------------
+    # -- refusals ------------------------------------------------------------------------------------------
 
     def refusal(self, kind: PlantedKind, why: Sequence[Unfit]) -> str:
         """Why nothing could be planted, as a sentence."""

@@ -1,9 +1,9 @@
-"""The comparison of the copies: the rules of the live one, on topics of the drill's own.
+"""Makes the comparison of the copies: the rules of the live one, on topics of the drill's own.
 
-Kafka's times of the copies are moved so that the newest is now, since a gate asks how fresh things are. Where
-only the arrival clock can tell the difference, or that a side is silent, its time has to pass behind the
-difference; and neither side may lead by too much. Where their own times do not do, the copies get even ones,
-far enough apart. The order of records stays what it is.
+Kafka's times of the copies are moved so that the newest is now, since a gate asks for freshness. If only the
+arrival clock can detect the difference, or a silent side, its time must pass after the difference; and
+neither side may lead by too much. If the records' own times do not allow that, the copies get evenly spaced
+ones, far enough apart. The order of records never changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ExpectedSign = Literal["fail", "suspicion", "stall"]
 
 LEAST_SPAN_MS = 1000
 ENOUGH = 2
-"""So many times the time after which an event is overdue has to pass behind the difference."""
+"""After the difference, so many times the overdue time has to pass."""
 
 
 def shadow_of(spec: Spec, names: Names, before: int) -> Spec:
@@ -51,7 +51,7 @@ def shadow_of(spec: Spec, names: Names, before: int) -> Spec:
 
 
 def left_out(spec: Spec) -> Iterator[str]:
-    """What of the live comparison the copies do not have, as sentences."""
+    """The parts of the live comparison that the copies lack, as sentences."""
     if spec.overdue.clock == "input":
         yield "the clock of the input: the copies have no control topic"
     if spec.start.at != "earliest":
@@ -59,7 +59,7 @@ def left_out(spec: Spec) -> Iterator[str]:
 
 
 def expected(spec: Spec, plan: PlantedDifference) -> ExpectedSign:
-    """What the rules of a comparison make of a difference. Raises SettingsError where nothing could come."""
+    """The expected reaction of a comparison to a difference. Raises SettingsError if there can be none."""
     if plan.kind == "stall":
         return "stall"
     if plan.proven:
@@ -73,13 +73,13 @@ def expected(spec: Spec, plan: PlantedDifference) -> ExpectedSign:
 
 
 def awaited(spec: Spec, plan: PlantedDifference) -> timedelta:
-    """How long the rules themselves wait: the arrival clock proves by what the reader has seen pass, too."""
+    """How long the rules themselves wait: the arrival clock also needs the reader to see time pass."""
     by_clock = not plan.proven and spec.overdue.clock == "arrival" and spec.overdue.proves
     return spec.overdue.after if by_clock else timedelta(0)
 
 
 def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
-    """Both copies with Kafka times up to now. Raises SettingsError where they cannot be as they must."""
+    """Both copies with Kafka times up to now. Raises SettingsError if no suitable times exist."""
     needed = _needed_ms(spec, plan)
     newest = max(record.timestamp_ms for record in plan.pair.reference)
     fits = newest - plan.origin.timestamp_ms >= needed
@@ -97,21 +97,21 @@ def dated(spec: Spec, plan: PlantedDifference, now_ms: int) -> CopiedPair:
 
 
 def _together(spec: Spec, pair: CopiedPair) -> bool:
-    """Whether both sides wrote what is copied at about the same time: neither leads, nor looks stalled."""
+    """Whether both sides wrote the records at about the same time: neither leads, nor looks stalled."""
     firsts = [pair.of(side)[0].timestamp_ms for side in Side]
     apart = min(spec.limits.lead, spec.overdue.after / 4)
     return abs(firsts[0] - firsts[1]) * 2 <= apart.total_seconds() * 1000
 
 
 def _needed_ms(spec: Spec, plan: PlantedDifference) -> int:
-    """How much of Kafka's time has to pass behind the difference for it to be told."""
+    """How much of Kafka's time has to pass after the difference for it to be detected."""
     by_clock = not plan.proven and spec.overdue.clock == "arrival"
     after_ms = int(spec.overdue.after.total_seconds() * 1000)
     return ENOUGH * after_ms if by_clock or plan.kind == "stall" else 0
 
 
 def _evenly(plan: PlantedDifference, needed_ms: int, now_ms: int) -> CopiedPair:
-    """Both halves of both copies as far apart, so that what belongs together has one time."""
+    """Spread both halves of both copies evenly, so that matching records have one time."""
     behind = 1 - _share(plan, Side.RIGHT, plan.at)
     span = max(needed_ms / max(behind, 0.05), LEAST_SPAN_MS)
     return CopiedPair(
@@ -126,7 +126,7 @@ def _evenly(plan: PlantedDifference, needed_ms: int, now_ms: int) -> CopiedPair:
 
 
 def _share(plan: PlantedDifference, side: Side, place: int) -> float:
-    """Where a record stands in its copy, from 0 to about 1; the part before the difference is one half."""
+    """The position of a record in its copy, from 0 to about 1; the part before the difference is one half."""
     return place / (2 * plan.before[side])
 
 

@@ -1,8 +1,8 @@
-"""The way of an alarm: from a record in Kafka to whoever is to hear of it, one signal after the other.
+"""The signals on the way of an alarm, from a record in Kafka to the person it alerts, in their order.
 
-A signal looks at what service, Prometheus and Alertmanager say at one moment, and says what it sees there, or
-nothing. Which signals there are follows from what the rules of the comparison make of the difference: a
-proven one fails the gate, a suspicion and a silent side leave it undecided.
+A signal examines the state that service, Prometheus and Alertmanager report at one moment, and describes what
+it sees, or sees nothing. The reaction of the comparison's rules determines the signals: a proven difference
+fails the gate, a suspicion and a silent side leave it undecided.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twinstream.drill.shadow import ExpectedSign
 from twinstream.explain.divergence import NAMES
 
 MetricSamples = Mapping[tuple[str, str], float]
-"""The metrics of the comparison: by name without prefix, and the value of its other label (else empty)."""
+"""The metrics of the comparison: by name without prefix, and the value of the other label (else empty)."""
 
 ALERTS: Mapping[ExpectedSign, str] = {
     "fail": "TwinstreamDiverged",
@@ -32,7 +32,7 @@ _VERDICTS: Mapping[ExpectedSign, str] = {"fail": "DIVERGED", "suspicion": "INCON
 
 
 def series(expectation: ExpectedSign, comparison: str) -> str:
-    """The metric of the alert as Prometheus is asked for it."""
+    """The query with which Prometheus is asked for the metric of the alert."""
     name, label = STATES[expectation]
     labels = f'{{comparison="{comparison}"' + (f', {_NAMED[expectation]}="{label}"' if label else "") + "}"
     return f"twinstream_{name}{labels}"
@@ -42,11 +42,11 @@ _NAMED: Mapping[ExpectedSign, str] = {"fail": "verdict", "stall": "side"}
 
 
 class SignalState(NamedTuple):
-    """What is said at one moment; the last four are None where nobody is asked.
+    """The reported state at one moment; the last four are None if their server is not asked.
 
-    `found` are the reports of differences. Of Prometheus: whether it has the metrics of the `live`
+    `found` are the reports of differences. From Prometheus: whether it has the metrics of the `live`
     comparison, whether it has `scraped` the metric of the alert, and the `alerts` by name with their state.
-    `routed` is what Alertmanager does with each of these.
+    `routed` is how Alertmanager handles each of these.
     """
 
     status: Mapping[str, Any]
@@ -60,7 +60,7 @@ class SignalState(NamedTuple):
 
 
 class WantedSignal(NamedTuple):
-    """What is waited for: the events of each side, where a report may stand, and who is asked.
+    """The awaited signals: the events of each side, the positions for a report, and the servers to ask.
 
     `closed`: the difference is classified for good, and then counted.
     """
@@ -74,14 +74,14 @@ class WantedSignal(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """A step of the way. `seen` says what it sees in a look; None while there is nothing."""
+    """A step of the way. `seen` describes what it finds in a state; None if nothing."""
 
     name: str
     seen: Callable[[SignalState], str | None]
 
 
 def signals(wanted: WantedSignal) -> list[Signal]:
-    """All that has to be seen, in the order in which it comes."""
+    """All signals that have to be seen, in order."""
     expectation = wanted.expectation
     told = [Signal("read", lambda look: read(look, wanted.events))]
     if expectation == "fail":
@@ -108,7 +108,7 @@ def signals(wanted: WantedSignal) -> list[Signal]:
 
 
 def read(look: SignalState, events: tuple[int, int]) -> str | None:
-    """Whether both copies were read as far as so many events."""
+    """Whether both copies were read up to so many events, as text."""
     counts = look.status["events"]
     if all(counts[NAMES[side]] >= events[side] for side in Side):
         return f"{counts['reference']} and {counts['candidate']} events were read"
@@ -116,7 +116,7 @@ def read(look: SignalState, events: tuple[int, int]) -> str | None:
 
 
 def unexpected(look: SignalState, wanted: WantedSignal) -> str | None:
-    """Why the drill has failed already: something was said that must not be. None while that is not so."""
+    """Why the drill has already failed: a report that must not exist. None if there is none."""
     if wanted.expectation != "fail" and look.status["verdict"] == "DIVERGED":
         what = "silence of the candidate" if wanted.expectation == "stall" else "suspicion"
         return f"the verdict is DIVERGED, though a {what} proves nothing: {look.status['reason']}"

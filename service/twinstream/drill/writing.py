@@ -1,7 +1,7 @@
-"""In which order the copies are written, and in which portions.
+"""Decides the order and the portions in which the copies are written.
 
-Where replays are told by their batches, a difference counts when the batches that were open then are
-finished, as later ones tell. So the last part of the copies is held back until what lies before it is read.
+If replays are told by their batches, a difference counts when the batches open at that time are finished, as
+later ones show. So the last part of the copies is held back until the part before it is read.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Written = Sequence[tuple[str, DrillRecord]]
 
 
 class Behind(NamedTuple):
-    """What is written behind the first half: at once, and when that has been read.
+    """The records after the first half: those written at once, and those written when these have been read.
 
-    `mark` is the number of the record at which the difference shows, `events` how many of each side there are
-    with what is written at once.
+    `mark` is the number of the record at which the difference shows, `events` how many events each side has
+    with those written at once.
     """
 
     first: Written
@@ -33,12 +33,12 @@ class Behind(NamedTuple):
 
 
 def before(names: Names, copies: CopiedPair, plan: PlantedDifference) -> Written:
-    """What is written before the difference."""
+    """The records before the difference."""
     return _turns(names, CopiedPair(*(copies.of(side)[: plan.before[side]] for side in Side)))
 
 
 def behind(spec: Spec, names: Names, copies: CopiedPair, plan: PlantedDifference) -> Behind:
-    """What is written behind it."""
+    """The records after it."""
     turns = _turns(names, CopiedPair(*(copies.of(side)[plan.before[side] :] for side in Side)))
     mark = 0
     if plan.kind != "stall":
@@ -52,7 +52,7 @@ def behind(spec: Spec, names: Names, copies: CopiedPair, plan: PlantedDifference
 
 
 def _turns(names: Names, pair: CopiedPair) -> list[tuple[str, DrillRecord]]:
-    """The records of both sides, as far along in turn."""
+    """The records of both sides, interleaved in proportion."""
     parts = [
         (place / max(1, len(pair.of(side))), int(side), place)
         for side in Side

@@ -1,1 +1,1 @@
-"""What was found, in the words of its owner: divergences, coverage, holes, receipts."""
+"""Findings in the owner's words: divergences, coverage, holes, receipts."""

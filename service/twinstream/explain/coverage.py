@@ -1,16 +1,16 @@
-"""What the compared events looked like: kinds, keys and fields, and whether they ever varied.
+"""Records how the compared events looked: kinds, keys and fields, and whether they ever varied.
 
-An EQUIVALENT says nothing of what did not come. So the verdict is told with what did: "`discount` was always
-null, nothing of kind `refund` matched, all events are of one key".
+An EQUIVALENT says nothing of events that did not come. So the verdict is shown with those that did:
+"`discount` was always null, nothing of kind `refund` matched, all events are of one key".
 
-Events are sampled, since a record that equals its partner byte by byte is decoded once at most, and here all
-that is compared is read: the first `FIRST` of each side, then fewer and fewer, and at last one in `STRIDE`.
-So short streams are looked at from end to end, too. By place, not by chance: the same streams give the same
-answer. Of values only a hash is kept, and only until there is a second one; it is keyed with the secret of
-the masks, so that who reads the state cannot find a value by trying out all there are. With another secret
-what was seen before cannot be compared any more: it is told anew.
+Events are sampled: everything compared is read here, while matching decodes a record that equals its partner
+byte by byte at most once. The sample is the first `FIRST` of each side, then fewer and fewer, and at last one
+in `STRIDE`. So short streams are examined from end to end, too. The sample depends on positions, not on
+chance: the same streams give the same answer. Of values only a hash is kept, and only until there is a second
+one. The hash is keyed with the secret of the masks, so that nobody who reads the state can find a value by
+trying all values. With another secret, earlier hashes cannot be compared any more; sampling starts again.
 
-Complexity: about 10 µs for an event that is looked at; none for others, but a microsecond for each run.
+Complexity: about 10 µs for a sampled event; none for others, except a microsecond for each run.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from twinstream.status.comparison import Coverage, KindCoverage
 
 FIRST = 1000
 THINNING = 256
-"""Behind the first, one is looked at where the place has grown by this part of it."""
+"""After the first events, one is sampled whenever the position has grown by this fraction of it."""
 STRIDE = 2003
-"""A prime: what comes again and again at even distances is not passed over."""
+"""A prime: events that recur at even distances are not passed over."""
 KEYS_LIMIT = 1000
 FIELDS_LIMIT = 300
 DEPTH_LIMIT = 8
 LOOKED_AT = "fields and keys were looked at in"
 NAMED = 8
-"""So many fields are named in a sentence."""
+"""At most so many fields are named in a sentence."""
 TELLING = 20
-"""Of fewer events it is no wonder that they are alike."""
+"""Fewer events than this may well be alike by chance."""
 _NULL, _VARIED = "null", ""
 
 
 class SeenEvents:
-    """What was seen of the events of one comparison. `mask` has the secret before anything is seen."""
+    """Coverage of the events of one comparison. `mask` has the secret before any event is seen."""
 
     def __init__(self, spec: Spec, codec: Codec, mask: Mask | None = None) -> None:
         self._mask = mask or Mask.of(spec, fresh_secret())
@@ -59,7 +59,7 @@ class SeenEvents:
         self._more_keys = False
 
     def note(self, side: Side, forms: Sequence[Form]) -> None:
-        """Look at some of the events that came of a side."""
+        """Sample the events that came from a side."""
         count, place = self._count[side], self._next[side]
         until = self._count[side] = count + len(forms)
         while place < until:
@@ -75,7 +75,7 @@ class SeenEvents:
             value = self._codec.compared(record)
             scope = None if self._keys is None or self._more_keys else self._codec.scope(record)
         except (DecodeError, SourceError):
-            return  # It was read before: a schema registry that is away now is no matter.
+            return  # It was read before: a schema registry that is away now does not matter.
         self._sampled[kind] += 1
         fields = self._fields[kind]
         for path, member in _members(value, (), self._maps):
@@ -102,10 +102,10 @@ class SeenEvents:
         if len(self._keys) > KEYS_LIMIT:
             self._more_keys, self._keys = True, set()
 
-    # -- what is told --------------------------------------------------------------------------------------
+    # -- the results ---------------------------------------------------------------------------------------
 
     def told(self) -> dict[str, Any]:
-        """The members of `Coverage` that tell what was seen."""
+        """The members of `Coverage` about the sampled events."""
         return {
             "events": sum(self._count),
             "kinds": {kind: self._kind(kind) for kind in self._kinds},
@@ -115,7 +115,7 @@ class SeenEvents:
         }
 
     def constants(self) -> dict[str, dict[str, str]]:
-        """By kind, the hash of each field that had one value: for shards to be brought together."""
+        """By kind, the hash of each field that had one value, to be merged over shards."""
         return {
             kind: {self._name(path): known for path, known in fields.items() if known not in (_VARIED, _NULL)}
             for kind, fields in self._fields.items()
@@ -131,13 +131,13 @@ class SeenEvents:
         )
 
     def _name(self, path: Path) -> str:
-        """A field as the comparison file names it: in a whole record, the value's own stand inside."""
+        """A field as the comparison file names it; the value's own fields lie inside a whole record."""
         return path_text(path[1:] if self._inside and path[0] == "$value" and len(path) > 1 else path)
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON values; at most some ten kilobytes."""
+        """The whole state as JSON values; at most some tens of kilobytes."""
         return {
             "mask": self._mask.secret_name,
             "count": list(self._count),
@@ -165,9 +165,9 @@ class SeenEvents:
 
 
 def united(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The state of one that has seen what several have, of one comparison file; None for that of nobody.
+    """The states of several shards of one comparison merged into one; None if there are none.
 
-    Those whose hashes are of another secret than the first ones' are left out.
+    States whose hashes are of another secret than the first one's are left out.
     """
     if not states:
         return None
@@ -198,14 +198,14 @@ def united(states: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _gap(place: int) -> int:
-    """How far behind an event the next one is looked at: odd, for the same reason."""
+    """How far after an event the next one is sampled: odd, for the same reason as `STRIDE`."""
     return 1 if place + 1 < FIRST else min(STRIDE, place // THINNING | 1)
 
 
 def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]]:
-    """The members of a value that are no mappings, with their places; an array is one.
+    """The members of a value that are no objects, with their paths; an array counts as one member.
 
-    An object whose names are data is one, too: these names are not for the status.
+    An object whose names are data counts as one, too: these names are not for the status.
     """
     if type(value) is dict and value and len(at) < DEPTH_LIMIT and at not in maps:
         for name, member in value.items():
@@ -218,7 +218,7 @@ def _members(value: Any, at: Path, maps: Set[Path]) -> Iterator[tuple[Path, Any]
 
 
 def notes(coverage: Coverage) -> list[str]:
-    """What a verdict on these events does not rest on, in sentences without a full stop.
+    """What a verdict on these events does not rest on, as sentences without a full stop.
 
     >>> fields = KindCoverage(sampled=60, varied=["ride"], always_null=["discount"], constant=["currency"])
     >>> seen = Coverage(matched=30, matched_required=1, seconds=0, seconds_required=0, events=60, keys=1,

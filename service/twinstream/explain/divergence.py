@@ -1,7 +1,7 @@
-"""A divergence in the words of its owner: names for sides, values, positions, the differing fields, a text.
+"""Turns a divergence into plain data: sides by name, values, positions, the differing fields, a text.
 
-The core knows events of the left and the right. Here they become outputs of the reference and the candidate,
-as plain data that everything else is made of: the sentences (`twinstream.explain.sentences`), the picture
+The core knows only left and right events. Here they become outputs of the reference and the candidate, as
+plain data from which everything else is made: the sentences (`twinstream.explain.sentences`), the picture
 (`twinstream.explain.picture`), the page.
 """
 
@@ -32,7 +32,7 @@ MANY = 10_000
 
 
 class Explainer:
-    """Turns divergences of one comparison into reports. `show` tells what may be seen of values."""
+    """Turns divergences of one comparison into reports. `show` decides which values may be shown."""
 
     def __init__(self, spec: Spec, digest: str, codec: Codec, show: Show) -> None:
         self._spec, self._digest, self._codec, self._show = spec, digest, codec, show
@@ -42,23 +42,23 @@ class Explainer:
 
     @property
     def at_once(self) -> int:
-        """Of how many divergences the events can well be at hand at once."""
+        """How many divergences can reasonably have their events at hand at once."""
         return MANY
 
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Within it what is held of some events is there to be told; records always are."""
+        """Within this context, the content of some events is available; records always are."""
         return nullcontext()
 
     def needs(self, divergence: Divergence) -> Iterable[tuple[Side, Event]]:  # noqa: ARG002
-        """The events that have to be at hand for a report."""
+        """The events whose content must be at hand for a report."""
         return ()
 
     def lacks(self, divergence: Divergence) -> bool:  # noqa: ARG002
-        """Whether a report that is made now lacks something which is not at hand."""
+        """Whether a report made now would lack the content of an event."""
         return False
 
     def lacks_event(self, side: Side, event: Event) -> bool:  # noqa: ARG002
-        """Whether what is told of an event now lacks what is not at hand."""
+        """Whether a report of an event made now would lack its content."""
         return False
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
@@ -93,11 +93,11 @@ class Explainer:
         }
 
     def _id(self, divergence: Divergence) -> str:
-        """The same divergence found again, after a replay or with its other half, has the same id.
+        """The id of a divergence: the same when it is found again, after a replay or with its other half.
 
-        Of values that may not be seen it has nothing, not even keyed hashes: where the key is lost with the
-        store, it is still the same. Its position names the event by itself; where records are not held it is
-        all, since they may be gone by then.
+        It contains nothing of values that may not be shown, not even keyed hashes: if the key is lost with
+        the store, the id stays the same. The position alone names the event; without held records nothing
+        else does, since they may be gone by then.
         """
         first = divergence.first
         side = Side.RIGHT if first.left is None else Side.LEFT
@@ -115,10 +115,10 @@ class Explainer:
             return None
         return {"topic": self._topics[side], "partition": event[1], "offset": event[2]}
 
-    # -- what may be seen ----------------------------------------------------------------------------------
+    # -- values that may be shown --------------------------------------------------------------------------
 
     def _order_fields(self, event: Event | None) -> dict[str, Any]:
-        """The fields that the order reads; none where the record is not there."""
+        """The fields that the order reads; none if the record is gone."""
         record = _record(event)
         return {} if isinstance(record, WithheldRecord) else self._codec.scope(record)
 
@@ -133,13 +133,13 @@ class Explainer:
         return {"$value": self._show(value["$value"]), **self._show(beside)}
 
     def _scope(self, event: Event) -> dict[str, Any]:
-        """The key of the part of the order in which an event is."""
+        """The key of the part of the order that an event belongs to."""
         fields = self._order_fields(event)
         key = [field for field in self._scopes[event[0][2]] if field in fields]
         return {field: self._show(fields[field], parse_path(field)) for field in key}
 
     def _seen_fields(self, event: Event) -> dict[str, str]:
-        """The fields that the order reads of an event and whose values may be seen, as texts."""
+        """The fields that the order reads from an event and whose values may be shown, as texts."""
         fields = self._order_fields(event)
         return {
             field: brief(plain(value))
@@ -148,7 +148,7 @@ class Explainer:
         }
 
     def _identity(self, event: Event) -> dict[str, Any]:
-        """What names an event, as far as it may be seen."""
+        """The identity of an event, as far as it may be shown."""
         record = _record(event)
         if isinstance(record, WithheldRecord):
             return {}

@@ -1,4 +1,4 @@
-"""What a comparison file leaves out or lets pass: of what a verdict says nothing, and who owns that."""
+"""Lists what a comparison file leaves out or lets pass, with the owner of each exclusion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Exclusion(Frozen):
 
 
 def exclusions(spec: Spec) -> tuple[Exclusion, ...]:
-    """All that a comparison file leaves out or lets pass.
+    """Every exclusion of a comparison file.
 
     >>> from twinstream.spec.load import loads
     >>> file = '''{version: 1, name: t, reference: {topic: a}, candidate: {topic: b}, order: unordered,

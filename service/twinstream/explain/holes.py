@@ -1,7 +1,7 @@
-"""What was not checked, in words: each reason names topic, partition and side, as far as they are known.
+"""Puts holes into words: each reason names topic, partition and side, as far as they are known.
 
-Where a hole is made its reason may say `PLACE`, since the core knows no topics. Any other reason has the
-place put before it. So every reason is made public here, and nowhere else.
+The code that makes a hole may write `PLACE` in its reason, since the core knows no topics. Any other reason
+gets the place put before it. So every reason is made public here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def offsets(first: int, end: int) -> str:
 
 
 def of_gap(wanted: int, available: int) -> str:
-    """Why a gap between the offset that was next and the first that can be read is a hole."""
+    """Why a gap between the next expected offset and the first readable one is a hole."""
     if available > wanted:
         them = "it was" if available - wanted == 1 else "they were"
         return f"Kafka no longer has {offsets(wanted, available)} of {PLACE}; {them} not compared"
@@ -45,13 +45,13 @@ def of_gap(wanted: int, available: int) -> str:
 
 
 def of_falls(first: int, end: int, falls: int) -> str:
-    """Why a batch that matchers fell over is a hole."""
+    """Why a batch that made matchers fall is a hole."""
     them = "it was" if end - first == 1 else "they were"
     return f"the matcher fell {falls} times while it took {offsets(first, end)} of {PLACE}; {them} left out"
 
 
 def told(hole: Hole, spec: Spec) -> str:
-    """The reason of a hole as it is told, with its place."""
+    """The public reason of a hole, with its place."""
     if hole.side is None:
         return hole.reason
     place = place_of(spec.version_of(hole.side).topic, hole.side, hole.partition)
@@ -59,7 +59,7 @@ def told(hole: Hole, spec: Spec) -> str:
 
 
 def doubts(holes: Iterable[Hole], spec: Spec) -> list[str]:
-    """The reasons of some holes; what happened in one way at many places is told of the first."""
+    """The reasons of some holes; a reason that recurs at many places names only the first."""
     alike: dict[str, dict[str, None]] = {}
     for hole in holes:
         alike.setdefault(hole.reason, {})[told(hole, spec)] = None

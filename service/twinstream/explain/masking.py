@@ -1,13 +1,12 @@
-"""What may be seen of values, where they may hold personal data.
+"""Masks values that may hold personal data.
 
 A value of a field that the comparison file does not show is replaced by a *stand-in*: its type, its length,
-and a hash. The hash is keyed with a secret, so that who has none cannot find a value by trying out all there
-are. It is the same for equal values of one field, on both sides and in all events: so a person sees that a
-value is the same elsewhere without seeing it. It says nothing of equal values of two fields, nor of two
-comparisons.
+and a hash. The hash is keyed with a secret, so that nobody without it can find a value by trying all values.
+Equal values of one field have the same hash, on both sides and in all events: a person sees that a value
+recurs without seeing it. Hashes cannot be compared between two fields, or between two comparisons.
 
-Names of fields are shown. Where an object is a *map*, so that the names of its members are data as well, they
-are masked like values. In a path `*` stands for such a name.
+Names of fields are shown. If an object is a *map*, the names of its members are data as well, and are masked
+like values. In a path `*` stands for such a name.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from twinstream.spec.file.paths import Path, parse_path
 
 SECRET_BYTES = 32
 HASH_BYTES = 4
-"""Two different values look the same by chance once in four billion pairs; it decides nothing."""
+"""Two different values get the same hash once in four billion pairs; nothing depends on it."""
 KEPT_BYTES = 8
-"""Of what is not shown but kept, to be compared with many others."""
+"""Hash bytes for values that are kept but not shown, to be compared with many others."""
 MEMBER = "*"
 _APPLICATION = b"twinstream mask"
 _DERIVED = b"twinstream other"
@@ -38,24 +37,24 @@ _SECRET_NAME = "\0"
 
 
 def fresh_secret() -> bytes:
-    """A secret that nobody else has."""
+    """A new random secret."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
 class Show(Protocol):
-    """What may be seen of a value, and of a path, as JSON can carry it."""
+    """Decides how much of a value, and of a path, is shown; its results fit into JSON."""
 
     def __call__(self, value: Any, at: Path = ()) -> Any:
-        """A value that stands at a path of an event."""
+        """The shown form of a value at a path of an event."""
         ...
 
     def path(self, path: Path) -> Path:
-        """A path of an event."""
+        """The shown form of a path of an event."""
         ...
 
 
 def plain(value: Any) -> Any:
-    r"""A decoded value as JSON can carry it: without loss, and as a text what JSON does not have.
+    r"""A decoded value as JSON can carry it: without loss, with texts for values that JSON lacks.
 
     >>> plain({"raw": b"\x81", "ratio": float("nan"), "fare": Decimal("1.50")})
     {'raw': 'base64:gQ==', 'ratio': 'nan', 'fare': 1.5}
@@ -77,7 +76,7 @@ def plain(value: Any) -> Any:
 
 
 class Everything:
-    """All may be seen: by whoever has the records anyway."""
+    """Shows everything, to people who have the records anyway."""
 
     def __call__(self, value: Any, at: Path = ()) -> Any:  # noqa: ARG002
         """The value as it is."""
@@ -89,9 +88,9 @@ class Everything:
 
 
 class Mask:
-    """The fields in `shown` may be seen, stand-ins of all others; `maps` are objects whose names are data.
+    """Shows the fields in `shown`, and stand-ins for all others; `maps` are objects whose names are data.
 
-    `secret` keys the hashes. It may be set anew: what was masked before has other hashes then.
+    `secret` keys the hashes. It may be replaced: then all hashes change.
 
     >>> mask = Mask(["taxi"], ["fares"], b"a secret")
     >>> mask({"taxi": 7, "driver": "Ann", "fares": {"Bob": 9}})  # doctest: +NORMALIZE_WHITESPACE
@@ -108,7 +107,7 @@ class Mask:
 
     @classmethod
     def of(cls, spec: Spec, secret: bytes) -> Mask:
-        """What a comparison file allows."""
+        """The mask that a comparison file declares."""
         return cls(spec.show, spec.maps, secret, spec.name)
 
     def take(self, secret: bytes) -> None:
@@ -117,23 +116,23 @@ class Mask:
         self._key = blake2b(self._domain.encode(), digest_size=32, key=inner).digest()
 
     def __call__(self, value: Any, at: Path = ()) -> Any:
-        """What may be seen of a value that stands at a path of an event.
+        """The shown form of a value at a path of an event.
 
         Complexity: about 2 µs for each value that is masked.
         """
         return self._seen(value, self._place(at))
 
     def kept(self, value: Any, at: Path = ()) -> str:
-        """What may be kept of a value, to know it again: without the secret its hash tells nothing."""
+        """A hash of a value that may be kept, to recognize the value; useless without the secret."""
         return self._digest(value, self._place(at), KEPT_BYTES)
 
     @property
     def secret_name(self) -> str:
-        """What tells one secret from another, and nothing of either."""
+        """A text that tells one secret from another and reveals neither."""
         return self.kept("", (_SECRET_NAME,))
 
     def secret_for(self, purpose: str) -> bytes:
-        """A secret of 32 bytes for something else, which tells nothing of this one."""
+        """A secret of 32 bytes for another purpose, which reveals nothing of this one."""
         return blake2b(purpose.encode(), digest_size=32, key=self._key, person=_DERIVED).digest()
 
     def path(self, path: Path) -> Path:
@@ -156,7 +155,7 @@ class Mask:
         return any(at[: len(path)] == path for path in self._shown)
 
     def _hides(self, path: Path) -> bool:
-        """Whether the names of the members of what stands at a path are data, and may not be seen."""
+        """Whether the names of the members of the object at a path are data that may not be shown."""
         at = self._place(path)
         return at in self._maps and not self._allows(at)
 

@@ -1,4 +1,4 @@
-"""One divergence as a picture of a few lines: both sides' events in the order of their offsets.
+"""Draws one divergence in a few lines: both sides' events in the order of their offsets.
 
 It is drawn from a report alone (an item of ``examples`` in ``check --json``, a divergence of the HTTP API),
 so it needs neither the comparison file nor the records:
@@ -10,10 +10,10 @@ so it needs neither the comparison file nor the records:
 
 Rules of this file:
 
-- Equal events are joined by a line, two that changed places by a cross, a changed event by ``≠``, one without
-  a partner ends in ``✕``.
-- Nothing is wider than asked. A value that does not fit loses members; those that tell the events apart stay.
-  Of two long texts that differ, what they share at the beginning goes first.
+- Equal events are joined by a line, two that changed places by a cross, a changed event by ``≠``; an event
+  without a partner ends in ``✕``.
+- No line is wider than asked. A value that does not fit loses members; those that tell the events apart stay.
+  Two long texts that differ lose their common beginning first.
 - Characters that a terminal acts upon are shown as escapes: a value must not be able to draw.
 """
 
@@ -29,7 +29,7 @@ from rich.cells import cell_len, set_cell_size
 from twinstream.explain.text_diff import from_difference, told_apart
 
 NARROW = 64
-"""Below this width two columns say nothing: the events are listed one under the other."""
+"""Below this width two columns are useless: the events are listed one under the other."""
 
 _GUTTER = 9
 _APART = 2
@@ -62,7 +62,7 @@ ASCII = Strokes(
 
 
 def printable(text: str) -> str:
-    r"""The text with all characters as escapes that are not to be seen, and that a terminal might act upon.
+    r"""The text with escapes for all characters that are invisible or that a terminal might act upon.
 
     >>> printable("a\x9b31mb\u202e")
     'a\\x9b31mb\\u202e'
@@ -86,7 +86,7 @@ def diagram(report: Mapping[str, Any], width: int = 100, marks: Strokes = UNICOD
 
 @dataclass(eq=False)
 class _Cell:
-    """One event: where it stands, its value, and the event of the other side that it is joined with."""
+    """One event: its position, its value, and the event of the other side that it is joined with."""
 
     partition: int
     offset: int
@@ -94,7 +94,7 @@ class _Cell:
     partner: _Cell | None = None
     changed: bool = False
     named: bool = True
-    """Whether the divergence is about it; the others are its witness."""
+    """Whether the divergence is about this event; the others are its witness."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ class _Column:
     cells: list[_Cell] = field(default_factory=list)
 
     def add(self, position: Mapping[str, Any], value: Any, *, named: bool) -> _Cell:
-        """The cell of an event, which is there only once."""
+        """The cell of an event; each event has only one."""
         for cell in self.cells:
             if (cell.partition, cell.offset) == (position["partition"], position["offset"]):
                 return cell
@@ -116,14 +116,14 @@ class _Column:
         return cell
 
     def label(self, cell: _Cell | None) -> str:
-        """The offset, with the partition where the events stand in several."""
+        """The offset, with the partition if the events are in several."""
         if cell is None:
             return ""
         one = len({cell.partition for cell in self.cells}) == 1
         return str(cell.offset) if one else f"{cell.partition}:{cell.offset}"
 
     def headings(self, side: str) -> Iterator[str]:
-        """What stands above the events, in words that get fewer."""
+        """The headings above the events, from the longest to the shortest."""
         partitions = sorted({cell.partition for cell in self.cells})
         name = side if self.topic in {"", side} else f"{side} {printable(self.topic)}"
         if len(partitions) == 1:
@@ -154,7 +154,7 @@ def _sides(report: Mapping[str, Any]) -> tuple[_Column, _Column]:
 
 
 def _join(cells: Sequence[_Cell], *, changed: bool) -> None:
-    """Draw a line between two events, one of each side, unless one of them has its line."""
+    """Draw a line between two events, one of each side, unless one of them has a line."""
     if len(cells) == 2 and not any(cell.partner for cell in cells):
         one, other = cells
         one.partner, other.partner = other, one
@@ -193,12 +193,12 @@ class _Picture:
         return self._text(left, room), self._text(right, room)
 
     def _led(self, text: str, wide: int, line: str) -> str:
-        """The text, and from it to the gutter what the line there begins with."""
+        """The text, padded to the gutter with the stroke that the line there begins with."""
         room = wide - cell_len(text)
         return text + " " + line * room
 
     def _rows(self) -> Iterator[tuple[_Cell | None, _Cell | None, str]]:
-        """The lines of the picture: an event of each side or none, and what is drawn between them."""
+        """The rows of the picture: an event of each side or none, and the strokes between them."""
         left, right = list(self._left.cells), list(self._right.cells)
         marks = self._marks
         while left or right:
@@ -217,7 +217,7 @@ class _Picture:
         return _NOTHING if cell is None else value_text(cell.value, room, self._first, self._marks.more)
 
     def listed(self, width: int) -> Iterator[str]:
-        """One event a line."""
+        """One event on each line."""
         for side, column in zip(("reference", "candidate"), self._both, strict=True):
             yield column.heading(side, width)
             labels = max((len(column.label(cell)) for cell in column.cells), default=0)
@@ -240,7 +240,7 @@ def _changes(report: Mapping[str, Any], width: int, marks: Strokes) -> Iterator[
 
 
 def _changed_texts(values: Mapping[str, Any], room: int, more: str) -> list[str]:
-    """Both values; of long ones the part from where they differ, of objects as many members as fit."""
+    """Both values; long ones start where they differ, objects have as many members as fit."""
     both = [values["reference"], values["candidate"]]
     if any(isinstance(value, dict) for value in both):
         return [value_text(value, room, _telling(both), more) for value in both]
@@ -259,7 +259,7 @@ def _telling(values: Sequence[Any]) -> list[str]:
 
 
 def value_text(value: Any, room: int, first: Sequence[str] = (), more: str = "…") -> str:
-    """The JSON text of a value in at most `room` cells; of an object the members `first` stay longest.
+    """The JSON text of a value in at most `room` cells; of an object, the members `first` are dropped last.
 
     >>> value_text({"a": 1, "b": 2, "c": 3}, 16, ["c"])
     '{"a":1,"c":3,…}'
@@ -279,7 +279,7 @@ def _cut(text: str, room: int, more: str) -> str:
 
 
 def _shortened(value: dict[str, Any], room: int, first: Sequence[str], more: str) -> str | None:
-    """As many members as fit, in their order; those of `first` are chosen first. None where none fits."""
+    """As many members as fit, in their order; those of `first` are chosen first. None if none fits."""
     parts = {name: printable(f"{_json(name)}:{_json(member)},") for name, member in value.items()}
     left = room - len("{}") - len(more)
     chosen = set()

@@ -1,4 +1,4 @@
-"""Why a verdict is what it is, where that is not a difference: for one matcher, and for several as one."""
+"""Gives the reason of a verdict other than DIVERGED, for one matcher or for several as one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REASONS_SHOWN = 3
 def undiverged(
     verdict: Verdict, doubts: Sequence[str], lacking: Sequence[str], pairs: int, order: str
 ) -> str:
-    """The reason of any verdict but DIVERGED; `order` tells how the outputs are compared.
+    """The reason of any verdict but DIVERGED; `order` says how the outputs are compared.
 
     >>> undiverged(Verdict.EQUIVALENT, [], [], 1200, "in any order")
     '1,200 pairs match, and nothing differs; the outputs are compared in any order.'
@@ -28,7 +28,7 @@ def undiverged(
 
 
 def undecided(doubts: Sequence[str]) -> str:
-    """The reason of INCONCLUSIVE. What is doubtful in one way at many places is told once.
+    """The reason of INCONCLUSIVE. A doubt that recurs is told once.
 
     >>> undecided(["a", "a", "b"])
     'Not decided: a; b.'

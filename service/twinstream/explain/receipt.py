@@ -1,7 +1,7 @@
-"""A verdict receipt: a verdict with all that it rests on and all that it leaves out, fit for a change ticket.
+"""Makes a verdict receipt for a change ticket: the verdict, all that it rests on, and all that it leaves out.
 
-It is data first (`Receipt`, whose JSON Schema is kept in ``docs/receipt.schema.json``), and from that a text
-(`twinstream.explain.receipt_text`). It holds no value of any event.
+A receipt is data first (`Receipt`, whose JSON Schema is kept in ``docs/receipt.schema.json``); a text is made
+from that (`twinstream.explain.receipt_text`). It holds no value of any event.
 
 ``python -m twinstream.explain.receipt`` prints the schema.
 """
@@ -190,7 +190,7 @@ def _side(status: ComparisonStatus, side: str) -> Compared:
 
 
 def receipt_of_answer(answer: Mapping[str, Any], spec: Spec, made_at: datetime, made_by: str) -> Receipt:
-    """The receipt of an answer of `check`."""
+    """The receipt for an answer of `check`."""
     ranges, left_out = answer.get("ranges"), exclusions(spec)
     evidence = {
         "matched": answer["matched"],
@@ -247,7 +247,7 @@ def _recorded(answer: Mapping[str, Any], spec: Spec, side: Literal["reference", 
 
 
 def _uses(left_out: Sequence[Exclusion], hits: Mapping[str, int], matched: int) -> tuple[KnownUse, ...]:
-    """The known differences among what is left out, with what each has explained."""
+    """The known differences among the exclusions, with the number of differences each has explained."""
     return tuple(
         KnownUse(
             id=one.name,
@@ -264,7 +264,7 @@ def _uses(left_out: Sequence[Exclusion], hits: Mapping[str, int], matched: int) 
 
 
 def schema_text() -> str:
-    """The JSON Schema of a receipt, as it is kept."""
+    """The text of the JSON Schema of a receipt, as in the file."""
     schema = Receipt.model_json_schema(mode="serialization")
     return json.dumps({"$schema": DIALECT, **schema}, indent=2, ensure_ascii=False) + "\n"
 

@@ -1,4 +1,4 @@
-"""A verdict receipt as Markdown: what a ticket shows, and a person reads."""
+"""Writes a verdict receipt as Markdown, for a ticket and for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTITIONS_SHOWN = 16
 
 
 def markdown(receipt: Receipt) -> str:
-    """The receipt as a text in Markdown, with tables as GitHub, GitLab and Jira's importers read them."""
+    """The receipt as Markdown text, with tables that GitHub, GitLab and Jira's importers can read."""
     blocks = (
         _head(receipt),
         _compared(receipt),
@@ -190,7 +190,7 @@ def _offsets(side: Compared) -> str:
 
 
 def _stretch(number: str, part: Stretch) -> str:
-    """The offsets of a partition; the last is the one before `end`."""
+    """The offsets of a partition; the last one is `end` - 1."""
     begin = "" if part.first is None else f"from {part.first:,} "
     verified = "" if part.verified_up_to is None else f" (verified up to {part.verified_up_to:,})"
     return f"{number}: {begin}up to {part.end:,}{verified}"
@@ -201,7 +201,7 @@ def _codes(names: Iterable[str]) -> str:
 
 
 def _code(text: str) -> str:
-    r"""A name as code. A pipe would end the cell, and a backtick the code, so these are told as text.
+    r"""A name as code. A pipe would end the cell, and a backtick the code, so such names are plain text.
 
     >>> print(_code("meta.host"), _code("a|b"))
     `meta.host` a\|b
@@ -210,7 +210,7 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""A text as it stands, whatever it holds: names come from whoever wrote the file.
+    r"""A text shown literally, whatever it holds: the author of the file chose the names.
 
     >>> print(_plain("a|b <script> *c*\nd"))
     a\|b \<script\> \*c\* d
@@ -219,7 +219,7 @@ def _plain(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    r"""A sentence of ours, in which names stand as code, whatever else it holds.
+    r"""One of our own sentences, with names as code, and everything else shown literally.
 
     >>> print(_sentence("`a_b` never varied, *never*"))
     `a_b` never varied, \*never\*

@@ -1,7 +1,7 @@
-"""A divergence in two or three sentences for whoever is on call: no theory, only what was seen.
+"""Describes a divergence in two or three sentences for an engineer on call: only observations, no theory.
 
-The first sentence says what came on the one side and what on the other. The second names the two events that
-prove it, and why the declared order forbids what happened to them (`twinstream.spec.lint.relations`).
+The first sentence says what each side wrote. The second names the two events that prove it, and why the
+declared order forbids what happened to them (`twinstream.spec.lint.relations`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from twinstream.spec.lint.relations import why
 
 NAMES: dict[Side, Literal["reference", "candidate"]] = {Side.LEFT: "reference", Side.RIGHT: "candidate"}
 ABSENCE = "‹absent›"
-"""Stands for a member that is not there, which is something else than null."""
+"""Stands for an absent member, which differs from null."""
 TEXT_LIMIT = 300
-"""Characters of a value in a sentence."""
+"""The most characters of a value in a sentence."""
 FIELDS_NAMED = 3
-"""Fields of a changed event that are named with both values; of more, only the names."""
+"""The most fields of a changed event that are named with both values; beyond that only names are given."""
 
 _WHAT = {
     "missing": "The reference put out {left}, and the candidate did not.",
@@ -37,10 +37,10 @@ _WHAT = {
 
 
 class Sight:
-    """What may be seen of events: their values, and the fields that the order reads.
+    """Gives the values of events that may be shown, and the fields that the order reads.
 
-    `value` gives an event's value, `fields` the deciding fields with their own values, `shown` those of them
-    that may be seen.
+    `value` gives an event's value, `fields` the deciding fields with their real values, `shown` those of them
+    that may be shown.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class Sight:
         self.value, self.fields, self.shown = value, fields, shown
 
     def sees(self, finding: Finding) -> bool:
-        """Whether the records of a finding's own events are there."""
+        """Whether the records of a finding's own events are at hand."""
         return not any(event and isinstance(event[0][3], WithheldRecord) for _, event in finding.events)
 
     def brief(self, event: Event) -> str:
-        """The value of an event as a text that is not too long."""
+        """The value of an event as a short text."""
         return brief(self.value(event))
 
 
 def brief(value: Any) -> str:
-    """The JSON text of a value, cut where it is too long; what stands in for a value stays as it is.
+    """The JSON text of a value, cut if it is too long; a stand-in stays as it is.
 
     >>> brief({"taxi": 7}), brief(ABSENCE)
     ('{"taxi":7}', '‹absent›')
@@ -78,7 +78,7 @@ def _cut(text: str) -> str:
 
 
 def is_stand_in(value: Any) -> bool:
-    """Whether a value only says what kind of value is not shown, or is not there."""
+    """Whether a value is a stand-in for a hidden or an absent value."""
     return isinstance(value, str) and value.startswith("‹") and value.endswith("›")
 
 
@@ -95,7 +95,7 @@ def text_of(
 ) -> str:
     """The sentences of a divergence.
 
-    `changes` are the differing fields of a changed event, `identity` what names it, both as they may be seen.
+    `changes` are the differing fields of a changed event, `identity` its identity, both as they may be shown.
     """
     finding = divergence.finding
     if finding.kind == "changed":
@@ -137,7 +137,7 @@ def _both_places(left: Event | None, right: Event | None) -> str:
 
 
 def _changed(changes: Mapping[str, Mapping[str, Any]], identity: Mapping[str, Any]) -> str:
-    """What both are about, and where they differ."""
+    """The identity of both events, and where they differ."""
     about = " and ".join(f"{field} {brief(value)}" for field, value in identity.items())
     differ = f"They differ in {_named(changes)}."
     return f"Both are about {about}, and {differ[0].lower()}{differ[1:]}" if about else differ
@@ -154,7 +154,7 @@ def _named(changes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _became(before: Any, after: Any) -> str:
-    """Both values, unless neither may be seen; of long ones the part from where they differ."""
+    """Both values, unless neither may be shown; long ones start where they differ."""
     if ABSENCE not in (before, after) and is_stand_in(before) and is_stand_in(after):
         return ""
     one, other = from_difference(*told_apart(_text(before), _text(after)), TEXT_LIMIT)
@@ -186,7 +186,7 @@ def _moved(finding: Finding, sight: Sight) -> str:
 
 
 def _is_before(left: Event, left_other: Event, right: Event, right_other: Event) -> bool | None:
-    """Whether an event comes before another one on the left; None where offsets do not tell."""
+    """Whether an event comes before another one on the left; None if offsets do not decide it."""
     if left[1] != left_other[1] or right[1] != right_other[1]:
         return None
     before = left[2] < left_other[2], right[2] < right_other[2]
@@ -194,7 +194,7 @@ def _is_before(left: Event, left_other: Event, right: Event, right_other: Event)
 
 
 def _in_order(one: Event, other: Event) -> str:
-    """Both places, the earlier first."""
+    """Both positions, the earlier first."""
     return _pair_places(*sorted((one, other), key=lambda event: event[2]))
 
 
@@ -208,7 +208,7 @@ def _pair_places(one: Event, other: Event) -> str:
 
 
 def _proof(finding: Finding, order: Order, sight: Sight) -> str:
-    """Why the event has no partner, and cannot have one any more."""
+    """Why the event has no partner, and can no longer have one."""
     lacking = "reference" if finding.left is None else "candidate"
     equal = "further equal one" if finding.kind == "duplicate" else "equal one"
     if not finding.witness:

@@ -1,6 +1,6 @@
-"""An answer of `check`, or one divergence, told to people: plain text of a given width.
+"""Formats an answer of `check`, or one divergence, as plain text of a given width.
 
-The same text is printed by the command line, which adds colour, and stands in the message of a failing test.
+The command line prints this text, in colour; the message of a failing test contains it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from twinstream.explain.picture import UNICODE, Strokes, diagram, printable, value_text
 
 SHOWN = 5
-"""Divergences told one by one: whoever wants more wants them as data."""
+"""Divergences described one by one: those who want more want them as data."""
 PARTS_SHOWN = 8
 
 
@@ -29,24 +29,24 @@ def tell_answer(
 def tell_divergence(
     report: Mapping[str, Any], width: int = 100, marks: Strokes = UNICODE, *, wrapped: bool = True
 ) -> str:
-    """One divergence: what it is, what it proves, and the picture."""
+    """One divergence: its kind, its proof, and the picture."""
     return "\n".join((heading(report, width, marks), *_body(report, width, marks, wrapped)))
 
 
 def heading(report: Mapping[str, Any], width: int, marks: Strokes = UNICODE) -> str:
-    """The kind of a divergence, where it lies, and its id.
+    """The kind of a divergence, its scope, and its id.
 
     >>> heading({"kind": "missing", "scope": {"taxi": 7}, "id": "5f0c"}, 80)
     'missing · taxi 7 · id 5f0c'
 
-    One that a known difference covers says so.
+    A divergence covered by a known difference says so.
     """
     dot = " · " if marks is UNICODE else " - "
     scope = ", ".join(
         f"{printable(field)} {value_text(value, width // 3, (), marks.more)}"
         for field, value in report["scope"].items()
     )
-    known = report.get("explained")  # A recorded answer has only those that count.
+    known = report.get("explained")  # A recorded answer holds only those that count.
     parts = (report["kind"], scope, f"id {report['id']}", known and f"explained by {printable(known)}")
     return dot.join(part for part in parts if part)
 
@@ -81,7 +81,7 @@ def _answer(answer: Mapping[str, Any], width: int, marks: Strokes, wrapped: bool
 
 
 def explained_text(by_rule: Mapping[str, int]) -> str:
-    """What known differences have explained; an empty text where none has.
+    """How many differences each rule has explained; an empty text if none.
 
     >>> explained_text({"PRICE-17": 1200, "LATE": 0})
     'explained by known differences: 1,200 by PRICE-17'
@@ -91,7 +91,7 @@ def explained_text(by_rule: Mapping[str, int]) -> str:
 
 
 def ranges_text(ranges: Mapping[str, Any]) -> str:
-    """What of two topics was compared.
+    """The ranges of two topics that were compared.
 
     >>> part = {"from": 3, "to": 5, "read_from": 3, "read_to": 5}
     >>> side = {"topic": "rides", "partitions": {"0": part}, "records": 2, "records_beside": 0}

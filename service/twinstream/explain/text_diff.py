@@ -1,4 +1,4 @@
-"""Two texts that differ, so that a person sees where: what looks alike is spelled out, and is not cut off."""
+"""Prepares two differing texts so that people see where: escapes look-alikes, cuts the common start."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from unicodedata import normalize
 from rich.cells import cell_len
 
 _ENOUGH = 8
-"""Cells of a text that are to be seen from the first difference on, at least."""
+"""At least so many cells of a text are shown from the first difference on."""
 
 
 def told_apart(one: str, other: str) -> tuple[str, str]:
-    r"""Both texts; with escapes for what is not ASCII where they look alike, as with an accent of its own.
+    r"""Both texts; characters outside ASCII are escaped if the texts look alike, as with a combining accent.
 
     >>> print(*told_apart("é", "e\u0301"))
     \xe9 e\u0301
@@ -23,9 +23,9 @@ def told_apart(one: str, other: str) -> tuple[str, str]:
 
 
 def from_difference(one: str, other: str, room: int, more: str = "…") -> tuple[str, str]:
-    """Both texts, without the beginning that they share where it would take the place of what differs.
+    """Both texts, without their common beginning if it would push out the difference.
 
-    `room` are the cells that each may take; what is longer than that is left to the caller to cut at its end.
+    `room` is the number of cells that each may take; the caller cuts a longer text at its end.
 
     >>> from_difference("0123456789abcdefgh-REF", "0123456789abcdefgh-CAN", 18)
     ('…defgh-REF', '…defgh-CAN')

@@ -1,1 +1,1 @@
-"""Offline: recorded outputs, or stretches of topics, compared once from beginning to end."""
+"""Offline: compares recorded outputs, or stretches of topics, once from beginning to end."""

@@ -1,9 +1,9 @@
-"""`check --brokers`: a stretch of two topics compared once, from reading it to the answer.
+"""`check --brokers`: compares a stretch of two topics once, from reading it to the answer.
 
-Both sides end with the stretch. What was read counts only once the topics have been looked at again behind
-it: where one was created anew meanwhile, nobody knows what was read. And where the end was to be that of the
-topics, but one of them has grown, its version has not stopped; so its end is none, and what lacks a partner
-near it is undecided (`range_edges`).
+Both sides end with the stretch. The records read count only after the topics have been examined again: if one
+was created again meanwhile, it is unknown what was read. And if the end was meant to be the topics' end, but
+one of them has grown, its version has not stopped; then its end is not final, and events near it without a
+partner are undecided (`range_edges`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 
 
 class BoundedCheck:
-    """One comparison of a stretch of two topics, as they are when it is made. `size` is in offsets.
+    """One comparison of a stretch of two topics, as they are at construction. `size` is in offsets.
 
-    Raises SettingsError where that cannot be compared, and SourceError where Kafka does not answer.
+    Raises SettingsError if the stretch cannot be compared, and SourceError if Kafka does not answer.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class BoundedCheck:
     def run(
         self, watch: WatchLines, *, open_ended: bool, allow_empty: bool, evidence: bool
     ) -> dict[str, Any]:
-        """Read and compare it; `watch` is what the lines go through. The options are those of `check`.
+        """Read and compare it; the lines go through `watch`. The options are those of `check`.
 
-        Raises SourceError where Kafka stops answering.
+        Raises SourceError if Kafka stops answering.
         """
         comparison = self._check.comparison
         comparison.vouch(0)

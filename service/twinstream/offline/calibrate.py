@@ -1,4 +1,4 @@
-"""`calibrate`: two recorded runs of one version, and the comparison that judges each proposed file."""
+"""`calibrate`: reads two recorded runs of one version, and judges each proposed file by comparing them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ TIGHTEST: Mapping[str, Any] = {
     "candidate": {"topic": "candidate"},
     "order": "total",
 }
-"""Where no file is given: everything is compared, and in its order."""
+"""The start without a given file: everything is compared, and in its order."""
 
 MOST_PLACES = 20
-"""So many places of what is unexplained stand in the object for machines."""
+"""At most so many places of an unexplained difference are in the JSON output."""
 
 
 def start_of(file: str | None, topics: Mapping[str, str | None], identity: Sequence[str]) -> ProposalStart:
-    """What is to be loosened: a comparison file, or the tightest of all.
+    """The file to loosen: a comparison file, or the tightest of all.
 
-    `topics`, by side, and `identity`, where they are given, stand for those of the file. Raises SpecError.
+    `topics`, by side, and `identity`, if given, replace those of the file. Raises SpecError.
     """
     data = dict(TIGHTEST)
     if file is not None:
@@ -60,7 +60,7 @@ def start_of(file: str | None, topics: Mapping[str, str | None], identity: Seque
 
 
 class Recording:
-    """The events of both runs, which are fed as lines and kept. `limit` bounds those of each side."""
+    """The events of both runs, fed as lines and kept. `limit` bounds the events of each side."""
 
     def __init__(self, spec: Spec, limit: int) -> None:
         self._spec, self._codec, self._limit = spec, Codec(spec), limit
@@ -71,7 +71,7 @@ class Recording:
     def read(self, lines: Iterable[Line]) -> None:
         """Keep the events of one side, up to the limit.
 
-        Raises InputError where a line is no event, beyond the budget of the file.
+        Raises InputError if a line is no event, beyond the budget of the file.
         """
         for line in lines:
             if len(self._kept[line.side]) == self._limit:
@@ -98,12 +98,12 @@ class Recording:
 
     @property
     def runs(self) -> Runs:
-        """The events, as the calibration reads them."""
+        """The events in the form that calibration reads."""
         left, right = ([event for _, event in self._kept[side]] for side in Side)
         return Runs(left, right, self.cut)
 
     def lacking(self, fields: Iterable[str]) -> str | None:
-        """The first of these fields of a value that no event of either run has; None also without events."""
+        """The first of these fields that no event of either run has; None also if there are no events."""
         values = [event.value for kept in self._kept.values() for _, event in kept]
         for field in fields:
             path = parse_path(field)
@@ -124,7 +124,7 @@ class Recording:
         return check(spec, self._lines(spec, every))
 
     def _lines(self, spec: Spec, subset: Subset) -> Iterable[Line]:
-        """The lines of some events, in turn as far as both sides have some."""
+        """The lines of some events, alternating as long as both sides have some."""
         bare = self._spec.whole and not spec.whole
         sides = [[self._kept[side][i][0] for i in some] for side, some in zip(Side, subset, strict=True)]
         order = sorted((place, side) for side in Side for place in range(len(sides[side])))
@@ -142,14 +142,14 @@ def _marked(line: Line) -> bool:
 
 
 class Calibrated(NamedTuple):
-    """A calibration, the file that it proposes, and what no rule of it explains (as `check` tells it)."""
+    """A calibration, the proposed file, and the differences that it leaves unexplained (from `check`)."""
 
     found: Calibration
     file: str | None
     differences: dict[str, Any] | None
 
     def to_dict(self, recording: Recording) -> dict[str, Any]:
-        """As ``calibrate --json`` prints it."""
+        """The result as ``calibrate --json`` prints it."""
         found, runs = self.found, recording.runs
         return {
             "result": found.result,
@@ -167,7 +167,7 @@ class Calibrated(NamedTuple):
 
 
 def _places(left: Left) -> list[dict[str, int]]:
-    """The first places of what is unexplained, as numbers of events counted from 1."""
+    """The first places of an unexplained difference, as numbers of events counted from 1."""
     return [{"reference": i + 1, "candidate": j + 1} for i, j in left.places[:MOST_PLACES]]
 
 
@@ -181,7 +181,7 @@ def calibrate(recording: Recording, start: ProposalStart, keys: Sequence[str] = 
 
 
 def _file(draft: Draft, text: str) -> str:
-    """The text, which says what was verified."""
+    """The text of the file, with a note of what was verified."""
     said = loads(text, "the proposed file")
     assert said.order == draft.spec.order, "the file is the draft"
     assert said.equality == draft.spec.equality, "the file is the draft"

@@ -1,4 +1,4 @@
-"""`check`: the comparison over recorded input, line by line, with the line at which it was decided."""
+"""`check`: compares recorded input line by line, and names the line that decided."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ EXAMPLES_LIMIT = 100
 UNDECIDED_LIMIT = 20
 REVIEW_EVERY = 1000
 SEEN = {"matched_by_kind", "events", "kinds", "more_fields", "keys", "more_keys", "notes"}
-"""What of a coverage is for recorded input, too; the rest is evidence, which a service waits for."""
+"""The parts of coverage that recorded input has, too; the rest is evidence that a service waits for."""
 
 
 class Check:
     """One offline comparison. Feed lines, then `finish`. With `edges` they are a stretch of two topics.
 
-    Raises InputError where a line is no event of the comparison, or comes after the end of its side.
+    Raises InputError if a line is no event of the comparison, or comes after the end of its side.
     """
 
     def __init__(self, spec: Spec, edges: Edges | None = None) -> None:
@@ -104,7 +104,7 @@ class Check:
             self._events += 1
 
     def _compare(self, side: Side, run: Run) -> str | None:
-        """Compare an event; why it is none, if it is not."""
+        """Compare an event; returns the reason if the record is no event."""
         compared, reason = self.begins.feed(side, run)
         for where, behind in compared:
             self._seen.note(where, behind.forms)
@@ -126,7 +126,7 @@ class Check:
         """The answer after the last line, as the object that ``check --json`` prints.
 
         `open_ended` leaves sides without an explicit end open. `allow_empty` lets two streams without an
-        event be equivalent. `evidence` asks for the evidence of the spec.
+        event be equivalent. `evidence` requires the evidence of the spec.
         """
         self.comparison.moment = NEVER
         if not open_ended:
@@ -165,7 +165,7 @@ class Check:
         return answer
 
     def _coverage(self) -> dict[str, Any]:
-        """What was seen of the events."""
+        """The coverage of the events."""
         matched = self.comparison.ledger.matched_by_kind
         coverage = Coverage(
             matched=self.comparison.matched,
@@ -180,7 +180,7 @@ class Check:
         return told.model_dump(include=SEEN)
 
     def _hole(self, hole: Hole) -> dict[str, Any]:
-        """What was not checked: why, and where if that is known."""
+        """A hole as plain data: the reason, and the place if known."""
         position = None
         if hole.side is not None and hole.partition is not None and hole.offset is not None:
             topic = self._spec.version_of(hole.side).topic
@@ -189,7 +189,7 @@ class Check:
         return {"reason": holes.told(hole, self._spec), "side": side, "position": position}
 
     def _sort(self) -> Sorted:
-        """Every divergence, as it was found last."""
+        """Sort every divergence, as it was found last."""
         closed = {divergence.number: divergence for divergence in self.comparison.take_closed()}
         for number in self.comparison.take_tainted():
             closed[number] = closed[number]._replace(tainted=True)
@@ -202,7 +202,7 @@ class Check:
         return explain(found_there, self._known_last, self.comparison.matched)
 
     def _account(self, side: Side) -> dict[str, int]:
-        """Where the events of a side went; what is undecided is not settled, what is left out is ignored."""
+        """Where the events of a side went; undecided ones are not settled, left-out ones are ignored."""
         account = account_of(self.comparison, side)
         undecided, left_out, explained = map(count_settled, self._sorted[1:])
         account["divergent"] -= undecided[side] + left_out[side] + explained[side]
@@ -212,7 +212,7 @@ class Check:
         return account
 
     def _decided_at(self) -> int | None:
-        """The line that decided; an end is no such line."""
+        """The line that decided; None if an end did."""
         moment = self.comparison.diverged_at
         return moment if self._sharp and moment != NEVER else None
 
@@ -310,7 +310,7 @@ def equivalent(spec: Spec, lines: Iterable[Line]) -> bool:
 
 
 def _begun(spec: Spec, lines: Iterable[Line]) -> tuple[Check, Iterable[Line]]:
-    """A comparison, and the lines for it."""
+    """A comparison, and the lines to feed it."""
     run = Check(spec)
     if run.comparison.copies or run.begins.waiting is not None:
         partitions, lines = with_partitions(lines)

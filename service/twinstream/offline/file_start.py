@@ -1,8 +1,8 @@
-"""Where a comparison of recorded input begins: a cut that stands in the events themselves.
+"""The start of a comparison of recorded input: a cut found in the events themselves.
 
-`start: {at: event_time}` and `start: barrier` say which *events* are compared, so they hold for a file as for
-a topic. Offsets are places in topics, and the start at the input needs what both versions say on the control
-topic: neither has a meaning for a file, which is compared from its first line on.
+`start: {at: event_time}` and `start: barrier` say which *events* are compared, so they work for a file as for
+a topic. Offsets are positions in topics, and a start at the input needs the control topic: neither has a
+meaning for a file, which is compared from its first line on.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from twinstream.spec.compile.cut import cut_of
 from twinstream.spec.file.model import Spec
 
 IN_THE_EVENTS = {"event_time", "barrier"}
-"""The starts that events tell."""
+"""The starts that can be found in events."""
 
 
 def cut_in_events(spec: Spec, codec: Codec) -> Cut | None:
-    """What sorts events, None where all of them are compared."""
+    """The cut, None if all events are compared."""
     return cut_of(spec, codec) if spec.start.at in IN_THE_EVENTS else None
 
 
 class Beginning:
-    """Sorts events into before and behind the start, and keeps ends back until it is found.
+    """Sorts events into before and after the start, and delays ends until the start is found.
 
-    Name the partitions, if there are others than 0, before the first event: a barrier has to come in each.
+    If there are partitions other than 0, name them before the first event: a barrier has to come in each.
     """
 
     def __init__(self, cut: Cut | None, comparison: Comparison) -> None:
@@ -52,14 +52,14 @@ class Beginning:
         return side in self._ended or self._comparison.ended[side]
 
     def end(self, side: Side) -> None:
-        """End a side: at once, or when the start is found, since nothing was lost before it."""
+        """End a side: at once, or when the start is found, since nothing is missing before it."""
         if self.waiting is None:
             self._comparison.end(side)
         else:
             self._ended.append(side)
 
     def feed(self, side: Side, run: Run) -> tuple[list[tuple[Side, Run]], str | None]:
-        """Feed what lies behind the start: what was fed, and why the event of a run of one is none."""
+        """Feed the events after the start; returns them, and why the record of a run of one is no event."""
         if self._cut is None:
             self._comparison.feed(side, run)
             return [(side, run)], None

@@ -1,11 +1,11 @@
-"""Which stretch of two topics is compared once: from an edge to an edge, and what is read beside it.
+"""Determines the stretch of two topics to compare once: its edges, and the records read around it.
 
-An edge is *sharp* where nothing beyond it can be the partner of what lies within: the beginning of a topic,
-its end when the version has stopped, and offsets, which whoever gives them declares to belong together.
+An edge is *sharp* if nothing beyond it can be the partner of an event within: the beginning of a topic, its
+end when the version has stopped, and offsets, which the user declares to belong together.
 
-A time is no such edge. The versions write equal events at different times, so the partner of what lies
-within may lie beyond. Therefore the records up to `slack` beyond a time are read, too, on both sides: they
-may be partners, and nothing is asked of themselves. `range_edges` judges what is left over.
+A time is not sharp. The versions write equal events at different times, so the partner of an event within may
+lie beyond. Therefore the records up to `slack` beyond a time are read, too, on both sides: they may be
+partners, but need none themselves. `range_edges` judges the events left over.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from twinstream.spec.lint.topics import Topic as TopicFacts
 from twinstream.spec.lint.topics import refusals
 
 SideOffsets = Mapping[Side, Mapping[int, int]]
-"""By side and partition; a side that is not in it has none."""
+"""By side and partition; a side without an entry has none."""
 Edge = Literal["earliest", "latest"] | datetime | SideOffsets
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ _SIDES: Mapping[str, Side] = {name: side for side, name in NAMES.items()}
 
 
 class PartitionRange(NamedTuple):
-    """Of a partition: the offsets that are compared, and those that are read."""
+    """The offsets of a partition that are compared, and those that are read."""
 
     first: int
     end: int
@@ -49,11 +49,11 @@ class PartitionRange(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """What is compared.
+    """The stretch that is compared.
 
-    By side: `begins_ms` is the time of its very first record, where it began later than the other side and
-    than the stretch; `passed` tells whether it has records beyond a time that ends the stretch. `holes` are
-    what is not there any more.
+    By side: `begins_ms` is the time of its very first record, if it began later than the other side and than
+    the stretch; `passed` tells whether it has records beyond a time that ends the stretch. `holes` are the
+    parts that no longer exist.
     """
 
     begin: Edge
@@ -76,7 +76,7 @@ class OffsetRange:
 
     @property
     def ranges(self) -> Ranges:
-        """What is read."""
+        """The offsets that are read."""
         return {
             side: {number: OffsetBounds(part.read_first, part.read_end) for number, part in parts.items()}
             for side, parts in self.parts.items()
@@ -84,7 +84,7 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """The offsets that are read: no fewer than there are records."""
+        """The number of offsets that are read: at least the number of records."""
         return sum(
             part.read_end - part.read_first for parts in self.parts.values() for part in parts.values()
         )
@@ -119,7 +119,7 @@ def edge_of(option: str, texts: Sequence[str], default: Literal["earliest", "lat
 
 
 def edge_text(edge: Edge) -> str:
-    """An edge in a word: that of a side is told with its partitions."""
+    """An edge in a word; offsets of a side are given with its partitions."""
     if isinstance(edge, datetime):
         return edge.isoformat()
     return edge if isinstance(edge, str) else "offsets"
@@ -130,7 +130,7 @@ def stretch_of(
 ) -> OffsetRange:
     """Find the stretch in the topics as they are now.
 
-    Raises SettingsError where that cannot be compared, and SourceError.
+    Raises SettingsError if it cannot be compared, and SourceError.
     """
     _check_edges(spec, begin, end, now)
     topics = archive.topics()
@@ -198,7 +198,7 @@ def _check_topics(spec: Spec, topics: Mapping[Side, Topic]) -> None:
 
 
 def _check_named(option: str, edge: Edge, topics: Mapping[Side, Topic]) -> None:
-    """Offsets name all partitions of a side, and none beyond their ends."""
+    """Offsets must name all partitions of a side, and none beyond their ends."""
     if not isinstance(edge, Mapping):
         return
     for side, offsets in edge.items():
@@ -228,7 +228,7 @@ def _check_order(parts: Mapping[Side, Mapping[int, PartitionRange]]) -> None:
 
 
 def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tuple[Positions, Positions]:
-    """Where an edge lies, and where reading begins or ends for it."""
+    """The position of an edge, and the position where reading begins or ends for it."""
     if isinstance(edge, datetime):
         return archive.at(_ms(edge)), archive.at(_ms(edge + beyond))
     found = {**whole, **edge} if isinstance(edge, Mapping) else whole
@@ -236,7 +236,7 @@ def _at(archive: Archive, edge: Edge, whole: Positions, beyond: timedelta) -> tu
 
 
 def _readable(parts: Mapping[int, PartitionRange], topic: Topic) -> dict[int, PartitionRange]:
-    """The parts without what is lost."""
+    """The ranges without lost offsets."""
     return {
         number: PartitionRange(*(max(offset, topic.first[number]) for offset in part))
         for number, part in parts.items()
@@ -255,7 +255,7 @@ def _beginnings(
     parts: Mapping[Side, Mapping[int, PartitionRange]],
     topics: Mapping[Side, Topic],
 ) -> tuple[int | None, int | None]:
-    """Where a side has nothing before its first record, and the other began earlier: when that was."""
+    """The time of a side's first record, if nothing precedes it and the other side began earlier."""
 
     def beginning(side: Side) -> int | None:
         own, other = topics[side].first_ms, topics[side.other].first_ms
@@ -268,7 +268,7 @@ def _beginnings(
 
 
 def _lost(begin: Edge, side: Side, parts: Mapping[int, PartitionRange], topic: Topic) -> Iterator[Hole]:
-    """What was to be read may be deleted: but for offsets, nothing tells that what is there is all."""
+    """The holes for records that may have been deleted: only offsets show that what exists is complete."""
     declared = isinstance(begin, Mapping) and side in begin
     for number, part in parts.items():
         retained = topic.first[number]

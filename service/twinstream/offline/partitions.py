@@ -1,8 +1,8 @@
-"""Which partitions recorded input has: known when all of it was read, and needed before the first event.
+"""Finds the partitions of recorded input, which are needed before the first event.
 
 A barrier may have a copy in each partition (`copies: per_partition`), so an epoch is complete only when all
-of them have delivered theirs. Kafka tells the partitions of a topic; of recorded input they are found by
-reading it twice, the second time from a temporary file.
+partitions have delivered their copy. Kafka knows the partitions of a topic; for recorded input they are found
+by reading it twice, the second time from a temporary file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinstream.core.events import Side
 from twinstream.ports import Line
 
 IN_MEMORY_BYTES = 64 << 20
-"""Input up to this size needs no file."""
+"""Input up to this size needs no temporary file."""
 
 Partitions = tuple[frozenset[int], frozenset[int]]
 """The partitions of the reference and of the candidate."""

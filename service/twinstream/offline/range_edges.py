@@ -1,22 +1,22 @@
-"""What differs at the edges of a stretch, and whether that means anything.
+"""Judges differences at the edges of a stretch: which count, and which mean nothing.
 
-A difference counts where an event is proven to have no partner, or to have changed places with another. At a
-sharp edge (see `offset_range`) that is what the comparison says of it. At a time it is not: a partner may lie
-beyond. It is assumed that no two partners are further apart than `slack`, in Kafka's time. Then
+A difference counts if an event is proven to have no partner, or to have changed places with another. At a
+sharp edge (see `offset_range`) the comparison's finding is such a proof. At a time it is not: a partner may
+lie beyond. Partners are assumed to be at most `slack` apart, in Kafka's time. Then
 
-- an event that lies *beside* the stretch, in the `slack` that is read for partners, need not have one: where
-  it has none, it is left out;
-- an event of the stretch has its partner in what is read, if the other side goes as far. Where that begins
-  too late or has not come far enough yet, a missing partner is *undecided*;
-- which of several equal events lacks its partner, nobody can tell. An event of the stretch that equals one
-  beside it, or an undecided one, may only lack its own since that one took it: that is undecided, too.
+- an event *beside* the stretch, in the `slack` that is read for partners, need not have a partner: without
+  one it is left out;
+- an event of the stretch has its partner among the records read, if the other side goes far enough. If that
+  side begins too late or has not come far enough yet, a missing partner is *undecided*;
+- of several equal events, nobody can tell which one lacks its partner. If an event of the stretch equals one
+  beside it, or an undecided one, that other event may have taken its partner: it is undecided, too.
 
-So a difference of one event counts where that event lies in the stretch, is decided, and equals none that is
-not. Of two that changed places each must, and the witness: if one of them has no partner in what is read,
-places tell nothing.
+So a difference of one event counts if that event lies in the stretch, is decided, and equals none that is
+not. For two that changed places both must, and so must the witness: if one of them has no partner among the
+records read, places prove nothing.
 
-Known differences are therefore asked last (`explain`): what is left over beside the stretch is none of theirs
-and must not use up their ceilings.
+Known differences are therefore asked last (`explain`): events left over beside the stretch are not theirs and
+must not use up their ceilings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EdgePlace = Literal["within", "undecided", "beside"]
 
 
 class Sorted(NamedTuple):
-    """Divergences: those that count, of which it is not known, that are left out, that are known ones."""
+    """Divergences in four groups: those that count, undecided ones, left-out ones, and known ones."""
 
     counted: Sequence[Divergence] = ()
     undecided: Sequence[Divergence] = ()
@@ -47,10 +47,10 @@ class Sorted(NamedTuple):
 
 
 def explain(found: Sorted, known: KnownDifferences, matched: int) -> Sorted:
-    """Let known differences explain what they cover, of `matched` pairs.
+    """Let known differences explain the divergences that they cover, of `matched` pairs.
 
-    What is undecided has a partner, or is a difference; if a known one, it is harmless either way. It only
-    gets what is left of a ceiling, so that no ceiling is reached by what may be no difference.
+    An undecided event has a partner, or is a difference; if it is a known one, it is harmless either way. It
+    gets only the rest of a ceiling, so that nothing doubtful exhausts a ceiling.
     """
     explained: list[Divergence] = []
     rest: list[list[Divergence]] = []
@@ -63,10 +63,10 @@ def explain(found: Sorted, known: KnownDifferences, matched: int) -> Sorted:
 
 
 class Edges:
-    """Judges what one comparison of a stretch has found.
+    """Judges the findings of one comparison of a stretch.
 
-    Of each line call `note`; of an event that is not `within`, also `note_form`. When all was read, `sort`.
-    With `go_on` a version is known to write still, so that the end of what is read is no end of it.
+    Call `note` for each line, and `note_form` for each event that is not `within`. After reading, call
+    `sort`. With `go_on` a version is known to be still writing, so the end of reading is not its end.
     """
 
     def __init__(self, stretch: OffsetRange) -> None:
@@ -83,7 +83,7 @@ class Edges:
         self._doubtful: tuple[set[int], set[int]] = (set(), set())
 
     def note(self, line: Line) -> EdgePlace:
-        """Where a line lies, by what is known before the end is reached."""
+        """Where a line lies, as far as is known before the end is reached."""
         side, at = line.side, line.timestamp_ms
         self.read[side] += 1
         self._reached_ms[side] = _later(self._reached_ms[side], at)
@@ -97,16 +97,16 @@ class Edges:
         return place
 
     def note_form(self, side: Side, letter: bytes) -> None:
-        """Remember the canonical form of an event that is not within."""
+        """Remember the canonical form of an event that is not within the stretch."""
         self._doubtful[side].add(hash(letter))
 
     @property
     def sharp(self) -> bool:
-        """Whether all that was found counts."""
+        """Whether every finding counts."""
         return not (self.stretch.fuzzy or self.go_on)
 
     def sort(self, found: Sequence[Divergence], rules: Rules) -> Sorted:
-        """Sort what was found."""
+        """Sort the findings."""
         if self.sharp:
             return Sorted(found)
         sorts: dict[EdgePlace, list[Divergence]] = {"within": [], "undecided": [], "beside": []}
@@ -123,7 +123,7 @@ class Edges:
         return "within" if since is None or at >= since else "undecided"
 
     def _until(self, side: Side) -> float:
-        """The time up to which a missing partner of an event of this side is decided, by the other side."""
+        """The time up to which the other side decides a missing partner of an event of this side."""
         ended = self.stretch.passed[side.other] and not self.go_on
         if ended:
             return float("inf")
@@ -155,7 +155,7 @@ def _later(newest: int | None, at: int) -> int:
 
 
 def count_by_side(found: Iterable[Divergence]) -> tuple[int, int]:
-    """How many events of each side some divergences are about."""
+    """The number of events of each side in some divergences."""
     counts = [0, 0]
     for divergence in found:
         for side, event in divergence.finding.events:
@@ -164,7 +164,7 @@ def count_by_side(found: Iterable[Divergence]) -> tuple[int, int]:
 
 
 def count_settled(found: Iterable[Divergence]) -> tuple[int, int]:
-    """The same of those that are not provisional."""
+    """The same for divergences that are not provisional."""
     return count_by_side(divergence for divergence in found if divergence.number >= 0)
 
 
@@ -172,7 +172,7 @@ def count_settled(found: Iterable[Divergence]) -> tuple[int, int]:
 
 
 def undecided_text(found: Sorted) -> str:
-    """What is to be said where something is undecided."""
+    """The sentence about undecided events, if there are any."""
     count = len(found.undecided)
     what = "1 difference is" if count == 1 else f"{count:,} differences are"
     return (
@@ -182,7 +182,7 @@ def undecided_text(found: Sorted) -> str:
 
 
 def told(edges: Edges, spec: Spec, found: Sorted, undecided: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What was compared, as ``ranges`` of the answer; `undecided` are examples."""
+    """The compared ranges, as ``ranges`` of the answer; `undecided` are examples."""
     stretch = edges.stretch
     left_out = count_by_side(found.left_out)
     return {

@@ -1,7 +1,7 @@
-"""A bounded stretch of two topics as lines: what was recorded there, as `check` reads it from files.
+"""Reads a bounded stretch of two topics as lines, like the lines that `check` reads from files.
 
-Read is what stood there when reading began: up to the end of each partition, or of the range that is asked
-for, or up to a number of records. Records that come meanwhile are not read.
+It reads the records that existed when reading began: up to the end of each partition, or of the requested
+range, or up to a number of records. Records that come meanwhile are not read.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from twinstream.explain.holes import of_gap, place_of
 from twinstream.ports import Batch, Clock, Gap, Line, Source, Topic
 
 PATIENCE_SECONDS = 30.0
-"""Without a record for so long the topics cannot be read."""
+"""Without a record for so long the topics count as unreadable."""
 POLL_SECONDS = 0.1
 
 
 class OffsetBounds(NamedTuple):
-    """The offsets from `first` on, and before `end`; None for that of the topic."""
+    """The offsets from `first` on, and before `end`; None for the topic's own bound."""
 
     first: int | None = None
     end: int | None = None
 
 
 Ranges = Mapping[Side, Mapping[int, OffsetBounds]]
-"""By side and partition; a side for which there is none is read as a whole."""
+"""By side and partition; a side without an entry is read as a whole."""
 
 
 class Recorded:
-    """What stands in two topics. `names` are those of the topics, for messages; `limit` bounds each side.
+    """The records in two topics. `names` are the topics' names, for messages; `limit` bounds each side.
 
-    Of each partition the same share of `limit` is read, so that both sides are cut alike. `lost` is told of
-    offsets that are gone before they were read; without it that is an error.
+    The same share of `limit` is read from each partition, so that both sides are cut alike. `lost` is called
+    for offsets that are gone before they were read; without it that is an error.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Recorded:
         clock: Clock,
         lost: Callable[[Gap], None] | None = None,
     ) -> None:
-        """Raises SourceError where a topic or a partition is not there."""
+        """Raises SourceError if a topic or a partition is missing."""
         self._source, self._names, self._clock, self._note_lost = source, names, clock, lost
         topics = source.topics()
         self._first: dict[Side, dict[int, int]] = {}
@@ -65,7 +65,7 @@ class Recorded:
         source.assign(self._first)
 
     def lines(self, side: Side) -> Iterator[Line]:
-        """The records of a side. Raises SourceError where Kafka stops answering or has lost some."""
+        """The records of a side. Raises SourceError if Kafka stops answering or has lost some."""
         open_ends = {p: end for p, end in self._ends[side].items() if self._first[side][p] < end}
         left = dict.fromkeys(open_ends, self._share[side])
         silent_since = self._clock.monotonic()
@@ -75,20 +75,20 @@ class Recorded:
                 for line in self._of(side, batch, open_ends, left):
                     position += 1
                     yield line._replace(position=position)
-                # Only now: whoever takes the lines may take his time.
+                # Only now: the consumer of the lines may be slow.
                 silent_since = self._clock.monotonic()
             self._close_read(side, open_ends)
             if open_ends and self._clock.monotonic() > silent_since + PATIENCE_SECONDS:
                 raise SourceError(self._source.trouble() or self._gone() or self._silence(side, open_ends))
 
     def in_step(self) -> Iterator[Line]:
-        """The records of both sides, about in the order of Kafka's time. Raises as `lines` does."""
+        """The records of both sides, roughly in the order of Kafka's time. Raises as `lines` does."""
         both = merge(self.lines(Side.LEFT), self.lines(Side.RIGHT), key=attrgetter("timestamp_ms"))
         for position, line in enumerate(both, 1):
             yield line._replace(position=position)
 
     def _gone(self) -> str | None:
-        """What Kafka says of the topics now, if it is no good."""
+        """Why the topics are unusable now, as Kafka describes them; None if they are fine."""
         try:
             self._source.topics()
         except SourceError as error:
@@ -126,7 +126,7 @@ class Recorded:
                 del open_ends[partition]
 
     def _lose(self, side: Side, gap: Gap, open_ends: dict[int, int]) -> None:
-        """What is there now below what was wanted is of another topic."""
+        """Report lost offsets; records now below a wanted offset are of another topic."""
         if self._note_lost is None:
             place = place_of(self._names[side], side, gap.partition)
             raise SourceError(of_gap(gap.wanted, gap.available).replace(PLACE, place))
@@ -135,7 +135,7 @@ class Recorded:
             open_ends.pop(gap.partition, None)
 
     def _close_read(self, side: Side, open_ends: dict[int, int]) -> None:
-        """What ends with markers of transactions, which are no records, is read when the source says so."""
+        """Finish partitions that end with transaction markers, which are no records, on the source's word."""
         reached = self._source.ends()[side]
         for partition, end in tuple(open_ends.items()):
             if reached.get(partition, end) < end:
@@ -143,7 +143,7 @@ class Recorded:
 
 
 def _places(name: str, topic: Topic, ranges: Mapping[int, OffsetBounds]) -> dict[int, tuple[int, int]]:
-    """By partition the first offset that is read, and the first that is not."""
+    """By partition, the first offset that is read, and the first that is not."""
     for partition in ranges:
         if partition not in topic.first:
             raise SourceError(f"topic {name} has no partition {partition}")

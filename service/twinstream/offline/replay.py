@@ -1,21 +1,21 @@
-"""Replay: what a changed comparison file would make of divergences that were found and kept.
+"""Replay: tells how a changed comparison file would treat divergences that were found and kept.
 
 The events of each divergence, and those that prove it, are compared once more, alone and with the new rules.
-Alone, that is the whole comparison; in the streams from which they were taken it is a part. So an answer is
-given where it holds there, too, and else it is `unknown`, with the reason:
+Alone, they are the whole comparison; in the original streams they are a part. So an answer is given only if
+it holds there, too; otherwise it is `unknown`, with the reason:
 
-- Left out by the new rules, or equal now and dependent on nothing: `hidden`, wherever they stand.
+- Left out by the new rules, or equal now and dependent on nothing: `hidden`, wherever the events are.
 - Covered by a known difference within its ceiling: `explained`.
-- Equal now, and dependent on others: `equal`. The difference that was found is gone; whether both stand at
-  the same place among those others only the streams tell.
+- Equal now, and dependent on others: `equal`. The difference is gone; only the streams show whether both
+  events have the same place among those others.
 - Still a difference: `reported`.
-- Events whose order was another, may change places now, and depend on others: `unknown`, since of the events
-  that would prove it one pair is kept.
-- An event without a partner for which another divergence has an equal one by now: both are `hidden` where
-  both are without one and depend on nothing, else `unknown`.
+- Events that were in another order, may change places now, and depend on others: `unknown`, since only one
+  pair of the events that would prove it is kept.
+- An event without a partner, if another divergence now has an equal one: both are `hidden` if both lack a
+  partner and depend on nothing, else `unknown`.
 
-Values that are masked, cut, or not exact are no values: where the new rules read one, nothing is told. What
-clocks make of waiting events is no matter of replay, nor what the new rules find beside what is kept.
+Values that are masked, cut, or inexact cannot be used: if the new rules read one, the answer is unknown.
+Replay covers neither the effect of clocks on unmatched events, nor new findings outside the kept events.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ ALONE = 1 << 62
 """A ceiling that one divergence alone does not reach."""
 _SIDES: dict[str, Side] = {NAMES[side]: side for side in Side}
 _INEXACT = re.compile(r"[-+]?(\d[\d.eE+-]{14,}|nan|inf(inity)?)", re.IGNORECASE)
-"""A number that a report can only hold as a text."""
+"""A number that a report can hold only as text."""
 
 
 class KeptRecord(NamedTuple):
-    """A record as Kafka has it, and its time."""
+    """A record as Kafka has it, and its timestamp."""
 
     record: bytes | None
     timestamp_ms: int
 
 
 class Seat(NamedTuple):
-    """An event of a divergence: where it stands, and its value where that is kept."""
+    """An event of a divergence: its position, and its value if kept."""
 
     place: Place
     topic: str
@@ -73,7 +73,7 @@ class Seat(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A divergence that is kept: its own events, and those that prove it."""
+    """A kept divergence: its own events, and those that prove it."""
 
     id: str
     kind: str
@@ -83,12 +83,12 @@ class Case(NamedTuple):
 
     @property
     def seats(self) -> tuple[Seat, ...]:
-        """All of them, in the order of their places."""
+        """All of them, in the order of their positions."""
         return tuple(sorted((*self.own, *self.witness), key=lambda seat: seat.place))
 
 
 class Replayed(NamedTuple):
-    """What the new rules make of one divergence; `rule` explains it, `why` says more."""
+    """The outcome of one divergence under the new rules; `rule` explains it, `why` says more."""
 
     id: str
     kind: str
@@ -121,7 +121,7 @@ def _seat(side: str, position: Mapping[str, Any], value: Any) -> Seat:
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """Nothing can be told; the text says why."""
+    """No answer is possible; the text says why."""
 
 
 class _Noting(KnownDifferences):
@@ -132,7 +132,7 @@ class _Noting(KnownDifferences):
         self.rule_at: dict[Place, str] = {}
 
     def explain(self, finding: Finding, matched: int) -> str | None:
-        """As `KnownDifferences.explain`, and noted."""
+        """Like `KnownDifferences.explain`, but remembers the rule."""
         rule = super().explain(finding, matched)
         if rule is not None:
             self.rule_at.update(dict.fromkeys(_places(finding), rule))
@@ -140,7 +140,7 @@ class _Noting(KnownDifferences):
 
 
 class _Alone(NamedTuple):
-    """A divergence compared alone: its own events, what was found of them again, and what explains it."""
+    """A divergence compared alone: its own events, the new findings about them, and the rule for it."""
 
     case: Case
     forms: dict[Place, Form]
@@ -149,9 +149,9 @@ class _Alone(NamedTuple):
 
 
 class Replay:
-    """Compares divergences with the rules of `spec`. `records` are those that were read again, by place.
+    """Compares divergences with the rules of `spec`. `records` are those read again, by position.
 
-    Where there is none of an event, its value is taken from the report.
+    If the record of an event is missing, its value is taken from the report.
     """
 
     def __init__(self, spec: Spec, records: Mapping[Place, KeptRecord | None] | None = None) -> None:
@@ -164,7 +164,7 @@ class Replay:
         self._hits: dict[str, int] = defaultdict(int)
 
     def answers(self, cases: Iterable[Case]) -> list[Replayed]:
-        """What the rules make of each, in the order in which they were seen first."""
+        """The outcome of each divergence, in the order in which they were first seen."""
         ordered = sorted(cases, key=lambda case: case.seen_at or self._now)
         told: dict[str, Replayed] = {}
         left: list[_Alone] = []
@@ -209,7 +209,7 @@ class Replay:
         return _Alone(case, own_forms, [one for one in found if own & _places(one)], rule)
 
     def _form(self, case: Case, seat: Seat) -> tuple[Form, int]:
-        """The form of an event under the new rules, `IGNORED` where they leave it out, and its time."""
+        """The form of an event under the new rules, `IGNORED` if they leave it out, and its time."""
         record, at_ms = self._record(case, seat)
         (form,), refused = self._codec.forms([record], seat.place[0])
         if refused and refused[0].reason is not None:
@@ -227,7 +227,7 @@ class Replay:
         return self._written(seat), self._moment_ms(case)
 
     def _written(self, seat: Seat) -> bytes:
-        """The record that a value was read from, as far as the new rules can tell it from that one."""
+        """The record that a value was read from, as far as the new rules can reconstruct it."""
         spec = self._spec
         if spec.whole or spec.decode_of(seat.place[0]).format != "json":
             raise Unknown("its record is more than its value, or no JSON; --brokers reads the record")
@@ -242,7 +242,7 @@ class Replay:
         return record
 
     def _moment_ms(self, case: Case) -> int:
-        """When a record was written, at the latest: a divergence was seen behind it."""
+        """The latest possible time of a record: a divergence was seen after it."""
         if case.seen_at is None:
             return int(self._now.timestamp() * 1000)
         seen_ms = int(case.seen_at.timestamp() * 1000)
@@ -289,7 +289,7 @@ class Replay:
     # -- several divergences -------------------------------------------------------------------------------
 
     def _paired(self, left: Sequence[_Alone]) -> Iterator[Replayed]:
-        """The answers for those that have an event that is equal to one of another divergence by now."""
+        """The outcomes for divergences with an event that now equals one of another divergence."""
         singles: dict[bytes, tuple[list[_Alone], list[_Alone]]] = defaultdict(lambda: ([], []))
         for alone in left:
             if len(alone.forms) == 1:
@@ -311,7 +311,7 @@ class Replay:
         return [(place[0], self._rules.canonical(form[1])) for place, form in forms if form is not IGNORED]
 
     def _equal(self, one: _Alone, another: _Alone) -> bool:
-        """Whether an event of the one equals an event of the other side of the other."""
+        """Whether an event of one divergence equals an event on the other side of another."""
         return any(
             self._rules.equal(_event(form), _event(other))
             for (side, *_), form in one.forms.items()
@@ -327,7 +327,7 @@ class Replay:
         return Replayed(case.id, case.kind, "hidden", equal)
 
     def _entangled(self, left: Sequence[_Alone]) -> Iterator[Replayed]:
-        """Those of which one event could be paired with one of another: how, depends on the streams."""
+        """Divergences of which one event could be paired with one of another; only the streams tell how."""
         at: dict[tuple[Side, bytes], list[_Alone]] = defaultdict(list)
         for alone in left:
             for key in self._letters(alone):
@@ -354,7 +354,7 @@ def _where(seat: Seat) -> str:
 
 
 def _unknown(value: Any) -> bool:
-    """Whether a value has a part that a report does not tell: masked, cut, or a number as a text."""
+    """Whether a value has a part that a report does not show: masked, cut, or a number as text."""
     if isinstance(value, str):
         return "‹" in value or _INEXACT.fullmatch(value) is not None
     if isinstance(value, dict):
@@ -363,7 +363,7 @@ def _unknown(value: Any) -> bool:
 
 
 def cases_of(name: str, reports: Iterable[Any]) -> list[Case]:
-    """The divergences of a file. Raises InputError where one is none."""
+    """The divergences of a file. Raises InputError if an entry is not one."""
     cases = {}
     for number, report in enumerate(reports, 1):
         try:

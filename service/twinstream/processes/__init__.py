@@ -1,1 +1,1 @@
-"""Processes: who runs the matchers, who stands by for them, and who shows what they say."""
+"""Processes: the supervisor of the matchers, the standbys, and the processes that only show statuses."""

@@ -1,10 +1,10 @@
-"""The pipe between a matcher process and its supervisor: what goes over it, and how each end uses it.
+"""The pipe between a matcher process and its supervisor.
 
-A matcher sends messages and may wait for that. Its supervisor lives on the event loop of the API, and never
-waits for a matcher: one that is frozen in the middle of a message would hold up all that the process does. So
-a message bears its length, and the supervisor puts it together from what has come.
+A matcher sends messages, and may block while it does. Its supervisor lives on the event loop of the API, and
+never waits for a matcher: one frozen in the middle of a message would hold up the whole process. So a message
+begins with its length, and the supervisor assembles it from the bytes that have come.
 
-The other way go a few words, each at once: `STOP_WORD`, or a request for a reset.
+In the other direction go a few words, each sent at once: `STOP_WORD`, or a request for a reset.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from twinstream.status.comparison import (
 STOP_WORD = b"stop"
 LENGTH_BYTES = 4
 RECEIVED_BYTES = 1 << 16
-"""The most that is taken from a pipe at a time, so that one matcher does not keep the event loop for long."""
+"""The most bytes read from a pipe at a time, so that one matcher does not occupy the event loop for long."""
 
 
 class Failure(Frozen):
@@ -53,21 +53,21 @@ _MESSAGES: dict[str, type[Message]] = {
 
 
 class Inbox:
-    """The supervisor's side of the pipe: what has come of messages so far. It waits for nothing."""
+    """The supervisor's end of the pipe: the messages received so far. It never waits."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
         self._held = bytearray()
 
     def receive(self) -> None:
-        """Take what is there; only when there is something. Raises EOFError where the other end is closed."""
+        """Read the available bytes; only if there are any. Raises EOFError if the other end is closed."""
         came = os.read(self._pipe.fileno(), RECEIVED_BYTES)
         if not came:
             raise EOFError
         self._held += came
 
     def whole(self) -> Iterator[tuple[Message, float]]:
-        """The messages that have come whole, each once, with the moment of which they tell."""
+        """The complete messages, each once, with the moment at which its content was true."""
         while len(self._held) >= LENGTH_BYTES:
             end = LENGTH_BYTES + int.from_bytes(self._held[:LENGTH_BYTES])
             if len(self._held) < end:
@@ -78,7 +78,7 @@ class Inbox:
 
 
 class PipePublisher:
-    """The matcher's side of the pipe."""
+    """The matcher's end of the pipe."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -86,19 +86,19 @@ class PipePublisher:
         self._told_to_stop = False
 
     def publish(self, publication: Message, made_at: float | None = None) -> None:
-        """Send one message; the supervisor reads all the time."""
+        """Send one message; the supervisor reads continuously."""
         left = memoryview(_written(publication, time.monotonic() if made_at is None else made_at))
         while left:
             left = left[os.write(self._pipe.fileno(), left) :]
 
     def stopping(self, seconds: float) -> bool:
-        """Whether the supervisor says stop, or is gone; waits up to `seconds` for it, or for a request."""
+        """Whether the supervisor says stop, or is gone; waits up to `seconds` for that or for a request."""
         if not self._told_to_stop and self._pipe.poll(seconds):
             self._hear()
         return self._told_to_stop
 
     def asked(self) -> ResetRequest | None:
-        """The next reset that was asked for until `stopping` was called last."""
+        """The next reset requested before the last call of `stopping`."""
         return self._asked.popleft() if self._asked else None
 
     def _hear(self) -> None:
@@ -113,9 +113,9 @@ class PipePublisher:
 
 
 def _written(message: Message, made_at: float) -> bytes:
-    """A message on the pipe: its length, its class, when what it tells was so, a line end, its JSON.
+    """A message on the pipe: its length, its class, when its content was true, a newline, its JSON.
 
-    All processes of a machine share its monotonic clock, so the time on the way is told without any other.
+    All processes of a machine share its monotonic clock, so it alone measures the time on the way.
     """
     data = f"{type(message).__name__} {made_at!r}\n{message.model_dump_json()}".encode()
     return len(data).to_bytes(LENGTH_BYTES) + data

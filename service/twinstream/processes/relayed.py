@@ -1,6 +1,6 @@
-"""The divergences of an owner, as one shows them who asks it (see `standby`).
+"""Relays the divergences of an owner to a process that asks it (see `standby`).
 
-What is saved is read from the store; what may change yet, the owner tells.
+Saved divergences are read from the store; the owner sends those that may still change.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Res
 
 
 class Glancing(Protocol):
-    """The part of a store in which what is saved is seen (see `ports.Store`)."""
+    """The part of a store that reads what is saved (see `ports.Store`)."""
 
     def glance(self) -> Stored:
-        """What is new of what was saved."""
+        """The saved state, with only what is new."""
         ...
 
 
 class _Told:
-    """Reports as an owner tells them, each time all: what is new is published, what is gone withdrawn.
+    """Publishes the reports that an owner sends, each time all of them; those no longer sent are withdrawn.
 
-    What `stays` is not withdrawn.
+    Reports that `stays` names are not withdrawn.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class _Told:
         self._reports: dict[str, DivergenceReport] = {}
 
     def tell(self, reports: Mapping[str, DivergenceReport]) -> None:
-        """These are told now, and no others."""
+        """Publish exactly these reports from now on."""
         for key, report in self._reports.items():
             if key not in reports and not self._stays(report):
                 self._publish(Withdrawn(id=key, comparison=report.comparison))
@@ -49,13 +49,13 @@ class _Told:
         self._reports = dict(reports)
 
     def begin(self, comparison: str) -> None:
-        """What was told is of something that has ended."""
+        """Forget the reports: they are about a comparison that has ended."""
         self._reports = {}
         self._publish(Resumed(comparison=comparison, divergences=()))
 
 
 class OwnersReports:
-    """The divergences of the owner: what is saved, from the store, and what is provisional, as it is told."""
+    """The divergences of the owner: saved ones from the store, provisional ones as the owner sends them."""
 
     def __init__(self, digest: str, store: Glancing, publisher: Publisher) -> None:
         self._digest, self._store, self._publisher = digest, store, publisher
@@ -65,7 +65,7 @@ class OwnersReports:
         self._resets: int | None = None
 
     def pass_on(self, status: ComparisonStatus, told: Iterable[DivergenceReport]) -> None:
-        """Publish what is new; what is saved goes before what was told, and goes with a reset."""
+        """Publish new reports; saved ones take precedence, and are dropped at a reset."""
         if self._resets not in (None, status.reset_count):
             self._saved, self._doubted = {}, {}
             self._provisional.begin(status.name)
@@ -73,13 +73,13 @@ class OwnersReports:
         try:
             self._pass_saved()
         except (CheckpointError, ValidationError):
-            return  # Of another version: the status counts them all the same.
+            return  # It is of another version: the status still counts them all.
         self._provisional.tell(
             {one.id: one for one in told if one.id not in self._saved or one.id in self._doubted}
         )
 
     def withdraw(self) -> None:
-        """Take back what is provisional."""
+        """Withdraw the provisional reports."""
         self._provisional.tell({})
 
     def _pass_saved(self) -> None:

@@ -1,8 +1,8 @@
-"""What a process without matchers hears of a comparison: all that it knows of it.
+"""Follows a comparison in a process without matchers: everything that it learns from the owner.
 
-A watcher never contends for a lease and reads nothing of Kafka. About once a second it asks the owner, as
-one does who stands by (see `standby`, with the argument why nothing from the past can come of it), and says
-either what is new or why nobody is heard. There is one for each shard.
+A watcher never contends for a lease and reads nothing from Kafka. About once a second it asks the owner, as a
+standby does (see `standby`, with the argument why nothing stale can come of it), and returns either the news
+or the reason why no owner is heard. There is one watcher for each shard.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOREIGN = (
 
 
 def other_number(theirs: int | None, own: int) -> str:
-    """Why nobody is heard where matchers share the work by another number."""
+    """The reason why no owner is heard if the matchers use another number of shards."""
     return (
         f"its matchers run with --shards {theirs}, and this process with --shards {own}: start both with the "
         "same number"
@@ -34,9 +34,9 @@ def other_number(theirs: int | None, own: int) -> str:
 
 
 class Heard(NamedTuple):
-    """What has come since the last time; `silence` says why nothing that was said holds any more.
+    """The publications since the last call; `silence` is the reason why earlier ones no longer count.
 
-    With each publication goes when what it tells was so, on the monotonic clock; None where that is now.
+    Each publication comes with the time at which it was true, on the monotonic clock; None means now.
     """
 
     publications: list[tuple[Publication, float | None]]
@@ -44,7 +44,7 @@ class Heard(NamedTuple):
 
 
 class Watcher:
-    """One shard of a comparison, as its owner tells of it."""
+    """One shard of a comparison, as its owner reports it."""
 
     def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
         self._news = _News()
@@ -64,12 +64,12 @@ class Watcher:
 
 
 def _as_it_is(status: ComparisonStatus) -> ComparisonStatus:
-    """A watcher would take nothing over, so there is nothing to add."""
+    """Leave the status unchanged: a watcher would not take over."""
     return status
 
 
 class _News:
-    """What was published since it was taken last."""
+    """The publications since the last call."""
 
     def __init__(self) -> None:
         self._published: list[tuple[Publication, float | None]] = []
@@ -83,20 +83,20 @@ class _News:
 
 
 class ShardView:
-    """The store of one shard, for one who only asks."""
+    """The store of one shard, for a process that only asks."""
 
     def __init__(self, shelf: Shelf, shard: Shard) -> None:
         self._shelf, self._shard, self._store = shelf, shard, shelf.store(shard)
 
     def ask(self, question: str) -> bytes | None:
-        """Put a question, and get the last bulletin of the owner. Raises StoreError."""
+        """Leave a question, and return the owner's last bulletin. Raises StoreError."""
         told = self._store.ask(question)
         if told is None and (shards := self._shelf.shards()) not in (None, self._shard.of):
             raise Unready(other_number(shards, self._shard.of))
         return told
 
     def glance(self) -> Stored:
-        """What is new of what was saved. Raises CheckpointError and StoreError."""
+        """The saved state, with only what is new. Raises CheckpointError and StoreError."""
         return self._store.glance()
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
-"""Resets that are asked for elsewhere: at a process that shows this comparison, and has no matchers.
+"""Handles resets requested at a process that shows this comparison but has no matchers.
 
-Such a process leaves a request in the store, and the owner of the comparison takes it. Nothing else changes:
-what is taken goes the way of a reset that the matcher's own service asks for, and what comes of it is told to
-both.
+Such a process leaves a request in the store, and the owner of the comparison takes it. From then on it is
+handled like a reset requested by the matcher's own service, and both get the outcome.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ UNDER_WAY = "another reset is under way: wait for it"
 
 
 class Requests(Protocol):
-    """The part of a store in which requests are left, taken and answered."""
+    """The part of a store for leaving, taking and answering requests."""
 
     def take(self, token: str) -> bytes | None:
-        """The request for the owner with this token, if there is one; which is then gone."""
+        """The request for the owner with this token, if there is one; it is removed."""
         ...
 
     def answer(self, identifier: str, text: bytes) -> None:
-        """Say what came of it."""
+        """Write the outcome of a request."""
         ...
 
 
@@ -34,14 +33,14 @@ class Desk(Publisher, Protocol):
     """A matcher's side of the pipe."""
 
     def asked(self) -> ResetRequest | None:
-        """The next reset that was asked for there."""
+        """The next reset requested there."""
         ...
 
 
 class RemoteRequests:
-    """What a matcher publishes, and what is asked of it: by its own service, and by others.
+    """The publications of a matcher, and the requests to it: from its own service, and from other processes.
 
-    One reset is under way at a time, so the matcher never has two to answer.
+    Only one reset is in progress at a time, so the matcher never has two to answer.
     """
 
     def __init__(self, desk: Desk, requests: Requests, token: str, clock: Clock) -> None:
@@ -51,7 +50,7 @@ class RemoteRequests:
         self._next_look = 0.0
 
     def asked(self) -> ResetRequest | None:
-        """The next reset that is to be answered."""
+        """The next reset to answer."""
         request = self._desk.asked()
         if request is not None and self._under_way is not None:
             self._desk.publish(ResetRefused(id=request.id, reason=UNDER_WAY))
@@ -63,7 +62,7 @@ class RemoteRequests:
         return request
 
     def publish(self, publication: Publication, made_at: float | None = None) -> None:
-        """Hand over to the service; and what came of a request, to those who left it."""
+        """Publish to the service; the outcome of a remote request also goes to its sender."""
         self._desk.publish(publication, made_at)
         if isinstance(publication, Reset | ResetRefused) and publication.id == self._under_way:
             if publication.id == self._taken:
@@ -80,10 +79,10 @@ class RemoteRequests:
         try:
             request = ResetRequest.model_validate_json(text)
         except ValidationError:
-            return None  # Of another version: who left it hears of nobody who has done it.
+            return None  # It is of another version: its sender gets no answer, as if nobody had done it.
         self._taken = request.id
         return request
 
 
 ANSWER: TypeAdapter[Reset | ResetRefused] = TypeAdapter(Reset | ResetRefused)
-"""Reads what came of a request."""
+"""Reads the outcome of a request."""

@@ -1,15 +1,15 @@
-"""The store of one of the matchers of a comparison, and the number of shards that is in effect.
+"""The store of one shard of a comparison, and the number of shards in effect.
 
-The state of a comparison is that of so many shards, each with a store of its own. The number is fixed when
-the comparison begins. A matcher that was started with another one reads nothing of that state: it says so,
-and waits. A reset is what changes the number:
+The state of a comparison belongs to a number of shards, each with a store of its own. The number is fixed
+when the comparison begins. A matcher started with another number reads nothing of that state: it says so, and
+waits. Only a reset changes the number:
 
 1. shard 0 of the new ones puts the beginning into its own store, as with every reset;
 2. the number is replaced, in one step: from now on the new stores are in effect;
-3. the stores of the old shards are taken from whoever works on them, and cleared.
+3. the stores of the old shards are taken from their owners, and cleared.
 
-What ends between two steps leaves the old stores in effect, or the new ones with nothing but the beginning.
-Whoever works on stores that are no longer in effect finds that out with the next beat (`Replaced`).
+An end between two steps leaves the old stores in effect, or the new ones with nothing but the beginning. A
+matcher on stores that are no longer in effect learns of it at its next beat (`Replaced`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ShardStore:
     def acquire(self) -> bool:
         """Take ownership if no other lease is running.
 
-        Raises Divided where the state is that of another number of shards; the store is owned then, too.
+        Raises Divided if the state belongs to another number of shards; the store is owned then, too.
         """
         owned = self._own.acquire()
         if owned:
@@ -50,17 +50,17 @@ class ShardStore:
         return owned
 
     def _head(self, shard: Shard) -> bytes:
-        """The head of what a shard has saved last. Its store stays open: it is asked again and again."""
+        """The head of a shard's last save. Its store stays open: it is read repeatedly."""
         if shard not in self._others:
             self._others[shard] = self._shelf.store(shard)
         return self._others[shard].head()
 
     def load(self) -> Stored:
-        """What was saved last."""
+        """The state saved last."""
         return self._own.load()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Let a checkpoint take effect; one that begins anew also in place of another number."""
+        """Make a checkpoint take effect; a new beginning may also replace another number of shards."""
         with self._noticed():
             self._own.save(checkpoint)
         if checkpoint.anew and self._in_effect not in (None, self._shard.of):
@@ -74,7 +74,7 @@ class ShardStore:
                 _remove(self._shelf.store(Shard(number, old)))
 
     def forget(self, shards: int) -> None:
-        """Give up the state of another number of shards, which is that of another comparison file.
+        """Delete the state of another number of shards, which belongs to another comparison file.
 
         Raises Unready while a process works on it.
         """
@@ -93,9 +93,9 @@ class ShardStore:
         self._own.clear()
 
     def renew(self, sequence: int) -> bool:
-        """Prolong the lease; whether the checkpoint of this sequence number is there.
+        """Prolong the lease; returns whether the checkpoint with this sequence number exists.
 
-        Raises Replaced where the state is not that of so many shards any more.
+        Raises Replaced if the state no longer belongs to this number of shards.
         """
         with self._noticed():
             held = self._own.renew(sequence)
@@ -105,7 +105,7 @@ class ShardStore:
 
     @contextmanager
     def _noticed(self) -> Iterator[None]:
-        """Who is fenced since the number was replaced begins again, and says so."""
+        """Turn Fenced into Replaced, if the number has been replaced meanwhile."""
         try:
             yield
         except Fenced:
@@ -118,11 +118,11 @@ class ShardStore:
             raise Replaced("the comparison was begun anew with another number of shards")
 
     def mask_secret(self) -> bytes:
-        """What the hashes of masked values are keyed with, by all matchers of the comparison."""
+        """The key of the hashes of masked values, shared by all matchers of the comparison."""
         return self._shelf.mask_secret(fresh_secret())
 
     def head_of(self, number: int) -> bytes:
-        """The head of what another shard has saved last; empty where there is none."""
+        """The head of another shard's last save; empty if there is none."""
         return self._head(Shard(number, self._shard.of))
 
     def release(self) -> None:
@@ -138,23 +138,23 @@ class ShardStore:
         return self._own.memory_bytes()
 
     def time(self) -> float | None:
-        """What time it is by the store's clock."""
+        """The time by the store's clock."""
         return self._own.time()
 
     def asked(self) -> bytes:
-        """What those who stand by for the shard have asked last."""
+        """The latest questions of the shard's standbys."""
         return self._own.asked()
 
     def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin for those who stand by for the shard."""
+        """Write a bulletin for the shard's standbys."""
         self._own.tell(bulletin)
 
     def ask(self, question: str) -> bytes | None:
-        """Ask the owner of the shard, and get its last bulletin."""
+        """Ask the owner of the shard, and return its last bulletin."""
         return self._own.ask(question)
 
     def glance(self) -> Stored:
-        """What is new of what was saved, without bodies."""
+        """The saved state without bodies, with only what is new."""
         return self._own.glance()
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class ShardStore:
 
 
 def _remove(store: ShelfStore) -> None:
-    """Take a store that is not in effect any more from whoever works on it, and clear it."""
+    """Take a store that is no longer in effect from its owner, and clear it."""
     try:
         store.seize()
         store.clear()

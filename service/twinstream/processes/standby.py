@@ -1,29 +1,30 @@
-"""What the owner of a comparison says, passed on by those who stand by: never anything from the past.
+"""Relays the owner's status to standbys, and never a stale one.
 
-About once a second a matcher that stands by leaves a *question* in the store, a random word that nobody had
-before. The owner reads the questions, *then* writes its status, and tells both as one *bulletin*: "when these
-questions had been put, things stood like this". Nothing is told where nobody asks.
+About once a second a standby leaves a *question* in the store: a random word that nobody had before. The
+owner reads the questions, *then* writes its status, and stores both as one *bulletin*: "when these questions
+had been asked, this was the status". Without questions there is no bulletin.
 
-Why no stale pass can come of it. Let a service that stands by say `pass` at a time t.
+Why no stale pass can result. Let a standby's service answer `pass` at a time t.
 
-1. The status that says so came in a bulletin that answers a question of this very process. The question is
-   random, so nobody could answer it before it was put, at a time p on this process's own monotonic clock; and
-   the owner wrote the status after it had read the question. So the status is younger than t - p, whatever
-   the wall clocks of both hosts say, however long the owner was paused between writing and telling, however
+1. The status behind it came in a bulletin that answers a question of this very process. The question is
+   random, so nobody could answer it before it was asked, at a time p on this process's own monotonic clock;
+   and the owner wrote the status after reading the question. So the status is younger than t - p, whatever
+   the wall clocks of both hosts say, however long the owner was paused between writing and sending, however
    late, how often or in which order its commands arrive, and whatever the store has lost or brought back.
-2. The board counts this age, t - p, and no status older than `STALE_AFTER_SECONDS` passes. A status that was
-   there before this process asked, or one that does not change, answers nothing new: it grows old by itself.
-3. The store takes a bulletin only from the owner while its lease is running, and hands it out only while that
-   very owner's lease is still running; tokens are used once. So a bulletin of one that was replaced, gave its
-   lease back, or fell silent for a lease, is not handed out. What was shown of it is taken back with the
-   question that it does not answer, and before this process loads the state, should it take over itself.
-4. How old the verified prefix is, the owner says with its status (see `clock_skew`); since then it is older
-   by the age of the status. The clock of the host that stands by has no part in it.
-5. The owner says the same to its own board at the same moment, which may show it for as long. So a standby is
-   believed for no longer than the owner itself.
+2. The board counts this age, t - p, and no status older than `STALE_AFTER_SECONDS` passes. A status that
+   existed before this process asked, or one that does not change, answers no new question: it ages.
+3. The store accepts a bulletin only from the owner while its lease is running, and hands it out only while
+   that same owner's lease is still running; tokens are used once. So a bulletin of an owner that was
+   replaced, released its lease, or was silent for the length of a lease, is not handed out. Anything shown
+   from it is withdrawn when a question goes unanswered, and before this process loads the state to take over
+   itself.
+4. The owner sends the age of the verified prefix with its status (see `clock_skew`); since then the prefix
+   has aged as much as the status. The clock of the standby's host has no part in it.
+5. The owner publishes the same status to its own board at the same moment, which may show it equally long. So
+   a standby is trusted no longer than the owner itself.
 
-What is not understood (another version, another comparison file) is not passed on, and whatever fails ends
-in the plain word that this one stands by: `PENDING`, and a gate that is undecided.
+A bulletin that is not understood (another version, another comparison file) is not relayed, and after any
+failure the process only says that it stands by: `PENDING`, with an undecided gate.
 """
 
 from __future__ import annotations
@@ -49,36 +50,36 @@ from twinstream.status.comparison import (
 
 RELAYED = "another process owns this comparison; this one stands by, and shows what that one says"
 REPORTS_TOLD, REPORTS_BYTES = 20, 200_000
-"""The most provisional reports in a bulletin; those that are saved are in the store anyway."""
+"""The most provisional reports in a bulletin; saved ones are in the store anyway."""
 WAITING_BYTES = 50_000
-"""Of each side, the most that a bulletin has of the events that have waited longest for a partner."""
+"""The most unmatched events of each side in a bulletin: those that have waited longest."""
 QUESTIONS_KEPT = 30
 
 
 class Asking(Glancing, Protocol):
-    """The part of a store in which an owner is heard (see `ports.Store`)."""
+    """The part of a store that reaches an owner (see `ports.Store`)."""
 
     def ask(self, question: str) -> bytes | None:
-        """Put a question, and get the last bulletin of the owner of now."""
+        """Leave a question, and return the current owner's last bulletin."""
         ...
 
 
 class Bulletins(Asking, Protocol):
-    """The part of a store in which an owner and those who stand by meet."""
+    """The part of a store through which an owner and its standbys communicate."""
 
     def asked(self) -> bytes:
-        """What was asked last."""
+        """The latest questions."""
         ...
 
     def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin."""
+        """Write a bulletin."""
         ...
 
 
 class Bulletin(Frozen):
-    """What an owner tells. `answers` are the questions that had been put before it wrote what it `said`.
+    """An owner's bulletin. `answers` are the questions that had been asked before it wrote `said`.
 
-    `owner` is where the owner is, in words.
+    `owner` names the owner's process in words.
     """
 
     answers: str
@@ -89,13 +90,13 @@ class Bulletin(Frozen):
 
 
 def standing_by(status: ComparisonStatus) -> ComparisonStatus:
-    """The status as one shows it who would take over."""
+    """The status as a standby shows it."""
     told = {"standby": True, "reasons": [RELAYED, *status.health.reasons]}
     return status.model_copy(update={"health": status.health.model_copy(update=told)})
 
 
 class Questions:
-    """Asks an owner, and knows what it answers."""
+    """Asks an owner, and recognizes the answers."""
 
     def __init__(self, digest: str, told: Asking, clock: Clock) -> None:
         self._digest, self._told, self._clock = digest, told, clock
@@ -103,9 +104,9 @@ class Questions:
         self.foreign = False
 
     def answer(self) -> tuple[Bulletin, float] | None:
-        """Ask, and get what the owner has answered last, with when it was asked that; None for nothing.
+        """Ask, and return the owner's last answer with the time of its question; None if there is none.
 
-        `foreign` then says whether an owner was heard whose file or version is another. Raises StoreError.
+        `foreign` then says whether an owner with another file or version was heard. Raises StoreError.
         """
         bulletin = self._ask()
         at = None if bulletin is None else self._put_when(bulletin.answers)
@@ -113,7 +114,7 @@ class Questions:
 
     def _ask(self) -> Bulletin | None:
         question = secrets.token_hex(8)
-        self._put_at[question] = self._clock.monotonic()  # Before it can be read.
+        self._put_at[question] = self._clock.monotonic()  # Noted before it can be read.
         while len(self._put_at) > QUESTIONS_KEPT:
             del self._put_at[next(iter(self._put_at))]
         told = self._told.ask(question)
@@ -129,14 +130,14 @@ class Questions:
         return None if self.foreign else bulletin
 
     def _put_when(self, answers: str) -> float | None:
-        """When the last of the questions was put that were answered; None where none was one of these."""
+        """When the latest answered question was asked; None if no answer is to one of these."""
         return max((self._put_at[word] for word in answers.split() if word in self._put_at), default=None)
 
 
 class OwnerWord:
-    """What the owner says, for one who asks it: `as_shown` is the status as that one shows it.
+    """Relays the owner's status to a process that asks; `as_shown` changes the status for that process.
 
-    `owner` is where the owner is that was heard last, in words; an empty text where that is not known.
+    `owner` names the process of the owner heard last, in words; empty if unknown.
     """
 
     def __init__(
@@ -156,14 +157,14 @@ class OwnerWord:
 
     @property
     def foreign(self) -> bool:
-        """Whether the last that was heard is an owner whose file or version is another."""
+        """Whether the owner heard last has another file or version."""
         return self._questions.foreign
 
     def pass_on(self) -> bool:
-        """Ask, and publish what the owner has answered; False where it has answered nothing.
+        """Ask, and publish the owner's answer; returns False if it has not answered.
 
-        True also while the last answer stands and nothing new is said: what was published grows old.
-        Raises StoreError.
+        Returns True also while the last answer stands and nothing new came: the published status ages. Raises
+        StoreError.
         """
         answer = self._questions.answer()
         if answer is None:
@@ -181,7 +182,7 @@ class OwnerWord:
         return self._showing
 
     def end(self) -> bool:
-        """Nothing that the owner said holds any more; whether anything was shown."""
+        """Withdraw everything that the owner said; returns whether anything was shown."""
         shown, self._showing = self._showing, False
         self._reports.withdraw()
         if self._waiting is not None:
@@ -195,9 +196,9 @@ class OwnerWord:
 
 
 class Standby(OwnerWord):
-    """Both ends of it: beside those of who stands by, `asked` and `tell` for the owner.
+    """Both ends of the exchange: besides the standby's part, `asked` and `tell` for the owner.
 
-    `where` is where this process is, in words: whom to ask, where it is the owner.
+    `where` names this process in words, for people who look for the owner.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class Standby(OwnerWord):
         self._bulletins, self._where = bulletins, where
 
     def asked(self) -> bytes:
-        """The questions that are to be answered: read them before the status is written."""
+        """The questions to answer: read them before the status is written."""
         return self._bulletins.asked()
 
     def tell(
@@ -219,7 +220,7 @@ class Standby(OwnerWord):
     ) -> None:
         """Answer with a status that was written after `asked` was read.
 
-        With it go the provisional reports, and of the events that wait for a partner the first of each side.
+        The bulletin also holds the provisional reports, and the longest unmatched events of each side.
         """
         whole = ShardStatus(status=said) if isinstance(said, ComparisonStatus) else said
         provisional = _written(list(reports.values())[:REPORTS_TOLD], REPORTS_BYTES)
@@ -235,12 +236,12 @@ class Standby(OwnerWord):
         self._bulletins.tell(bulletin.encode())
 
     def retract(self) -> None:
-        """What was told holds no more: the comparison begins anew."""
+        """Withdraw the last bulletin: the comparison is reset."""
         self._bulletins.tell(b"")
 
 
 def _written(items: Iterable[Frozen], most: int) -> Iterator[str]:
-    """The first of them as JSON, of which all together are no larger than that."""
+    """The first items as JSON, up to this total size."""
     size = 0
     for item in items:
         text = item.model_dump_json()

@@ -1,10 +1,10 @@
-"""Matcher processes: started, listened to, restarted when they fall, and stopped together.
+"""Starts matcher processes, listens to them, restarts them when they fall, and stops them together.
 
-Each matcher is a process with one pipe. It sends publications, and a `Failure` before it gives up; an end of
+Each matcher is a process with one pipe. It sends publications, and a `Failure` before it gives up; the end of
 the pipe means that it is gone. The supervisor lives on the event loop of the API process and never blocks it.
 
-A matcher that falls again and again is started less and less often, up to `BACKOFF_LIMIT_SECONDS`; one that
-falls over the same batch is started again soon, until that is left out (see `falls`).
+A matcher that falls repeatedly is restarted at growing intervals, up to `BACKOFF_LIMIT_SECONDS`; one that
+falls over the same batch is restarted soon, until the batch is left out (see `falls`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from twinstream.status.comparison import Publication, Reset, ResetRefused, Reset
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A matcher that has run so long has overcome its trouble: the next restart is quick again."""
+"""After running for so long a matcher has recovered: the next restart is quick again."""
 STOP_SECONDS = 15.0
 ANSWER_SECONDS = 30.0
-"""For a reset: a matcher may wait ten seconds for a moment at which it can be, and for a slow store."""
+"""For a reset: a matcher may wait ten seconds until it is possible, and for a slow store."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -42,10 +42,10 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 class StartArgs(NamedTuple):
-    """What a matcher process is told at its start.
+    """The arguments of a matcher process.
 
-    The token under which it owns the comparison, the memory of its trail, what it leaves out, and which part
-    of the work is its own.
+    They are the token with which it owns the comparison, the memory of its trail, the offsets that it leaves
+    out, and its shard.
     """
 
     token: str
@@ -55,25 +55,25 @@ class StartArgs(NamedTuple):
 
 
 RunMatcher = Callable[[Connection, StartArgs], None]
-"""The body of a matcher process: it gets its end of the pipe and its brief."""
+"""The body of a matcher process: it gets its end of the pipe and its arguments."""
 
 
 class Listener(Protocol):
-    """Who is told: in the service, the board of the API."""
+    """Receives what matchers publish: in the service, the board of the API."""
 
     def accept(self, publication: Publication, shard: int, made_at: float) -> None:
-        """A matcher published something; `made_at` is when what it tells was so, on the monotonic clock."""
+        """Accept a publication of a matcher; `made_at` is when it was true, on the monotonic clock."""
         ...
 
     def lost(self, name: str, reason: str, shard: int) -> None:
-        """A matcher is gone, not because it was told to."""
+        """Mark a matcher as gone that was not told to stop."""
         ...
 
 
 class MatcherProcess:
-    """One comparison's matcher, over all its restarts; that of a shard, where several share the work.
+    """The matcher of one comparison or shard, over all its restarts.
 
-    `release(token)` hands the lease of a fallen matcher back; it may block, and is called on a thread.
+    `release(token)` releases the lease of a fallen matcher; it may block, and is called on a thread.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ class MatcherProcess:
             self._failure = message.reason
             return
         if isinstance(message, Reset):
-            self._falls = Falls()  # It may read everything again, and what made it fall may be mended.
+            self._falls = Falls()  # It may read everything again, and the cause of the falls may be fixed.
         if isinstance(message, Reset | ResetRefused):
             self._answer(message)
         self._listener.accept(message, self._shard.number, made_at)
 
     async def reset(self, request: ResetRequest) -> Reset | ResetRefused:
-        """Have the comparison begin anew; what came of it, after at most `ANSWER_SECONDS`."""
+        """Reset the comparison; returns the outcome after at most `ANSWER_SECONDS`."""
         if self._over.is_set() or self._stopping:
             return ResetRefused(id=request.id, reason="its matcher does not run: try again when it does")
         if self._answers:
@@ -186,7 +186,7 @@ class MatcherProcess:
             started = self._may_start()
 
     def _may_start(self) -> bool:
-        """Start the process, where the system has what that takes; whether it did."""
+        """Start the process if the system has the resources; returns whether it did."""
         try:
             self.start()
         except OSError as error:
@@ -202,7 +202,7 @@ class MatcherProcess:
         return True
 
     async def _reap(self) -> None:
-        """Wait for the process and give its lease back."""
+        """Wait for the process to end, and release its lease."""
         await asyncio.to_thread(self._process.join, STOP_SECONDS)
         if self._process.is_alive():
             self._process.kill()
@@ -225,9 +225,9 @@ class MatcherProcess:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when the service is gone, however it went.
+    """Make the kernel kill this process when the service is gone, however it ended.
 
-    It may have gone before this is asked for: a process takes its time to start.
+    The service may have ended before this call: a process takes time to start.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = multiprocessing.parent_process()

@@ -1,4 +1,4 @@
-"""The account of one side, by the names that every interface uses, and what of it is not explained."""
+"""Makes the account of one side, with the names that every interface uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def account_of(comparison: Comparison, side: Side) -> dict[str, int]:
 
 
 def unexplained(comparison: Comparison) -> str:
-    """What to add to a difference of which not all is explained."""
+    """The sentence to add to a difference if not all of it is explained."""
     limit = comparison.rules.scope_limit
     said = f"; not all of it is explained, since limits.scope_events ({limit}) was reached"
     return said if comparison.aside.gave_up else ""

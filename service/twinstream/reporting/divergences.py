@@ -1,18 +1,18 @@
-"""What a matcher reports of the differences that it finds: for good, and provisionally.
+"""Reports the divergences of a matcher, for good or provisionally.
 
 A report is *provisional* while it may still be replaced or withdrawn. It is final when all of this holds:
 
 - its scope has closed: the explanation of an open one is only the best so far;
-- a checkpoint has it: whoever goes on after a crash may cut the input otherwise, and find others;
-- it decides what it says (`Ledger.doubted`): nothing is open any more that would taint it.
+- a checkpoint has it: after a crash a matcher may batch the input differently, and find others;
+- its finding decides (`Ledger.doubted`): nothing is open any more that would taint it.
 
-A report that was final stays so: what is known of it later is shown when that is saved, too.
+A final report stays final: later knowledge about it is also shown only when it is saved.
 
 Reports are bounded in number and in bytes, in the matcher as in its checkpoint. The first ones are kept,
-which tell best how the differences came to be; beyond the bound they are only counted.
+since they show best how the differences began; beyond the bound they are only counted.
 
-What known differences explain is told by examples (see `known_differences`). They stand apart, take no room
-of those that count, and are final with the checkpoint that has them.
+Differences explained by known differences are reported by examples (see `known_differences`). These are kept
+separately, take no room from the reports that count, and are final with the checkpoint that has them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from twinstream.status import comparison as status
 
 PROVISIONAL_SHOWN = 100
 KEPT_BYTES = 64 * 2**20
-"""All reports of a matcher together, as they are saved. One is of a few KB: this is room for as many as
-`limits.kept_divergences` allows, and bounds what a start has to read where records are large."""
+"""The size of all reports of a matcher as saved. One has a few KB: this is room for as many as
+`limits.kept_divergences` allows, and bounds how much a start has to read if records are large."""
 EXPLAINED_BYTES = 8 * 2**20
-"""Those of what known differences explain, likewise."""
+"""The same for examples of explained differences."""
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ log = structlog.get_logger()
 class Reports:
     """The reports of one comparison, by identifier.
 
-    `unsaved` are those that no checkpoint has yet, `provisional` those that are shown as such.
+    `unsaved` are those without a checkpoint yet, `provisional` those shown as such.
     """
 
     def __init__(self, spec: Spec, explainer: Explainer, publisher: Publisher, clock: Clock) -> None:
@@ -66,13 +66,13 @@ class Reports:
 
     @property
     def closed(self) -> Mapping[str, bytes]:
-        """All that closed scopes found, as JSON by id; another value stands for what is known of it now."""
+        """All findings of closed scopes, as JSON by id; another value means newer knowledge about one."""
         return self._closed
 
     def add(self, closed: Iterable[Divergence], tainted: Iterable[int]) -> None:
-        """Take what closed scopes found, and which of it turned out to decide nothing.
+        """Add the findings of closed scopes, and the numbers of those that turned out to decide nothing.
 
-        Beyond `limits.kept_divergences` and `KEPT_BYTES` it is only counted.
+        Beyond `limits.kept_divergences` and `KEPT_BYTES` they are only counted.
         """
         kept = [divergence for divergence in closed if divergence.number < self._kept]
         for some in self._in_parts(kept):
@@ -81,7 +81,7 @@ class Reports:
         self._taint(set(tainted))
 
     def add_explained(self, covered: Iterable[Covered]) -> None:
-        """Take examples of what known differences have explained, as long as there is room."""
+        """Add examples of differences that known differences have explained, as long as there is room."""
         rules = {id(one.finding): one.rule for one in covered}
         found = [Divergence(one.finding, tainted=False, first=one.finding) for one in covered]
         for some in self._in_parts(found):
@@ -93,7 +93,7 @@ class Reports:
                     self._await(report.model_copy(update={"explained": rules[id(divergence.finding)]}))
 
     def _in_parts(self, divergences: Sequence[Divergence]) -> Iterator[Sequence[Divergence]]:
-        """Some after another, each time with all at hand that can be known of them now."""
+        """Portions of the divergences, each with all available content of its events at hand."""
         start = 0
         while start < len(divergences):
             some = divergences[start : start + self._explainer.at_once]
@@ -113,9 +113,9 @@ class Reports:
         self._await(report)
 
     def _catch_up(self) -> None:
-        """Report again what lacked something, as far as that is at hand now.
+        """Report again the divergences whose content was not at hand, as far as it is now.
 
-        What cannot be had though it comes first goes behind the rest, which it does not hold up so.
+        Those still without content move behind the others, so that they do not hold these up.
         """
         left, failed = list(self._lacking.items()), []
         while left:
@@ -136,11 +136,11 @@ class Reports:
         return True
 
     def _at_hand(self, divergences: Iterable[Divergence]) -> AbstractContextManager[None]:
-        """Within it all is at hand that can be known of these now."""
+        """Within this context, all available content of these divergences is at hand."""
         return self._explainer.at_hand(chain.from_iterable(map(self._explainer.needs, divergences)))
 
     def _has_room(self) -> bool:
-        """Whether one more report is kept."""
+        """Whether there is room for one more report."""
         if self._bytes >= KEPT_BYTES and not self._full:
             self._full = True
             count, size = len(self._closed), self._bytes
@@ -155,7 +155,7 @@ class Reports:
                 self._await(report.model_copy(update=said))
 
     def _await(self, report: status.DivergenceReport) -> None:
-        """Let a report become final with the save that makes it so."""
+        """Let a report become final with the save that contains it."""
         data = report.model_dump_json().encode()
         if report.explained is None:
             self._bytes += len(data) - len(self._closed.get(report.id, b""))
@@ -164,13 +164,13 @@ class Reports:
         self._first_seen.pop(report.id, None)
 
     def _of(self, report: status.DivergenceReport) -> dict[str, bytes]:
-        """Where a report is kept."""
+        """The mapping that holds a report."""
         return self._closed if report.explained is None else self._explained
 
     def show(self, explanations: Sequence[Divergence]) -> None:
-        """Report provisionally what is not final, and the explanations of the scopes that are open now.
+        """Report provisionally the findings that are not final, and the explanations of open scopes.
 
-        They take the place of those of the last time.
+        They replace those of the last call.
         """
         self._catch_up()
         shown = explanations[:PROVISIONAL_SHOWN]
@@ -186,7 +186,7 @@ class Reports:
         self.provisional = reports
 
     def saved(self, doubted: Set[int]) -> None:
-        """A checkpoint has all that was added; what has a number that is `doubted` is not final yet."""
+        """A checkpoint has everything added; reports with a number in `doubted` are not final yet."""
         self.unsaved = {}
         for key, report in tuple(self._awaiting.items()):
             if self._number[key] not in doubted:
@@ -196,7 +196,7 @@ class Reports:
                 del self._awaiting[key], self._number[key]
 
     def lost(self) -> None:
-        """The store has lost some of what was saved, nobody knows how much."""
+        """Treat everything as unsaved: the store has lost an unknown part."""
         self.unsaved = {**self._closed, **self._explained}
 
     def awaits(self, doubted: Set[int]) -> bool:
@@ -204,7 +204,7 @@ class Reports:
         return any(self._number[key] not in doubted for key in self._awaiting)
 
     def state(self, doubted: Set[int]) -> dict[str, dict[str, Any]]:
-        """For a checkpoint: when those open were seen first, and the numbers of those that stay doubted."""
+        """For a checkpoint: when open ones were first seen, and the numbers of those that stay doubted."""
         return {
             "first_seen": {key: moment.isoformat() for key, moment in self._first_seen.items()},
             "doubted": {key: number for key, number in self._number.items() if number in doubted},
@@ -213,7 +213,7 @@ class Reports:
     def resume(
         self, saved: Mapping[str, bytes], first_seen: Mapping[str, str], doubted: Mapping[str, int]
     ) -> None:
-        """Take over what was saved, and report it: it is all that stands."""
+        """Take over the saved reports, and publish them: only they remain valid."""
         self._closed, self._explained = {}, {}
         self._lacking = {}
         self._first_seen = {key: datetime.fromisoformat(at) for key, at in first_seen.items()}
@@ -236,7 +236,7 @@ class Reports:
         return status.DivergenceReport.model_validate({**plain, **more, "late": divergence.late})
 
     def _first_seen_of(self, key: str) -> datetime:
-        """When a divergence was seen first; one that is told anew was seen before."""
+        """When a divergence was first seen; one reported again keeps its time."""
         for kept in (self._closed, self._explained):
             if key in kept:
                 return status.DivergenceReport.model_validate_json(kept[key]).first_seen

@@ -1,4 +1,4 @@
-"""How far each side has come on the clock that makes events overdue, and what holds it back, in words."""
+"""Describes how far each side has come on the clock of overdue events, and what holds it back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twinstream.spec.file.model import Spec
 from twinstream.status import comparison as status
 
 SHOWN = 4
-"""Input partitions that are named; there may be hundreds."""
+"""Input partitions named in a text; there may be hundreds."""
 
 
 def frontier_of(
@@ -25,7 +25,7 @@ def frontier_of(
     positions: Mapping[int, int],
     ends: Mapping[int, int],
 ) -> status.Frontier:
-    """The frontier of a side, which is read up to `positions` of what ended at `ends`."""
+    """The frontier of a side that is read up to `positions`, while its partitions end at `ends`."""
     passing = comparison.passing
     if passing is not None and passing.progress is not None:
         at, reasons = _of_input(spec, passing.progress, side, positions)
@@ -63,7 +63,7 @@ def _of_event_time(spec: Spec, times: EventTimes, side: Side) -> tuple[str | Non
 
 
 def _misread(spec: Spec, reached_ms: int | None) -> Iterator[str]:
-    """That times seem to count another unit than is declared: events are then overdue too late, or early."""
+    """A hint that times seem to be in another unit than declared: then events are overdue late, or early."""
     if reached_ms is None:
         return
     newest_ms = reached_ms + spec.overdue.after // timedelta(milliseconds=1)
@@ -94,7 +94,7 @@ def _of_input(
 
 
 def _moment(milliseconds: int | None) -> str | None:
-    """A time as ISO 8601 has it; a number where the calendar ends."""
+    """A time in ISO 8601; a number beyond the calendar."""
     if milliseconds is None:
         return None
     try:

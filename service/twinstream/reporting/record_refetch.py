@@ -1,11 +1,11 @@
-"""What a difference looked like, where nothing is held of its events but digests: read from Kafka again.
+"""Reads the records of reported events from Kafka again, where only digests of events are held.
 
-Only for reports, which are few, and away from the hot path: for at most `SECONDS` of each second. What is
-read is compared with the digest that is held, so that no other record is shown in its place, and forgotten
-when the reports are made; their values are masked as ever.
+Only reports need them, which are few; reading happens away from the hot path, for at most `SECONDS` of each
+second. A record is compared with the held digest, so that no other record is shown in its place, and is
+forgotten when the reports are made; its values are masked as always.
 
-A record that could not be read in time is tried again with the next reports. One that Kafka does not have any
-more is named so, for good.
+A record that could not be read in time is tried again with the next reports. One that Kafka no longer has is
+permanently reported as such.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.load import digest
 
 FEW, MANY = 20, 1_000
-"""Of so many differences events are read at once, at first and at most: more where all came in time."""
+"""Differences whose events are read at once, at first and at most: more if all came in time."""
 SECONDS = 0.2
-"""Reading may take so much of each second, away from matching."""
+"""The share of each second that reading may take from matching."""
 TOLD_KEPT = 1_000
-"""Reports kept, so that what is shown each second is read once; ten times what is shown at a time."""
+"""Reports kept, so that those shown every second are read once; ten times the number shown."""
 GONE = WithheldRecord("‹Kafka no longer has it›".encode())
 REPLACED = WithheldRecord("‹Kafka has another record there now›".encode())
 NOT_READ = WithheldRecord("‹not read again from Kafka›".encode())
@@ -44,14 +44,14 @@ def nothing(_places: Iterable[Place], _seconds: float) -> Mapping[Place, bytes |
 
 
 def explainer_of(spec: Spec, codec: Codec, mask: Mask, recall: Recall, clock: Clock) -> Explainer:
-    """What explains the differences of a matcher that holds what its codec makes of events."""
+    """The explainer for a matcher: one that reads records again, if its codec holds tokens."""
     if isinstance(codec, KeptCodec):
         return RecallingExplainer(spec, codec, mask, recall, clock)
     return Explainer(spec, digest(spec), codec, mask)
 
 
 class RecallingExplainer(Explainer):
-    """An explainer of events that hold tokens. It reads with `recall`, and knows by `clock` for how long."""
+    """An explainer for events that hold tokens. It reads with `recall`, and limits the time by `clock`."""
 
     def __init__(self, spec: Spec, codec: KeptCodec, mask: Mask, recall: Recall, clock: Clock) -> None:
         super().__init__(spec, digest(spec), codec, mask)
@@ -68,7 +68,7 @@ class RecallingExplainer(Explainer):
 
     @contextmanager
     def at_hand(self, events: Iterable[tuple[Side, Event]]) -> Iterator[None]:
-        """Have the records of some events at hand, as far as they can be read in time."""
+        """Make the records of some events available, as far as they can be read in time."""
         tokens = {(side, event[1], event[2]): event[0][3] for side, event in events}
         try:
             if tokens and (seconds := self._seconds()) > 0:
@@ -78,7 +78,7 @@ class RecallingExplainer(Explainer):
             self._read = {}
 
     def _seconds(self) -> float:
-        """For how long may be read now."""
+        """How long reading may take now."""
         now = self._clock.monotonic()
         if now - self._since >= 1:
             self._left, self._since = SECONDS, now
@@ -89,25 +89,25 @@ class RecallingExplainer(Explainer):
         for place, record in self._recall(sorted(tokens), seconds).items():
             with suppress(
                 SourceError
-            ):  # A schema registry that is away is asked again with the next reports.
+            ):  # An unavailable schema registry is asked again with the next reports.
                 self._read[place] = GONE if record is None else self._own(record, place[0], tokens[place])
         self._left -= self._clock.monotonic() - started
         all_came = len(self._read) == len(tokens)
         self._at_once = min(2 * self._at_once, MANY) if all_came else max(1, self._at_once // 2)
 
     def _own(self, record: bytes, side: Side, token: bytes) -> bytes:
-        """A record, if it is the one that a token is of."""
+        """A record, if the token was made from it."""
         (form,), _ = self._kept.forms((record,), side)
         return self._kept.held(record, side) if form[3] == token else REPLACED
 
     # -- reports -------------------------------------------------------------------------------------------
 
     def needs(self, divergence: Divergence) -> list[tuple[Side, Event]]:
-        """The events whose records its report needs."""
+        """The events whose records the report needs."""
         return [] if _key(divergence) in self._told else list(_events(divergence.finding))
 
     def lacks(self, divergence: Divergence) -> bool:
-        """Whether some of what its report needs is not at hand."""
+        """Whether some record for the report is not at hand."""
         return not (_key(divergence) in self._told or self._has(divergence.finding))
 
     def lacks_event(self, side: Side, event: Event) -> bool:
@@ -118,7 +118,7 @@ class RecallingExplainer(Explainer):
         return not any(self.lacks_event(side, event) for side, event in _events(finding))
 
     def report(self, divergence: Divergence) -> dict[str, Any]:
-        """See `Explainer.report`; with what is at hand, or was when it was made first."""
+        """See `Explainer.report`; uses the records at hand, or those of the first time it was made."""
         key = _key(divergence)
         if (told := self._told.get(key)) is not None:
             self._told.move_to_end(key)
@@ -154,13 +154,13 @@ def _place(side: Side, event: Event) -> Place:
 
 
 def _events(finding: Finding) -> Iterator[tuple[Side, Event]]:
-    """Its own events and those that prove it."""
+    """The events of a finding and those that prove it."""
     yield from ((side, event) for side, event in finding.events if event is not None)
     yield from finding.witness
 
 
 def _key(divergence: Divergence) -> Any:
-    """What tells one report from another."""
+    """A key that distinguishes reports."""
     places = tuple(_place(side, event) for side, event in _events(divergence.finding))
     first = divergence.first.event
     return divergence.finding.kind, places, first[1:3], divergence.tainted, divergence.late

@@ -1,8 +1,8 @@
-"""The secret of a comparison: what it keys, and how state that was made with another one is told.
+"""The secret of a comparison: its uses, and the check that saved state was made with it.
 
-With `keep: hashes` all that waits is known by digests that the secret keys. With another secret every event
-would look like none that was ever seen; so each checkpoint bears a mark of its secret, and is refused where
-that is another one.
+With `keep: hashes` all unmatched events are known only by digests that the secret keys. With another secret
+every event would look new; so each checkpoint has a mark of its secret, and is refused if that is of another
+one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OTHER = (
 
 
 class Secrecy:
-    """What the secret of a comparison keys: the `mask`, and the digests of the codec.
+    """Uses the secret of a comparison for the `mask` and the digests of the codec.
 
     `ask` gives the secret, and may raise StoreError.
     """
@@ -40,10 +40,10 @@ class Secrecy:
             self._codec.take(secret)
 
     def state(self) -> dict[str, Any]:
-        """What the head of a checkpoint says of it; nothing where the state does not depend on it."""
+        """The mark of the secret for the head of a checkpoint; empty if the state does not depend on it."""
         return {} if self._codec is None else {"secret": self.mask.secret_name}
 
     def check(self, head: Mapping[str, Any]) -> None:
-        """Raise CheckpointError where the head is that of a state made with another secret."""
+        """Raise CheckpointError if the head belongs to a state made with another secret."""
         if self._codec is not None and "anew" not in head and head.get("secret") != self.mask.secret_name:
             raise CheckpointError(OTHER)

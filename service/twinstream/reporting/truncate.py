@@ -1,8 +1,8 @@
-"""What of the values in a report is kept: a report is for people, and the records themselves stay in Kafka.
+"""Truncates the values in a report: a report is for people, and the records stay in Kafka.
 
 A record may hold a megabyte, and a report names several. So a long text is cut, and a value with many members
-ends where its room does; what stands there says how much there was. Positions, names of sides and the
-identifier are those of the whole records.
+ends when its room is used up; a note gives the full size. Positions, names of sides and the identifier are
+those of the whole records.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Mapping
 from typing import Any
 
 LONGEST_TEXT = 4_096
-"""Characters of one text: more than a person reads, and enough to see what it is."""
+"""Characters of one text: more than a person reads, and enough to recognize it."""
 LONGEST_VALUE = 16_384
 """Characters of one value with all its members, and of all differing fields; a report has six such parts."""
 NUMBER = 8
-"""What is counted for a member that is no text, and for the punctuation of one that is."""
+"""The characters counted for a member that is no text, and for the punctuation of one that is."""
 MORE = "…"
-"""The name of what stands in for the members that there is no room for."""
+"""The name of the note that replaces members without room."""
 
 
 def cut(value: Any) -> Any:
-    """A value with what is too long for a report cut."""
+    """A value, cut if it is too long for a report."""
     return _Room().cut(value)
 
 
 def shortened(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A report of a divergence with long values cut; a short one as it is.
+    """A report of a divergence with long values cut; a short one is unchanged.
 
-    Runtime complexity: O(what is kept).
+    Runtime complexity: O(size kept).
     """
     witnesses = _Room()
     return {
@@ -55,7 +55,7 @@ def _fields(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class _Room:
-    """The characters that are left for a value."""
+    """The remaining characters for a value."""
 
     def __init__(self) -> None:
         self.left = LONGEST_VALUE

@@ -1,7 +1,7 @@
-"""A sample of what waits for a partner: the events of each side that came first.
+"""Publishes a sample of the unmatched events: the oldest of each side.
 
-It is bounded in number and size, made when everything that waits was looked at, and sent when it has changed;
-an event that stays in it is decoded once.
+It is bounded in number and size, made after each survey of all unmatched events, and sent when it has
+changed; an event that stays in it is decoded once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.status import comparison as status
 
 SAMPLE_EVENTS = 200
 SAMPLE_BYTES = 256_000
-"""Of each side, as records: a few large ones say as much, and all of it goes through a pipe."""
+"""Of each side, as records: a few large ones are enough, and all of it goes through a pipe."""
 
 _Key = tuple[Side, int, int, bool]
 
@@ -33,11 +33,11 @@ class UnmatchedSampler:
 
     @property
     def shown(self) -> tuple[status.UnmatchedEvent, ...]:
-        """What was published last."""
+        """The sample published last."""
         return tuple((self._shown or {}).values())
 
     def show(self, comparison: Comparison, at_end: tuple[bool, bool]) -> None:
-        """Publish what has waited longest, as of the last survey, if that has changed.
+        """Publish the events that have waited longest, as of the last survey, if they have changed.
 
         Complexity: O(sample); about 20 µs for an event that is new in it.
         """
@@ -69,7 +69,7 @@ class UnmatchedSampler:
 
 
 def _bounded(oldest: Iterator[tuple[Event, bool]]) -> Iterator[tuple[Event, bool]]:
-    """The first of them, and more while all together are no more than `SAMPLE_BYTES`."""
+    """The first event, and more up to `SAMPLE_BYTES` in total."""
     size = 0
     for event, overdue in oldest:
         size += len(event[0][3])

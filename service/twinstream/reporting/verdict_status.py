@@ -1,4 +1,4 @@
-"""What a matcher says about its comparison: the verdict with its reason, and the status as a whole."""
+"""Builds the status of a comparison: the verdict with its reason, and everything else that is published."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from twinstream.status.comparison import Dependency
 
 HOLES_SHOWN = 20
 UNPAIRED_TOLD = 250
-"""So many of those that were left over last, and of those that wait: 16 bytes each."""
+"""At most so many unpaired events, left over last or still unmatched: 16 bytes each."""
 _UNCHANGED = "a look has found both topics unchanged"
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 class Verified(NamedTuple):
     """Up to when all is settled: the smallest Kafka time of an unsettled event, or a look that found none.
 
-    `at` is when it was that time, on the monotonic clock: how old it is, whatever becomes of other clocks.
+    `at` is the monotonic time at which that was so: it gives the age, whatever happens to other clocks.
     """
 
     through: datetime
@@ -52,7 +52,7 @@ class Verified(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How things stood at a moment: what may be told of them once that is vouched for."""
+    """The results at a moment, to be published once a look confirms them."""
 
     moment: int
     verified: Verified | None
@@ -61,13 +61,12 @@ class Standing(NamedTuple):
 
 @dataclass
 class Situation:
-    """What the worker knows beside the comparison itself.
+    """The worker's knowledge besides the comparison itself.
 
-    `rereading`: the state was lost, and how far reading again has come.
-    `behind`: why it has not begun anew with the other shards.
-    `unsaved_divergence`: a difference was found, and no checkpoint has it as one that is sure.
-    `standing`: the last that is vouched for. `saved`: how many differences the last checkpoint has.
-    `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as last heard of.
+    `rereading`: the state was lost, and how far reading again has come. `behind`: why it has not been reset
+    with the other shards. `unsaved_divergence`: a difference was found, and no checkpoint has it as a certain
+    one. `standing`: the last confirmed results. `saved`: how many differences the last checkpoint has.
+    `ends`: as of the last survey, which may be a minute ago; `heard_ends`: as of the latest fetch.
     """
 
     started_at: datetime
@@ -99,7 +98,7 @@ class Reporter:
         self.holes_seen: list[SeenAt] = []
 
     def glance(self, situation: Situation, made_at: float) -> status.ComparisonStatus:
-        """The comparison at a glance; `made_at` is what time it is on the monotonic clock."""
+        """The status of the comparison; `made_at` is the present time on the monotonic clock."""
         comparison, spec, now = self._comparison, self._spec, self._clock.now()
         verified = None if situation.standing is None else situation.standing.verified
         verdict, reason = self._judge(situation)
@@ -152,7 +151,7 @@ class Reporter:
         )
 
     def ended(self, situation: Situation) -> status.Ended:
-        """How the comparison stands, for the record of the reset that ends it."""
+        """The state of the comparison, for the record of the reset that ends it."""
         positions = self._intake.positions
         return status.Ended(
             verdict=self.verdict.value,
@@ -164,7 +163,7 @@ class Reporter:
         )
 
     def part(self, situation: Situation, made_at: float, secret: bytes) -> status.ShardStatus:
-        """One shard of the comparison, with what merging needs beside its status; `secret` is that of all."""
+        """The status of one shard, with the additions for merging; `secret` is shared by all shards."""
         glance = self.glance(situation, made_at)
         return status.ShardStatus(
             status=glance,
@@ -177,9 +176,9 @@ class Reporter:
         )
 
     def _unpaired(self, side: Side, secret: bytes) -> list[str]:
-        """The digests of events of a side without a partner: equal for equal events.
+        """The digests of unpaired events of a side: equal for equal events.
 
-        Copies of a barrier are equal in all shards, and not told.
+        Copies of a barrier are equal in all shards, and are left out.
         """
         ledger = self._comparison.ledger
         left = (half for strays in (ledger.strays, ledger.lone) for half in strays.all(side))
@@ -189,7 +188,7 @@ class Reporter:
         return [blake2b(form, digest_size=8, key=secret).hexdigest() for form in forms]
 
     def resume(self, verdict: str, since: str | None, hole_times: list[str]) -> None:
-        """Go on with the verdict of a checkpoint, and the times at which its holes were seen."""
+        """Resume the verdict of a checkpoint, and the times at which its holes were seen."""
         moments = map(datetime.fromisoformat, hole_times)
         self.holes_seen = [SeenAt.before(moment, self._clock) for moment in moments]
         self.verdict = Verdict(verdict)
@@ -259,20 +258,20 @@ class Reporter:
         return f"{text}{unexplained(self._comparison)}{unmarked(self._comparison)}."
 
     def _divergences(self) -> parts.DivergenceCounts:
-        """Those of closed scopes, and the best explanation of the open ones."""
+        """The divergences of closed scopes, and the best explanation of the open ones."""
         open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
         return _counts(self._comparison.ledger.closed_by_kind + open_kinds)
 
     # -- evidence ------------------------------------------------------------------------------------------
 
     def _coverage(self, situation: Situation) -> status.Coverage:
-        """The evidence that is vouched for, and what is lacking now."""
+        """The confirmed evidence, and the evidence now missing."""
         found = self.evidence() if situation.standing is None else situation.standing.evidence
         missing = [*found.missing, *self._comparison.disagreeing_batches]
         return found.model_copy(update={"missing": missing})
 
     def evidence(self) -> status.Coverage:
-        """The evidence so far against what the spec asks for."""
+        """The evidence so far against the evidence in the spec."""
         comparison, asked = self._comparison, self._spec.evidence
         first, until = self._verified_time()
         seconds = 0.0 if first is None or until is None else max(0, until - first) / 1000
@@ -297,7 +296,7 @@ class Reporter:
         return [name for name, kind in self._spec.kinds.items() if not kind.ignore] or ["event"]
 
     def _verified_time(self) -> tuple[int | None, int | None]:
-        """The Kafka times of the first record, and of the oldest that is not settled, or else the newest."""
+        """The Kafka times of the first record, and of the oldest unsettled one, or else the newest."""
         oldest_open = self._comparison.surveyed.oldest_ms
         newest = [moment for side in Side for moment in self._intake.newest_ms[side].values()]
         until = oldest_open if newest and oldest_open is not None else max(newest, default=None)

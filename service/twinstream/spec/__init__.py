@@ -1,1 +1,1 @@
-"""The comparison file: its typed model, loading, and what it is compiled to."""
+"""The comparison file: its typed model, its loading, and what it compiles to."""

@@ -1,4 +1,4 @@
-"""What is said of a value where the value itself may not be seen: its type, and its length if it has one."""
+"""Describes a value that may not be shown: its type, and its length if it has one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What belongs to a drill: its names, and the records that it copies.
+"""Names the topics, groups and records of a drill.
 
-Everything that a drill makes is told by its name: topics begin with `TOPICS`, the comparison of the copies
-has `INFIX` in its name, and each planted record has a header.
+Everything that a drill makes can be told by its name: topics begin with `TOPICS`, the comparison of the
+copies has `INFIX` in its name, and each planted record has a header.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.model import Spec
 
 HEADER = "twinstream-drill"
-"""Names the drill in each planted record, so that it is told from a real one wherever it turns up."""
+"""Names the drill in each planted record, so that it can be told from a real one wherever it turns up."""
 TOPICS = "twinstream.drill."
 INFIX = "-drill-"
 _SIDES = ("reference", "candidate")
@@ -21,7 +21,7 @@ _LONGEST_NAME = 63
 
 
 class Names(NamedTuple):
-    """The names of one drill: of a comparison, and which one.
+    """The names of one drill of a comparison.
 
     >>> names = Names("ads", "5f0c2e1a")
     >>> names.comparison, names.topics[1]
@@ -35,7 +35,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of_topic(cls, topic: str) -> Names | None:
-        """The drill that a topic belongs to; None where its name is not one that a drill gives."""
+        """The drill that a topic belongs to; None if no drill gives such a name."""
         parts = topic.removeprefix(TOPICS).split(".")
         named = topic.startswith(TOPICS) and len(parts) == 3 and parts[2] in _SIDES
         return cls(parts[0], parts[1]) if named else None
@@ -59,7 +59,7 @@ class Names(NamedTuple):
 
 
 class DrillRecord(NamedTuple):
-    """A record of a topic, and where it stands there."""
+    """A record of a topic, with its position there."""
 
     partition: int
     offset: int
@@ -70,7 +70,7 @@ class DrillRecord(NamedTuple):
 
     @classmethod
     def enclosed(cls, packed: bytes, offset: int) -> DrillRecord:
-        """What an envelope holds."""
+        """The record in an envelope."""
         whole = opened(packed)
         headers = [(name, value) for name, value in whole.headers]
         return cls(whole.partition, offset, whole.timestamp_ms, whole.key, headers, whole.value)

@@ -1,8 +1,8 @@
-"""Reading a comparison file: every violation becomes one sentence with file, line, key and what to write.
+"""Loads a comparison file: every violation becomes one sentence with file, line, key and what to write.
 
-The text becomes data with a line for each place (`file.source`), the data a `Spec`, which checks
-each mapping by itself (`file.model`), and the spec is held against the laws that relate one key to
-another (`laws`). The first violation that is worth telling is raised.
+The text becomes data with a line for each place (`file.source`), the data becomes a `Spec`, which checks each
+mapping by itself (`file.model`), and the spec is checked against the laws that relate one key to another
+(`laws`). The most urgent violation is raised.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def load(file: str | FilePath) -> Spec:
 
 
 def loads(text: str, file: str = "<spec>") -> Spec:
-    """Like `load`, for the text of a file; paths in it stay as they are. `file` is the name in messages."""
+    """Like `load`, for the text of a file; its paths stay as they are. `file` is the name in messages."""
     return _checked(read_source(text, file))
 
 
 def digest(spec: Spec) -> str:
-    """A short name of the spec's meaning: the same for two files that say the same.
+    """A short name of the spec's meaning: the same for two files with the same meaning.
 
-    A schema counts by its content, wherever it is kept. Raises SpecError where it cannot be read.
+    A schema counts by its content, wherever it is kept. Raises SpecError if it cannot be read.
     """
     meaning = spec.model_dump(mode="json")
     meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
@@ -77,7 +77,7 @@ def digest(spec: Spec) -> str:
 
 
 def _unused(spec: Spec) -> list[str]:
-    """The keys of `overdue` that say nothing for the clock that is declared."""
+    """The keys of `overdue` that have no effect with the declared clock."""
     used = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
     keys = {"field", "window_end", "unit", "max_jump", "idle_after"}
     return sorted(keys - used.get(spec.overdue.clock, set()))
@@ -124,7 +124,7 @@ def _resolved(spec: Spec, source: SourceText, folder: FilePath) -> Spec:
 
 
 def _call(spec: Spec, source: SourceText) -> None:
-    """Find the functions of the order now, while it is known where the file names them."""
+    """Find the functions of the order now, while the place that names them is known."""
     for node in nodes(spec.order, spec.compared_kinds):
         if isinstance(node.order, CallableOrder):
             at = (*node.at, "callable")
@@ -145,7 +145,7 @@ def _decodes(spec: Spec) -> Iterator[tuple[Location, Decode]]:
 
 
 def _urgency(error: ErrorDetails) -> tuple[bool, bool]:
-    """A misspelt key explains a missing one, so it is named first; then the order, which has no default."""
+    """A misspelt key explains a missing one, so it comes first; then the order, which has no default."""
     return error.get("ctx", {}).get("key") is None, error["loc"][:1] != ("order",)
 
 
@@ -165,7 +165,7 @@ def _violation(error: ErrorDetails, source: SourceText) -> SpecError:
 
 
 def _location(found: Location) -> Location:
-    """The place in the file: pydantic adds the form that was chosen, and `[key]` where a key is wrong."""
+    """The place in the file: pydantic adds the chosen form, and `[key]` for a wrong key."""
     return tuple(part for part in found if part != "[key]" and not str(part).startswith(TAG))
 
 
@@ -205,7 +205,7 @@ _PATTERNS = {
 
 
 def _wanted(error: ErrorDetails, at: Location) -> str:
-    """What should stand there instead."""
+    """What should be written there instead."""
     if error["type"] == "string_pattern_mismatch":
         return _PATTERNS[str(at[-1])]
     wanted = _WANTED.get(error["type"])

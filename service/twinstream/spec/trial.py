@@ -1,4 +1,4 @@
-"""A trial: a changed comparison file that runs as a comparison of its own beside the one of its name."""
+"""A trial: a changed comparison file that runs as a second comparison beside the live one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from twinstream.spec.file.model import Spec
 
 MARK = "~trial"
-"""No file can have a name that ends like this."""
+"""No file can have a name that ends so."""
 
 
 def tried_beside(name: str) -> str | None:
-    """The comparison beside which the one of this name is a trial; None where it is none.
+    """The comparison beside which the one with this name is a trial; None if it is no trial.
 
     >>> tried_beside("orders~trial"), tried_beside("orders")
     ('orders', None)
@@ -25,15 +25,15 @@ def as_trial(spec: Spec) -> Spec:
 
 
 def changes(live: Spec, trial: Spec) -> tuple[str, ...]:
-    """The keys in which two comparison files differ, but for the name, in the order of a file."""
+    """The keys in which two comparison files differ, except the name, in the order of a file."""
     one, other = (spec.model_dump(mode="json") for spec in (live, trial))
-    for file in (one, other):  # Of kinds the first that fits wins, so that their order counts.
+    for file in (one, other):  # Of kinds the first that fits wins, so their order counts.
         file["kinds"] = list(file["kinds"].items())
     return tuple(key for key in one if key != "name" and one[key] != other[key])
 
 
 def refusal(trial: Spec, specs: Sequence[Spec]) -> str | None:
-    """Why a changed file cannot be tried beside these comparisons, as a sentence; None where it can."""
+    """Why a changed file cannot be tried beside these comparisons, as a sentence; None if it can."""
     names = [spec.name for spec in specs]
     live = next((spec for spec in specs if spec.name == trial.name), None)
     if live is None:

@@ -1,1 +1,1 @@
-"""The shape of what a matcher publishes, and API and page show."""
+"""The published status of a comparison, in the shape that matcher, API and page share."""

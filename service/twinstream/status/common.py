@@ -1,4 +1,4 @@
-"""What statuses, divergences and trials are made of, in the shape that matcher, API and page share."""
+"""The parts of statuses, divergences and trials, in the shape that matcher, API and page share."""
 
 from __future__ import annotations
 

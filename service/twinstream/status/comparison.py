@@ -1,8 +1,8 @@
-"""What a matcher process publishes about its comparison: the shape shared by matcher, API and page.
+"""The status of a comparison, in the shape that matcher, API and page share.
 
-The matcher builds a `ComparisonStatus` once in a while and sends it over a pipe; the API process serves it
-unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on purpose:
-divergences travel on their own, each once, as `DivergenceReport`.
+The matcher builds a `ComparisonStatus` about once a second and sends it over a pipe; the API process serves
+it unchanged. So the HTTP body of ``GET /v1/comparisons/{name}`` is defined here, once. It is small on
+purpose: each divergence is sent separately, once, as a `DivergenceReport`.
 
 All times are UTC. Every number is a count of events unless its name carries a unit.
 """
@@ -75,8 +75,8 @@ class Undecodable(Frozen):
 
 
 Awaited = Literal["checkpoint", "classification", "batches"]
-"""What a difference that was found waits for before it decides: that a checkpoint has it, that it is told
-from a known one, that the batches which were open then are finished, that the other shards have answered."""
+"""The conditions that a found difference still needs before it decides: a checkpoint has it, no known
+difference covers it, the batches open at that time are finished, the other shards have answered."""
 
 
 class KindCoverage(Frozen):
@@ -131,7 +131,7 @@ class Coverage(Frozen):
 class Frontier(Frozen):
     """How far a side has come on the clock that makes events of the other side overdue.
 
-    `at` is a time, or offsets of the input; None before there is one. `held_back_by` says what it waits for.
+    `at` is a time, or offsets of the input; None before the first. `held_back_by` names what it waits for.
     """
 
     at: str | None = None
@@ -141,9 +141,9 @@ class Frontier(Frozen):
 class PartitionProgress(Frozen):
     """How far one partition is read. `position` is the next offset to read; `lag` is in records.
 
-    `first` is the offset at which the log begins, as of some seconds ago; None while that is not known. From
-    `begin` on all is compared, and below `settled` every event is paired, left out, or reported as divergent;
-    None where that is not known.
+    `first` is the offset at which the log begins, as of some seconds ago; None if unknown. From `begin` on
+    everything is compared, and below `settled` every event is paired, left out, or reported as divergent;
+    None if unknown.
     """
 
     partition: int
@@ -157,7 +157,7 @@ class PartitionProgress(Frozen):
 
 
 HISTOGRAM_EDGES_SECONDS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-"""Decades from the time that one event costs to the time after which a partner is long overdue."""
+"""Decades from the time of one event to a time after which a partner is long overdue."""
 
 
 class Histogram(Frozen):
@@ -171,7 +171,7 @@ class Histogram(Frozen):
 class CheckpointInfo(Frozen):
     """The last checkpoint that took effect; all None before the first.
 
-    `store_bytes` is what the comparison's keys take in Redis, as of a minute ago or less.
+    `store_bytes` is the size of the comparison's keys in Redis, at most a minute old.
     """
 
     sequence: int | None = None
@@ -211,11 +211,11 @@ class Reset(Frozen):
 class ComparisonStatus(Frozen):
     """One comparison at a glance: the body of ``GET /v1/comparisons/{name}``.
 
-    `waiting_for` is why it does not compare yet, `difference_awaits` what a difference that was found still
-    needs to decide. `explained_by_rule` counts by id what each known difference has explained.
-    `verified_age_seconds` is how old `verified_through` was at `updated_at`, by the latest of all clocks that
-    are known; no jump of a clock moves it. `trial_of`: this is a trial beside that comparison, and has no
-    gate.
+    `waiting_for` is why it does not compare yet, `difference_awaits` the condition that a found difference
+    still needs to decide. `explained_by_rule` counts, by id, the differences that each known difference has
+    explained. `verified_age_seconds` is the age of `verified_through` at `updated_at`, by the latest of all
+    known clocks; a jump of a clock does not change it. `trial_of`: this is a trial beside that comparison,
+    and has no gate.
     """
 
     name: str
@@ -259,12 +259,12 @@ class ComparisonStatus(Frozen):
 
 
 class ShardStatus(Frozen):
-    """What one of several matchers of a comparison says: its own status, and what merging needs beside it.
+    """The status of one of several matchers of a comparison, with the additions for merging.
 
     `waiting_for` is why it has not started, `doubts` why its verdict may be INCONCLUSIVE. `first_at` is the
-    Kafka time of its first record, `open_since` that of its oldest event that is not settled. `constants` has
-    by kind the hashes of fields that had one value. `unpaired` are keyed digests of events without a
-    partner, of those that were left over last and of those that wait: equal events have equal ones.
+    Kafka time of its first record, `open_since` that of its oldest unsettled event. `constants` has, by kind,
+    the hashes of fields with one value. `unpaired` are keyed digests of events without a partner, left over
+    last or still unmatched: equal events have equal digests.
     """
 
     status: ComparisonStatus
@@ -277,9 +277,9 @@ class ShardStatus(Frozen):
 
 
 class Relayed(Frozen):
-    """What the owner of a comparison, or of a shard, says: passed on by a matcher that stands by.
+    """The status of the owner of a comparison or shard, relayed by a standby.
 
-    Times in the status are of the owner's host.
+    Its times are those of the owner's host.
     """
 
     said: ShardStatus
@@ -331,30 +331,30 @@ class UnmatchedEvent(Frozen):
 
 
 class UnmatchedSample(Frozen):
-    """The events of each side that have waited longest for a partner, in the place of those of before."""
+    """The events of each side that have waited longest for a partner; replaces the previous sample."""
 
     comparison: str
     events: tuple[UnmatchedEvent, ...]
 
 
 class Withdrawn(Frozen):
-    """A provisional divergence that its closed scope replaced by something else."""
+    """A provisional divergence that was replaced when its scope closed."""
 
     id: str
     comparison: str
 
 
 class Resumed(Frozen):
-    """A matcher begins with what is saved: of all divergences reported before, only these stand, by id."""
+    """A matcher resumes saved state: of all divergences reported before, only these remain, by id."""
 
     comparison: str
     divergences: tuple[str, ...]
 
 
 class ResetRequest(Frozen):
-    """Somebody asks for a comparison to begin anew: at `start`, "now", or where its file says.
+    """A request to reset a comparison: to `start`, to "now", or to the start in its file.
 
-    `before` is how all shards together stood, as that was shown where it was asked for.
+    `before` is the state of all shards together, as shown where the reset was requested.
     """
 
     id: str
@@ -366,7 +366,7 @@ class ResetRequest(Frozen):
 
 
 class ResetRefused(Frozen):
-    """It does not begin anew, for this reason; where it is `open`, nobody knows whether it does."""
+    """The comparison is not reset, for this reason; if `open`, it is unknown whether it will be."""
 
     id: str
     reason: str

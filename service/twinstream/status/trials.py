@@ -1,4 +1,4 @@
-"""What is said of changed rules on trial: the difference that they make to what a comparison reports."""
+"""The effect of changed rules on trial, compared with the reports of the live comparison."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ContrastExample(Frozen):
 
 
 class OneSided(Frozen):
-    """What another comparison of the same topics makes of the divergences that one has found.
+    """How one comparison treats the divergences of another one of the same topics.
 
-    `count`, `by_kind` and `examples` are of those that the other does not report though it has compared and
-    settled all of their events; `shared` are reported by both. `open` may still be: something of them is not
-    settled. Of `unknown` nothing can be told, and `why` says in sentences what is in the way.
+    `count`, `by_kind` and `examples` are about those that it does not report although it has compared and
+    settled all of their events; `shared` are reported by both. `open` are those with unsettled events.
+    `unknown` are those without an answer, and `why` gives the reasons in sentences.
     """
 
     count: int
@@ -32,10 +32,10 @@ class OneSided(Frozen):
 
 
 class Contrast(Frozen):
-    """A trial beside its comparison, in short: how it stands, what its file changes, and what that does.
+    """A trial beside its comparison, in short: its state, the changes in its file, and their effect.
 
-    `hidden` are of the divergences of the comparison, `alone` of those of the trial. What a trial that is not
-    `fresh` has said is from before.
+    `hidden` is about the divergences of the comparison, `alone` about those of the trial. The results of a
+    trial that is not `fresh` are from the past.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Secrets and certificates in files, which may be replaced while the service runs."""
+"""Reads secrets and certificates from files that may be replaced while the service runs."""

@@ -1,4 +1,4 @@
-"""A secret in a file, as orchestrators mount it."""
+"""Reads a secret from a file, as orchestrators mount it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from twinstream.errors import SettingsError
 
 LEAST = 20
-"""Characters; so much is asked of tokens, too."""
+"""In characters; tokens need as many."""
 
 
 def read_secret(path: str) -> bytes:
-    """What a file holds, without white space around it. Raises SettingsError, which does not tell it."""
+    """The content of a file, stripped of white space. Raises SettingsError, which does not reveal it."""
     try:
         secret = Path(path).read_bytes().strip()
     except OSError as error:

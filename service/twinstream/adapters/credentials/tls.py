@@ -1,4 +1,4 @@
-"""The certificate of the service, taken up again when its files have changed."""
+"""The certificate of the service, loaded again when its files have changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinstream.errors import SettingsError
 class Certificate:
     """A certificate with its chain, and its key, as PEM files.
 
-    Files that have become unreadable or do not fit each other change nothing: the former certificate stays in
+    Files that become unreadable or do not match each other change nothing: the former certificate stays in
     use, and the log says why.
     """
 
@@ -29,7 +29,7 @@ class Certificate:
             stamps = self._look()
             if stamps == self._stamps:
                 return
-            # First on trial: a key that does not fit must not replace half of what works.
+            # First on trial: a key that does not match must not replace half of a working pair.
             self._load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
             self._load(context)
         except SettingsError as error:
@@ -55,5 +55,5 @@ class Certificate:
 
 
 def _no_password() -> str:
-    """Nobody is there to type one."""
+    """Answer a prompt for a password: there is nobody to type one."""
     raise ValueError("the key is encrypted, and a key without a password is needed")

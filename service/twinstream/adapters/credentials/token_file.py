@@ -1,4 +1,4 @@
-"""A token file, read again when it has changed, so that a token is given or withdrawn without a restart."""
+"""A token file, read again when it has changed, so that tokens are added or withdrawn without a restart."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from twinstream.errors import SettingsError
 
 
 class TokenFile:
-    """The tokens of a file as it is now.
+    """The tokens of a file in its current state.
 
-    A file that has become unreadable or wrong changes nothing: the tokens of before stay valid, and the log
-    says why. A file without a line withdraws all of them.
+    A file that becomes unreadable or wrong changes nothing: the former tokens stay valid, and the log says
+    why. A file without any line withdraws all tokens.
     """
 
     def __init__(self, path: str) -> None:
@@ -27,7 +27,7 @@ class TokenFile:
             raise SettingsError(f"token file {path} names no token: nobody could ask")
 
     def holder(self, token: str) -> Holder | None:
-        """Whose token it is; None for one that is not valid now."""
+        """The holder of a token; None if it is not valid now."""
         self._refresh()
         return self._tokens.holder(token)
 
@@ -48,7 +48,7 @@ class TokenFile:
         structlog.get_logger().info("token file read again", file=self._path)
 
     def _complain(self, error: SettingsError, now: FileStamp | None) -> None:
-        """Once for each state of the file."""
+        """Log the error once for each state of the file."""
         if self._stamp != now:
             structlog.get_logger().error(
                 "token file not read again: the former tokens stay", error=str(error)

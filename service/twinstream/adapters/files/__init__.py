@@ -1,1 +1,1 @@
-"""Recorded outputs, read line by line, and values of a program."""
+"""Readers of recorded outputs, line by line, and of values from a Python program."""

@@ -1,6 +1,6 @@
-"""Recorded outputs as lines: what `twinstream check` reads. Files are opened by `lines`.
+"""Reads recorded outputs as lines, for `twinstream check`. Files are opened by `lines`.
 
-What a line of one side's file is depends on the format of its records:
+The content of a line depends on the format of the side's records:
 
 - json: the value itself.
 - utf8: a JSON text, whose characters are the value.
@@ -10,8 +10,8 @@ What a line of one side's file is depends on the format of its records:
 A line of a trace is ``{"side": "reference", "value": …}`` with the same members beside it, or
 ``{"side": "reference", "end": true}``. ``value_base64`` may stand there instead of ``value`` in any format.
 
-Where a comparison names more of a record than its value, such as ``$key``, only a line that can hold it will
-do: that of a trace, or one with ``value_base64``.
+If a comparison names more of a record than its value, such as ``$key``, only a line that can hold it is
+accepted: a line of a trace, or one with ``value_base64``.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ SIDES = {"reference": Side.LEFT, "candidate": Side.RIGHT}
 _RECORD = ("value_base64", "key", "headers", "partition", "offset", "timestamp_ms")
 _TRACE = ("side", "value", *_RECORD, "end")
 _LARGEST = (1 << 63) - 1
-"""The largest offset, partition or time that a line may have: Kafka's are no larger."""
+"""The largest offset, partition or time in a line: Kafka's are no larger."""
 _TRACE_SHAPE = 'a line of a trace is {"side": "reference" or "candidate", "value": …}'
 
 
 class LineShape(NamedTuple):
-    """What the lines of a side hold: the format of its records, and whether more of them than the value."""
+    """The content of a side's lines: the format of its records, and whether lines hold whole records."""
 
     format: str = "json"
     whole: bool = False
@@ -62,7 +62,7 @@ def shapes_of(spec: Spec) -> Mapping[Side, LineShape]:
 
 
 class _Place(NamedTuple):
-    """A line of a file, to be named when it is wrong."""
+    """A line of a file, as errors name it."""
 
     file: str
     number: int
@@ -72,13 +72,13 @@ class _Place(NamedTuple):
 
 
 class _Offsets:
-    """The offset of each line that names none: one more than that of the line before it in its partition."""
+    """Numbers the lines without an offset: one more than the line before in the same partition."""
 
     def __init__(self) -> None:
         self._next: defaultdict[tuple[Side, int], int] = defaultdict(int)
 
     def place(self, side: Side, entry: dict[str, Any], at: _Place) -> tuple[int, int]:
-        """Partition and offset of an entry."""
+        """The partition and the offset of an entry."""
         partition = _whole(entry, "partition", 0, at)
         offset = _whole(entry, "offset", self._next[side, partition], at)
         self._next[side, partition] = offset + 1
@@ -112,7 +112,7 @@ def read_side(file: InputFile, side: Side, shape: LineShape = JSON[Side.LEFT]) -
 
 
 def check_values_suffice(shape: LineShape, name: str) -> None:
-    """Raise InputError where the comparison asks for more of a record than its value."""
+    """Raise InputError if the comparison needs more of a record than its value."""
     if shape.whole:
         raise InputError(
             name,
@@ -134,7 +134,7 @@ def _read_records(file: InputFile, side: Side, shape: LineShape) -> Iterator[Lin
 
 
 def merge(left: Iterator[Line], right: Iterator[Line], interleave: str) -> Iterator[Line]:
-    """The lines of both sides as one stream, numbered anew."""
+    """The lines of both sides as one stream, renumbered."""
     if interleave == "reference-first":
         merged: Iterator[Line] = chain(left, right)
     elif interleave == "candidate-first":
@@ -160,7 +160,7 @@ def _alternate(left: Iterator[Line], right: Iterator[Line]) -> Iterator[Line]:
 
 
 def read_trace(file: InputFile, shapes: Mapping[Side, LineShape] = JSON) -> Iterator[Line]:
-    """A trace: each line says its side, and is an event or the end of that side."""
+    """Reads a trace: each line names its side, and is an event or the end of that side."""
     offsets = _Offsets()
     for number, text in file.lines():
         at = _Place(file.name, number)
@@ -207,7 +207,7 @@ def _decoded(text: bytes, at: _Place) -> Any:
 
 
 def _entry(text: bytes, at: _Place) -> Any:
-    """A line of a trace; a value in it that cannot be read is no fault of the line, but a record like it."""
+    """A line of a trace; an unreadable value in it is an unreadable record, not an error of the line."""
     try:
         return entry_of(text, "value")
     except DecodeError as error:
@@ -221,7 +221,7 @@ def _check_members(entry: dict[str, Any], known: tuple[str, ...], what: str, at:
 
 
 def _key(entry: dict[str, Any]) -> bytes | None:
-    """The key of the record: a text is itself, any other value the JSON text that stands for it."""
+    """The key of the record: a text is used as it is, any other value as its JSON text."""
     key = entry.get("key")
     if isinstance(key, str):
         return key.encode()
@@ -238,14 +238,14 @@ def _headers(entry: dict[str, Any], at: _Place) -> Headers:
 def _whole(entry: dict[str, Any], name: str, default: int, at: _Place) -> int:
     value = entry.get(name, default)
     if type(value) is Decimal and value <= _LARGEST and value == value.to_integral_value():
-        value = int(value)  # a line that is read exactly has its long numbers as decimals
+        value = int(value)  # exact reading gives long numbers as decimals
     if type(value) is not int or not 0 <= value <= _LARGEST:
         raise at.refuse(f'"{name}" must be a whole number from 0 to 2^63-1, but is {_shown(value)}')
     return value
 
 
 def _record(value: Any, form: str, at: _Place) -> bytes:
-    """The record of a value that stands in a line as JSON."""
+    """The record for a value written in a line as JSON."""
     if form == "json":
         return value.text if isinstance(value, Unread) else _value_text(value)
     if form != "utf8":
@@ -258,7 +258,7 @@ def _record(value: Any, form: str, at: _Place) -> bytes:
 
 
 def _value_text(value: Any) -> bytes:
-    """The JSON text of a value that was read from one, exact in its numbers."""
+    """The JSON text of a value that was read from JSON, with exact numbers."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -1,11 +1,11 @@
-"""Recorded input, line by line: plain files, `.gz`, `.zst`, and `-` for standard input.
+"""Reads recorded input line by line: plain files, `.gz`, `.zst`, and `-` for standard input.
 
 Rules of this file:
 
-- Memory does not follow the size of a file: it is read in blocks, and a line longer than `LINE_BYTES` is
+- Memory does not grow with the size of a file: it is read in blocks, and a line longer than `LINE_BYTES` is
   refused.
-- A packed file that ends too early is refused. What was lost at its end would look like a difference.
-- Every failure is an InputError of one sentence, since all of them are about a file that a user named.
+- A compressed file that ends too early is refused. The missing end would look like a difference.
+- Every failure is an InputError of one sentence, since each is about a file that a user named.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ BLOCK_BYTES = 1 << 20
 PACKED_BYTES = 1 << 14
 """Read from a .zst file at a time: it may unpack to thousands of times as much."""
 LINE_BYTES = 64 << 20
-"""Kafka refuses records of more than 1 MiB by default; a longer line is no line."""
+"""Kafka refuses records of more than 1 MiB by default; a longer line cannot hold one."""
 STANDARD_INPUT = "-"
 _SPACE = b" \t\r\n"
-"""What JSON takes for space; Python strips more."""
+"""The white space of JSON; Python strips more."""
 _MARKS = {b"\xef\xbb\xbf": "a byte order mark", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class InputFile:
     """A file that is read once. `name` is as the user gave it.
 
-    `size` is in bytes, as it lies on disk, None where nobody knows it; `taken` is how much of that was read.
+    `size` is its size on disk in bytes, None if unknown; `taken` is how many of those were read.
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
@@ -55,7 +55,7 @@ class InputFile:
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def same_as(self, other: InputFile) -> bool:
-        """Whether both names stand for one file or one stream."""
+        """Whether both names mean the same file or stream."""
         if self.name == other.name == STANDARD_INPUT:
             return True
         try:
@@ -67,9 +67,9 @@ class InputFile:
         return os.stat(0 if self.name == STANDARD_INPUT else self.name)  # noqa: PTH116
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """The lines that are not blank, without the space around them, numbered from 1.
+        """The lines that are not blank, stripped of white space, numbered from 1.
 
-        Raises InputError where the file cannot be read to its end, does not begin like a UTF-8 text, or has a
+        Raises InputError if the file cannot be read to its end, does not begin like a UTF-8 text, or has a
         line of more than `LINE_BYTES`.
         """
         with self._opened() as (raw, stream):
@@ -94,7 +94,7 @@ class InputFile:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-        """The file as it lies there, and what is in it."""
+        """The file on disk, and its unpacked content."""
         if self.name == STANDARD_INPUT:
             if sys.stdin is None:
                 raise InputError(self.name, None, "standard input is closed")
@@ -108,7 +108,7 @@ class InputFile:
             yield raw, _unpacked(self.name, raw)
 
     def _block(self, raw: BinaryIO, stream: BinaryIO) -> bytes:
-        """Some more of the content; nothing at the end."""
+        """The next block of the content; empty at the end."""
         try:
             block = stream.read1(BLOCK_BYTES)  # type: ignore[attr-defined]
         except EOFError:
@@ -137,7 +137,7 @@ def _unpacked(name: str, raw: BinaryIO) -> BinaryIO:
 
 
 class _ZstdReader(io.RawIOBase):
-    """Unpacks all frames of a .zst file; the library's own reader takes one that is cut off for complete."""
+    """Unpacks all frames of a .zst file; the library's own reader accepts a truncated one as complete."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self._packed = packed
@@ -147,11 +147,11 @@ class _ZstdReader(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is for reading only."""
+        """True: it can only be read."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill `buffer` as far as one step goes; 0 at the end. Raises EOFError within a frame."""
+        """Fill `buffer` with the result of one step; 0 at the end. Raises EOFError inside a frame."""
         while not self._ready:
             chunk = self._left or self._packed.read(PACKED_BYTES)
             if not chunk:

@@ -1,8 +1,8 @@
-"""An object of which one member may be what no JSON value is: it is told apart from the others as it stands.
+"""Reads an object of which one member may be invalid JSON, separately from the other members.
 
-Kafka hands over records one by one, so one that cannot be read is a record that is no event. In a line of a
-trace it stands among other members, and must not make the line unreadable: a member twice in it, NaN, half of
-a surrogate pair.
+Kafka delivers records one by one, so an unreadable one is a record that is no event. In a line of a trace the
+record is one of several members, and must not make the line unreadable: a member twice in it, NaN, half of a
+surrogate pair.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _VALUES = json.JSONDecoder()
 
 
 class Unread(NamedTuple):
-    """The text of a member that is no JSON value, and why it is none."""
+    """The text of a member that is not valid JSON, and the reason."""
 
     text: bytes
     problem: str
 
 
 def entry_of(line: bytes, lenient: str) -> Any:
-    """A JSON value as `decode` reads it, but for one member of an object, which then is `Unread`.
+    """A JSON value as `decode` reads it, except for one member of an object, which may become `Unread`.
 
     Raises DecodeError.
     """
@@ -40,7 +40,7 @@ def entry_of(line: bytes, lenient: str) -> Any:
 
 
 def _parts(line: bytes) -> dict[str, bytes] | None:
-    """The texts of the members of an object, by name; None where it is none, or has a name twice."""
+    """The texts of the members of an object, by name; None if it is no object, or has a name twice."""
     try:
         found = list(_members(line.decode("utf-8")))
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ def _parts(line: bytes) -> dict[str, bytes] | None:
 
 
 def _members(text: str) -> Iterator[tuple[str, bytes]]:
-    """Each member, as Python reads it, which takes more than JSON has. Raises ValueError for no object."""
+    """Each member as Python reads it, which accepts more than JSON. Raises ValueError for no object."""
     place, more = _after(text, 0, "{"), True
     while more:
         name, place = _VALUES.raw_decode(text, _skip(text, place))

@@ -1,4 +1,4 @@
-"""Values of a Python program as events: what a test hands over instead of a file."""
+"""Turns values of a Python program into events, for tests that have no file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_INTEGER = 1 << 53
 
 
 def read_values(values: Iterable[Any], side: Side, shape: LineShape, first: int = 0) -> Iterator[Line]:
-    """The events of one side, of which `first` were there before."""
+    """The events of one side, after the `first` that came before."""
     name = _NAMES[side]
     check_values_suffice(shape, name)
     for offset, value in enumerate(values, first):
@@ -32,10 +32,11 @@ def read_values(values: Iterable[Any], side: Side, shape: LineShape, first: int 
 
 
 def record_of(value: Any, form: str = "json") -> bytes:
-    """The record of a value: bytes are one already, all else is written in the format.
+    """The record of a value: bytes are one already, every other value is written in the format.
 
-    In the format json a value is what JSON has, with exact decimals and integers of any size; times, dates
-    and UUIDs become texts. Raises TypeError or ValueError, with a sentence, for what cannot be written.
+    In the format json, values are those of JSON, with exact decimals and integers of any size; times, dates
+    and UUIDs become texts. Raises TypeError or ValueError, with a sentence, for a value that cannot be
+    written.
 
     >>> record_of({"taxi": 7, "fare": Decimal("3.10")})
     b'{"taxi":7,"fare":3.10}'
@@ -63,7 +64,7 @@ def _json(value: Any) -> bytes:
 
 
 def _number(value: Any) -> orjson.Fragment:
-    """An exact decimal as the number that it is."""
+    """An exact decimal as a JSON number."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(str(value))
     shown = value if isinstance(value, Decimal) else type(value).__name__
@@ -71,7 +72,7 @@ def _number(value: Any) -> orjson.Fragment:
 
 
 def _with_fragments(value: Any) -> Any:
-    """The same value with integers that are too long for orjson as their own texts."""
+    """The value with integers that are too long for orjson replaced by their texts."""
     if type(value) is int:
         return value if abs(value) < _LONGEST_INTEGER else orjson.Fragment(str(value))
     if isinstance(value, dict):
@@ -80,7 +81,7 @@ def _with_fragments(value: Any) -> Any:
 
 
 def _refuse_no_number(value: Any) -> None:
-    """Refuse NaN and infinities, of which orjson makes null."""
+    """Refuse NaN and infinities, which orjson would turn into null."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no JSON number")
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""The topics of drills: created, written and removed again. No other topic is written here.
+"""Creates, writes and removes the topics of drills. No other topic is written here.
 
-The producer is idempotent, so that a retry cannot write a record twice: a difference that nobody planted.
+The producer is idempotent: a retry that wrote a record twice would be a difference that nobody planted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.spec.drills import TOPICS, DrillRecord
 TIMEOUT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
 KEPT_MS = 24 * 3_600_000
-"""What is left behind all the same, Kafka removes after a day."""
+"""Kafka removes any remaining records after a day."""
 _FORBIDDEN = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -45,7 +45,7 @@ class DrillTopics:
             raise SettingsError(f"kafka settings: {error.args[0].str()}") from None
 
     def create(self, partitions: Mapping[str, int], span_ms: int) -> None:
-        """Create topics for records that lie up to `span_ms` back. Raises SettingsError and SourceError."""
+        """Create topics for records up to `span_ms` old. Raises SettingsError and SourceError."""
         config = {
             "cleanup.policy": "delete",
             "retention.ms": str(KEPT_MS + span_ms),
@@ -69,10 +69,10 @@ class DrillTopics:
         return SourceError(f"kafka at {self._brokers}: {what}: {reason.str()}")
 
     def write(self, records: Iterable[tuple[str, DrillRecord]], mark: int | None = None) -> float:
-        """Write records, each into its topic, in this order; return when Kafka has them all.
+        """Write records, each to its topic, in this order; return when Kafka has them all.
 
-        When it has the one numbered `mark`, or all, as a monotonic time. Raises SettingsError and
-        SourceError.
+        Returns the monotonic time at which Kafka had the record numbered `mark`, or all. Raises SettingsError
+        and SourceError.
         """
         producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 5})
         failed: list[KafkaError] = []
@@ -115,7 +115,7 @@ class DrillTopics:
                 return
 
     def found(self) -> list[str]:
-        """The topics of all drills that are there. Raises SourceError."""
+        """The existing topics of all drills. Raises SourceError."""
         try:
             topics = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         except KafkaException as error:
@@ -124,7 +124,7 @@ class DrillTopics:
         return sorted(name for name in topics if name.startswith(TOPICS))
 
     def remove(self, topics: Sequence[str], groups: Sequence[str]) -> list[str]:
-        """Remove topics and consumer groups; those that are left, each with the reason."""
+        """Remove topics and consumer groups; returns those that remain, each with the reason."""
         names = [name for name in topics if name.startswith(TOPICS)]
         left = []
         asked = self._admin.delete_topics(names, request_timeout=TIMEOUT_SECONDS) if names else {}
@@ -138,7 +138,7 @@ class DrillTopics:
         return left
 
     def groups(self, prefix: str) -> list[str]:
-        """The consumer groups whose names begin so; none where Kafka may not be asked for them."""
+        """The consumer groups whose names begin so; none if Kafka does not allow listing them."""
         with suppress(KafkaException):
             listed = self._admin.list_consumer_groups(request_timeout=TIMEOUT_SECONDS).result()
             return sorted(group.group_id for group in listed.valid if group.group_id.startswith(prefix))
@@ -146,7 +146,7 @@ class DrillTopics:
 
 
 def _outcome(done: object, absent: int) -> str | None:
-    """Why something could not be removed; None where it is gone."""
+    """Why something could not be removed; None if it is gone."""
     try:
         done.result()  # type: ignore[attr-defined]
     except KafkaException as error:

@@ -1,7 +1,7 @@
-"""Records of both topics, read again at their places beside the matching, for as long as it may take.
+"""Reads single records of both topics again, beside the matching, within a given time.
 
-A consumer of its own, made when it is first needed: the positions of the matcher stay what they are. It
-fetches little at a time, since what is wanted lies scattered.
+It uses its own consumer, made on first use, so that the positions of the matcher do not change. The consumer
+fetches little at a time, since the wanted records are scattered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPARING: dict[str, str | int | bool] = {
 
 
 class KafkaRecall:
-    """Reads records of `topics` again, with the properties of the source. `read` makes one of a message."""
+    """Reads records of `topics` again, with the properties of the source. `read` gets one from a message."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class KafkaRecall:
         self._turn = 0
 
     def records(self, places: Iterable[Place], seconds: float) -> dict[Place, bytes | None]:
-        """See `ports.Recall`. Partitions take turns, so that one that hangs does not hold up all others."""
+        """See `ports.Recall`. Partitions take turns, so that one that hangs does not delay all others."""
         until = time.monotonic() + seconds
         found: dict[Place, bytes | None] = {}
         try:
@@ -53,11 +53,11 @@ class KafkaRecall:
                 ):
                     found[side, partition, offset] = None if record is None else record.record
         except (TimeoutError, SourceError, KafkaException):
-            pass  # What was not read in time, for whatever reason, is asked for again.
+            pass  # Records not read in time, for whatever reason, are asked for again.
         return found
 
     def _in_turn(self, places: Iterable[Place]) -> list[tuple[tuple[Side, int], list[Place]]]:
-        """The places by partition, each time another one first."""
+        """The places by partition, each time starting with another one."""
         ordered = sorted(set(places))
         groups = [(key, list(group)) for key, group in groupby(ordered, itemgetter(0, 1))]
         self._turn += 1

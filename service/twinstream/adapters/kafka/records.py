@@ -1,4 +1,4 @@
-"""Single records of topics, read again at their places."""
+"""Reads single records of topics at given offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from twinstream.errors import SourceError
 
 FORWARD = 1000
-"""Records that are read in passing rather than beginning anew behind them."""
+"""Up to so many records are read and skipped rather than seeking past them."""
 SILENCE_SECONDS = 10.0
 METADATA_SECONDS = 2.0
 _DEFAULTS: dict[str, str | int | bool] = {
@@ -26,7 +26,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
 
 
 class FoundRecord(NamedTuple):
-    """A record, None for a tombstone, and its time."""
+    """A record, None for a tombstone, and its timestamp."""
 
     record: bytes | None
     timestamp_ms: int
@@ -35,7 +35,7 @@ class FoundRecord(NamedTuple):
 def know(consumer: Consumer, topic: str, seconds: float = METADATA_SECONDS) -> None:
     """Ask for the metadata of a topic before a consumer is assigned some of it; best effort.
 
-    librdkafka looks for topics that it does not know once a second only, and reads none of them meanwhile.
+    librdkafka looks up unknown topics only once a second, and reads none of them meanwhile.
     """
     with suppress(KafkaException):
         consumer.list_topics(topic, max(0.001, min(seconds, METADATA_SECONDS)))
@@ -47,9 +47,9 @@ def records_at(
     properties: Mapping[str, str | int | bool],
     read: Callable[[Message], bytes | None] = Message.value,
 ) -> dict[tuple[str, int, int], FoundRecord]:
-    """The records at some places (topic, partition, offset), without those that are not there any more.
+    """The records at some places (topic, partition, offset), without those that no longer exist.
 
-    It joins no group and commits nothing. Raises SourceError where Kafka does not answer.
+    It joins no group and commits nothing. Raises SourceError if Kafka does not answer.
     """
     wanted: dict[tuple[str, int], list[int]] = {}
     for topic, partition, offset in sorted(set(places)):
@@ -81,10 +81,10 @@ def of_partition(
     read: Callable[[Message], bytes | None],
     patience: Callable[[], float],
 ) -> Iterator[tuple[int, FoundRecord | None]]:
-    """The records at some growing offsets, each as soon as it is read; None for one that is not there.
+    """The records at some ascending offsets, each as soon as it is read; None for one that does not exist.
 
-    `patience` is asked how long to wait for the next ones, in seconds. Raises TimeoutError where nothing came
-    within that, and SourceError where Kafka says why.
+    `patience` gives how long to wait for the next ones, in seconds. Raises TimeoutError if nothing comes
+    within that time, and SourceError if Kafka reports an error.
     """
     left, position = list(reversed(offsets)), -FORWARD
     know(consumer, topic, patience())
@@ -109,6 +109,6 @@ def of_partition(
 
 
 def _check(error: KafkaError) -> None:
-    """What is not there any more, or not yet, is left out. Raises SourceError for all else."""
+    """Ignore errors about offsets that no longer, or do not yet, exist. Raises SourceError for all others."""
     if error.code() not in (KafkaError._AUTO_OFFSET_RESET, KafkaError._PARTITION_EOF):
         raise SourceError(f"Kafka cannot be read: {error.str()}")

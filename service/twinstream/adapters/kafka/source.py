@@ -1,18 +1,18 @@
-"""Kafka as a source: one consumer for each side, positions assigned by hand.
+"""Kafka as a source: one consumer for each side, with positions assigned by hand.
 
 Choices, each for a reason:
 
 - Two consumers, so that the side that is behind can be read first, and the other left alone.
 - `assign`, never a shared group: the matcher's positions are those of its checkpoint, and it must not disturb
-  the pipelines' consumers. The group only remembers, beside the checkpoint, how far it has come.
-- A topic's metadata are asked for before it is assigned, of both sides first: else the first records of each
-  come up to a second late, and not of both at once (`kafka_records.know`).
-- `auto.offset.reset=error`: a range that Kafka has lost must be heard of, not skipped.
-- `isolation.level=read_committed`: what a pipeline aborted was never put out.
+  the pipelines' consumers. The group only remembers progress, in addition to the checkpoint.
+- A topic's metadata are asked for before it is assigned, on both sides first: otherwise the first records
+  come up to a second late, and not on both sides at once (`kafka_records.know`).
+- `auto.offset.reset=error`: a range that Kafka has lost must be reported, not skipped.
+- `isolation.level=read_committed`: a pipeline never wrote what it aborted.
 - `fetch.queue.backoff.ms=10`: its default of a second stalls catching up.
-- `enable.partition.eof`: the end of a partition may lie behind markers of transactions, which are no records.
-  That everything is read shows where the consumer says that it has come to the end.
-- Columns by `map` over the C methods of a message: six times cheaper than a call from Python each.
+- `enable.partition.eof`: the end of a partition may lie behind transaction markers, which are no records.
+  Only the consumer's report of the end shows that everything was read.
+- Columns by `map` over the C methods of a message: six times cheaper than a call from Python for each.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ BATCH_RECORDS = 1000
 LATEST = -1
 GROUP_TIMEOUT_SECONDS = 10.0
 _NO_GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED}
-"""Without the right to read the group there is no second witness."""
+"""Without the right to read the group there is no second record of progress."""
 METADATA_TIMEOUT_SECONDS = 3.0
 SILENCE_US = 5_000_000
-"""A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s does not answer."""
+"""A broker answers a fetch within `fetch.wait.max.ms`; one that is silent for 5 s is down."""
 _DEFAULTS: dict[str, str | int | bool] = {
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
@@ -62,7 +62,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "statistics.interval.ms": 1_000,
 }
 _second = itemgetter(1)
-# A message that carries a record has an offset and a partition, which the client's types do not say.
+# A message with a record has an offset and a partition, which the client's types do not say.
 _offset = cast("Callable[[Message], int]", Message.offset)
 _partition = cast("Callable[[Message], int]", Message.partition)
 _headers = cast("Callable[[Message], Headers | None]", Message.headers)
@@ -71,14 +71,14 @@ ValueOf = Callable[[Message], bytes | None]
 
 
 class Take(NamedTuple):
-    """What is taken of a message: its record, and its headers if they are asked for."""
+    """The readers of a message: its record, and its headers if they are needed."""
 
     record: ValueOf
     headers: bool
 
 
 def whole_record(message: Message) -> bytes:
-    """The envelope of a record, for a comparison that reads more of it than the value."""
+    """The envelope of a record, for a comparison that reads more than the value."""
     _, timestamp_ms = message.timestamp()
     return envelope(
         message.value(), message.key(), _headers(message) or (), timestamp_ms, _partition(message)
@@ -88,9 +88,9 @@ def whole_record(message: Message) -> bytes:
 class KafkaSource:
     """Both topics of a comparison. `properties` are librdkafka's, and win over ours.
 
-    `read` makes a record of a message: its value, or `whole_record`. `headers`: batches carry them, too.
-    `control` is the topic of control records, if it is to be read.
-    `read_from`: a time in milliseconds, or `LATEST`, below which nothing is read on a first start.
+    `read` turns a message into a record: its value, or `whole_record`. `headers`: batches carry them, too.
+    `control` is the topic of control records, if it is to be read. `read_from`: a time in milliseconds, or
+    `LATEST`, before which nothing is read on a first start.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class KafkaSource:
         self._watch = TopicWatch(self._admin.look, self._admin.is_as, look_seconds)
 
     def topics(self) -> Mapping[Side, Topic]:
-        """Both topics as they are now. Raises SourceError when one is not there, or Kafka does not answer."""
+        """Both topics as they are now. Raises SourceError if one is missing, or Kafka does not answer."""
         found = {}
         for side, topic in self._admin.look().items():
             if topic is None:
@@ -124,18 +124,18 @@ class KafkaSource:
         return found
 
     def remember(self, marks: Marks) -> None:
-        """Commit offsets to the group, asynchronously; what fails is left, since the next one says more."""
+        """Commit offsets to the group, asynchronously; a failure is ignored: the next commit says more."""
         for side, reader in self._readers.items():
             reader.commit(marks[side])
 
     def remembered(self) -> Marks:
-        """What the group has for the partitions of both topics. Raises SourceError."""
+        """The group's offsets for the partitions of both topics. Raises SourceError."""
         return {
             side: self._readers[side].committed(list(topic.first)) for side, topic in self.topics().items()
         }
 
     def bound(self) -> Positions | None:
-        """Where `read_from` lies: at the ends for `LATEST`, else at that time. Raises SourceError."""
+        """The positions of `read_from`: the ends for `LATEST`, else at that time. Raises SourceError."""
         if self._read_from is None:
             return None
         if self._read_from == LATEST:
@@ -143,20 +143,20 @@ class KafkaSource:
         return self.at(self._read_from)
 
     def at(self, timestamp_ms: int) -> Positions:
-        """The first records from that time or later; else the ends. Raises SourceError."""
+        """The first records from that time on; else the ends. Raises SourceError."""
         topics = self.topics()
         return {side: self._admin.offsets_at(side, topic, timestamp_ms) for side, topic in topics.items()}
 
     def seen(self) -> TopicsLook:
-        """The last look."""
+        """The result of the last look."""
         return self._watch.seen
 
     def look(self) -> int:
-        """Have the topics looked at soon; the number of a look that begins only now."""
+        """Ask for a look soon; returns the number of a look that has not begun yet."""
         return self._watch.look()
 
     def control(self) -> Control | None:
-        """The control topic as of the last time that the topics were asked for."""
+        """The control topic, as the last look found it."""
         return self._admin.control
 
     def assign(self, positions: Positions) -> None:
@@ -176,20 +176,20 @@ class KafkaSource:
         self._readers[side].pause(frozenset(partitions))
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:
-        """What has come for a side within `timeout` seconds."""
+        """The batches and gaps that come for a side within `timeout` seconds."""
         return self._readers[side].poll(timeout)
 
     def recall(self, places: Iterable[Place], seconds: float) -> Mapping[Place, bytes | None]:
-        """The records at some places, with a consumer of its own."""
+        """The records at some places, read with a separate consumer."""
         return self._recall.records(places, seconds)
 
     def follow(self, position: int | None) -> None:
-        """Read the control topic, too, from this offset on or from its first record."""
+        """Also read the control topic, from this offset on or from its first record."""
         if self._control is not None:
             self._control.follow(position)
 
     def said(self) -> Sequence[ControlEntry]:
-        """What has come on the control topic."""
+        """The new records of the control topic."""
         return () if self._control is None else self._control.said()
 
     def heard_all(self) -> bool:
@@ -197,7 +197,7 @@ class KafkaSource:
         return self._control is not None and self._control.reached_end
 
     def ends(self) -> Positions:
-        """The ends of the partitions as of the latest fetch; it asks nobody."""
+        """The ends of the partitions as of the latest fetch; it asks no broker."""
         return {side: reader.ends() for side, reader in self._readers.items()}
 
     def trouble(self) -> str | None:
@@ -275,7 +275,7 @@ class _TopicReader:
         self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
 
     def pause(self, partitions: frozenset[int]) -> None:
-        """What was fetched of a partition that is paused is dropped, and fetched again when it goes on."""
+        """Pause partitions: their fetched records are dropped, and fetched again when they resume."""
         before, self._paused = self._paused, partitions
         self._consumer.pause([TopicPartition(self._topic, p) for p in sorted(partitions - before)])
         self._consumer.resume([TopicPartition(self._topic, p) for p in sorted(before - partitions)])
@@ -320,7 +320,7 @@ class _TopicReader:
                 self._ended_at[_partition(message)] = _offset(message)
 
     def _gaps(self) -> Iterator[Gap]:
-        """Lost ranges; each partition goes on where it now begins, as soon as Kafka says where that is."""
+        """Lost ranges; each partition resumes at its new beginning, as soon as Kafka reports it."""
         for partition, wanted in tuple(self._lost.items()):
             try:
                 available = self._first_offset(partition)
@@ -353,8 +353,8 @@ class _TopicReader:
 class _ControlReader:
     """The control topic: a consumer of its one partition, which connects when it is told to follow.
 
-    A lost range is skipped, since control records are cumulative. `reached_end`: all that
-    there was when it was told has been handed over.
+    A lost range is skipped, since control records are cumulative. `reached_end`: all records that existed
+    when it was told to follow have been handed over.
     """
 
     def __init__(self, topic: str, config: Mapping[str, str | int | bool]) -> None:
@@ -388,7 +388,7 @@ class _ControlReader:
 
 
 class _Link:
-    """Whether Kafka answers, from librdkafka's error callback and its statistics of every second."""
+    """Tells whether Kafka answers, from librdkafka's error callback and its statistics of every second."""
 
     def __init__(self, brokers: str) -> None:
         self._brokers = brokers
@@ -411,7 +411,7 @@ class _Link:
             self._since = self._since or time.time()
 
     def sentence(self) -> str | None:
-        """What is wrong, None while all is well."""
+        """The problem as a sentence, None if there is none."""
         if self._since is None:
             return None
         moment = time.strftime("%H:%M:%S", time.gmtime(self._since))
@@ -419,7 +419,7 @@ class _Link:
 
 
 def _quiet_logger() -> logging.Logger:
-    """Librdkafka's own lines go nowhere: what matters is said by `trouble`."""
+    """A logger that drops librdkafka's own lines: `trouble` reports what matters."""
     logger = logging.getLogger("twinstream.librdkafka")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

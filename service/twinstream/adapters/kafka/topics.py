@@ -1,4 +1,4 @@
-"""What Kafka says of topics: how many partitions they have, and how they are cleaned."""
+"""Describes topics: how many partitions they have, and how they are cleaned."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CLEANUP = "cleanup.policy"
 def describe(
     brokers: str, names: Iterable[str], properties: Mapping[str, str | int | bool]
 ) -> dict[str, Topic | None]:
-    """The topics of some names, None for one that is not there. `properties` are librdkafka's.
+    """The topics with some names, None for one that is missing. `properties` are librdkafka's.
 
-    Raises SourceError where Kafka does not answer in `TIMEOUT_SECONDS`, or refuses.
+    Raises SourceError if Kafka does not answer in `TIMEOUT_SECONDS`, or refuses.
     """
     try:
-        # The client writes to standard error on its own; what matters is in the exceptions.
+        # The client writes to standard error by itself; the exceptions hold what matters.
         client = AdminClient({"log_level": 0, **properties, "bootstrap.servers": brokers})
         found = client.list_topics(timeout=TIMEOUT_SECONDS).topics
         return {name: _described(client, name, len(found[name].partitions)) if name in found else None

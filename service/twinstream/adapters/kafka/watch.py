@@ -1,11 +1,11 @@
-"""What Kafka says of both topics and of that of control records, asked for now and then by a thread.
+"""Describes both topics and the control topic from time to time, on a thread of its own.
 
-The hot path sees records only. That a topic was deleted and created anew, has more partitions or is compacted
-now, it does not see: a consumer goes on in the new topic at the offset at which it stood in the old one.
+The hot path sees only records. It does not see that a topic was deleted and created again, has more
+partitions or is compacted now: a consumer continues in the new topic at its offset in the old one.
 
-Who wants to know that records were of the topics that it takes them for asks for a look (`TopicWatch.look`),
-which begins when they are read already: ids never come back. It costs one question, as long as ids and
-partitions are what they were: 1.4 ms on a broker of the same host, where a whole look takes 11 to 25.
+To verify that records came from the expected topics, ask for a look (`TopicWatch.look`) after reading them:
+ids never come back. As long as ids and partitions are unchanged, it costs one request: 1.4 ms to a broker on
+the same host, while a whole look takes 11 to 25.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from twinstream.ports import Control, Topic, TopicsLook
 from twinstream.spec.lint.topics import Topic as ControlTopic
 
 LOOK_SECONDS = 10.0
-"""Between whole looks, which see also how a topic is cleaned."""
+"""The time between whole looks, which also show how a topic is cleaned."""
 RETRY_SECONDS = 1.0
 TIMEOUT_SECONDS = 3.0
-"""Shorter than the silence after which a status is stale: at the start nothing else is done meanwhile."""
+"""Shorter than the silence after which a status is stale: at the start everything waits for it."""
 _CLEANUP = "cleanup.policy"
 _ABSENT = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
 
@@ -46,10 +46,9 @@ TopicsSeen = Mapping[Side, Topic | None]
 
 
 class TopicsAdmin:
-    """Asks Kafka for both topics, and how a control topic is. It connects with the first question.
+    """Describes both topics, and how the control topic is cleaned. It connects with the first request.
 
-    `control` is how the control topic was when it was asked last; None where there is none, or Kafka does not
-    tell.
+    `control` is the control topic as described last; None if there is none, or Kafka does not say.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class TopicsAdmin:
     ) -> None:
         self._topics, self._control = topics, control
         self.control: Control | None = None
-        # The client writes to standard error on its own; what matters is in the exceptions.
+        # The client writes to standard error by itself; the exceptions hold what matters.
         self._config: dict[str, str | int | float | bool] = {
             "log_level": 0,
             **properties,
@@ -70,13 +69,13 @@ class TopicsAdmin:
         self._client: AdminClient | None = None
 
     def look(self) -> TopicsSeen:
-        """Both topics as they are, None for one that is not there. Raises SourceError."""
+        """Both topics as they are, None for a missing one. Raises SourceError."""
         client, described = self._connected(), self._described()
         self.control = self._found_control(client, described)
         return {side: self._topic(client, name, described[name]) for side, name in self._topics.items()}
 
     def is_as(self, look: TopicsSeen) -> bool:
-        """Whether all topics are those of a look, with its partitions. Raises SourceError."""
+        """Whether all topics have the ids and partitions of an earlier look. Raises SourceError."""
         described = self._described()
         return self._control_is_as_before(described) and all(
             topic is not None
@@ -91,7 +90,7 @@ class TopicsAdmin:
         return self._connected().describe_topics(names, request_timeout=TIMEOUT_SECONDS)
 
     def offsets_at(self, side: Side, topic: Topic, timestamp_ms: int) -> dict[int, int]:
-        """By partition, the first record from that time or later; else the end. Raises SourceError."""
+        """By partition, the first record from that time on; else the end. Raises SourceError."""
         name = self._topics[side]
         places = [TopicPartition(name, partition) for partition in topic.first]
         spec = OffsetSpec.for_timestamp(timestamp_ms)
@@ -118,7 +117,7 @@ class TopicsAdmin:
         return SourceError(f"kafka at {brokers} does not answer for topic {name}: {error.args[0].str()}")
 
     def _found(self, name: str, described: Future[Any]) -> Any:
-        """A topic as Kafka describes it; None for one that is not there. Raises SourceError."""
+        """A topic as Kafka describes it; None for a missing one. Raises SourceError."""
         try:
             return described.result()
         except KafkaException as error:
@@ -132,7 +131,7 @@ class TopicsAdmin:
         try:
             topic = self._found(self._control, described[self._control])
         except SourceError:
-            return None  # Nothing that is compared depends on whether this one may be asked for.
+            return None  # Nothing that is compared depends on whether this topic may be described.
         if topic is None:
             return Control(None)
         return Control(ControlTopic(len(topic.partitions), _policy(client, self._control)))
@@ -173,7 +172,7 @@ class TopicsAdmin:
 
 
 def _policy(client: AdminClient, name: str) -> str | None:
-    """How the topic is cleaned; None where that is not known, since it takes a right of its own to ask."""
+    """How the topic is cleaned; None if unknown, since it takes a permission of its own to ask."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)
     (future,) = client.describe_configs([resource], request_timeout=TIMEOUT_SECONDS).values()
     try:
@@ -183,9 +182,9 @@ def _policy(client: AdminClient, name: str) -> str | None:
 
 
 class TopicWatch:
-    """Looks once in a while, and when asked to, on a thread of its own; `seen` is what it saw last.
+    """Looks at the topics regularly and on request, on a thread of its own; `seen` is the latest result.
 
-    `is_as` tells whether a look would see what another one saw: then there is no need for a whole one.
+    `is_as` tells whether a look would give the result of an earlier one: then a whole look is not needed.
     """
 
     def __init__(
@@ -206,7 +205,7 @@ class TopicWatch:
         self._thread.start()
 
     def look(self) -> int:
-        """Look soon; the number of the next look that begins."""
+        """Request a look soon; returns the number of the next look that begins."""
         following = self._begun + 1
         self._wake.set()
         return following
@@ -217,7 +216,7 @@ class TopicWatch:
             self._wake.wait(max(0.0, whole_at - monotonic()))
             if self._stopped:
                 return
-            # In this order: who asks from here on is told the number of a look that has not begun.
+            # In this order: from here on, callers get the number of a look that has not begun.
             self._wake.clear()
             self._begun += 1
             whole = monotonic() >= whole_at
@@ -234,6 +233,6 @@ class TopicWatch:
         return before if before and not whole and self._is_as(before) else self._look()
 
     def stop(self) -> None:
-        """Look no more. A question that is on its way is left alone."""
+        """Stop looking. A request on its way is left alone."""
         self._stopped = True
         self._wake.set()

@@ -1,4 +1,4 @@
-"""Everything the runtime needs, in memory: for tests of this package and of those who build on it."""
+"""In-memory versions of everything the runtime needs, for tests of this package and of its users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class MemoryPublisher:
-    """Keeps what was published, in order, and beside it when what it tells was so, where that was said."""
+    """Keeps all publications in order, each with the time at which its content was true, if given."""
 
     def __init__(self) -> None:
         self.published: list[Publication] = []

@@ -1,4 +1,4 @@
-"""Two topics of Kafka as lists, with all that can happen to them."""
+"""Two topics of Kafka as lists, with every event that can happen to them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MemoryRow = tuple[bytes | None, int, Headers]
 class MemorySource:
     """Two topics as lists: ``source.append(side, partition, record, timestamp_ms)``.
 
-    While `down` is a sentence, reading fails as it does without a broker; while `looks` is False, no look at
-    the topics comes to an end. What happens to a topic in Kafka can be done to these: `retain`, `cut_off`,
-    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`. `control_topic` is that of
-    control records, None while it is not there.
+    While `down` is a sentence, reading fails as without a broker; while `looks` is False, no look at the
+    topics finishes. Everything that can happen to a topic in Kafka can be done to these: `retain`, `cut_off`,
+    `delete`, `create_anew`, `add_partition`, `set_cleanup_policy`. `control_topic` is that of control
+    records, None while it is missing.
     """
 
     def __init__(self, partitions: int = 1, batch: int = 1000) -> None:
@@ -41,12 +41,12 @@ class MemorySource:
         self._marks: Marks = {side: {} for side in Side}
 
     def reader(self) -> MemorySource:
-        """One more source of the same topics, for another matcher."""
+        """Another source of the same topics, for another matcher."""
         other = MemorySource(batch=self._batch)
         other._topics, other._deleted, other._control = self._topics, self._deleted, self._control
         return other
 
-    # -- what is done to the topics ------------------------------------------------------------------------
+    # -- changes to the topics -----------------------------------------------------------------------------
 
     def append(
         self,
@@ -79,7 +79,7 @@ class MemorySource:
         self._deleted.add(side)
 
     def create_anew(self, side: Side, partitions: int = 1) -> None:
-        """Delete the topic, if it is there, and create it: empty, and another."""
+        """Delete the topic, if it exists, and create a new one: empty, with another id."""
         self._deleted.discard(side)
         self._marks = {**self._marks, side: {}}
         self._topics[side] = _MemoryTopic(f"{self._topics[side].id}1", partitions)
@@ -90,7 +90,7 @@ class MemorySource:
         self._topics[side].first.append(0)
 
     def set_cleanup_policy(self, side: Side, policy: str) -> None:
-        """Change how the topic is cleaned."""
+        """Change the cleanup policy of the topic."""
         self._topics[side].cleanup_policy = policy
 
     # -- the port ------------------------------------------------------------------------------------------
@@ -104,12 +104,12 @@ class MemorySource:
         return {side: topic.described() for side, topic in self._topics.items()}
 
     def remember(self, marks: Marks) -> None:
-        """Remember them with the topic: they go with it."""
+        """Store the marks with the topic: they are deleted with it."""
         if not self.down:
             self._marks = {side: {**self._marks[side], **marks[side]} for side in Side}
 
     def remembered(self) -> Marks:
-        """What was remembered last."""
+        """The marks stored last."""
         return self._marks
 
     def bound(self) -> Positions | None:
@@ -117,7 +117,7 @@ class MemorySource:
         return None if self.read_from_ms is None else self.at(self.read_from_ms)
 
     def at(self, timestamp_ms: int) -> Positions:
-        """The first records from that time or later; else the ends."""
+        """The first records from that time on; else the ends."""
         return {side: topic.offsets_at(timestamp_ms) for side, topic in self._topics.items()}
 
     def seen(self) -> TopicsLook:
@@ -149,11 +149,11 @@ class MemorySource:
         self._next[side][partition] = offset
 
     def pause(self, side: Side, partitions: Collection[int]) -> None:
-        """Leave these partitions of a side alone."""
+        """Read none of these partitions of a side."""
         self._paused[side] = frozenset(partitions)
 
     def poll(self, side: Side, timeout: float) -> Sequence[Batch | Gap]:  # noqa: ARG002
-        """The next records of the first partition that has some. It never waits."""
+        """The next records of the first partition that has any. It never waits."""
         if self.down or side in self._deleted:
             return ()
         topic = self._topics[side]
@@ -192,7 +192,7 @@ class MemorySource:
         return said
 
     def heard_all(self) -> bool:
-        """Whether all records of the control topic were said."""
+        """Whether all records of the control topic were read."""
         there = self.control_topic is not None
         return there and self._next_said is not None and self._next_said >= len(self._control)
 
@@ -201,11 +201,11 @@ class MemorySource:
         return {side: topic.described().ends for side, topic in self._topics.items()}
 
     def trouble(self) -> str | None:
-        """What `down` says."""
+        """The sentence in `down`."""
         return self.down
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to close."""
 
 
 class _MemoryTopic:
@@ -218,7 +218,7 @@ class _MemoryTopic:
         self.cleanup_policy = "delete"
 
     def record(self, partition: int, offset: int) -> bytes | None:
-        """The record at an offset; None where there is none."""
+        """The record at an offset; None if there is none."""
         first, rows = self.first[partition], self.rows[partition]
         return rows[offset - first][0] if first <= offset < self.end(partition) else None
 

@@ -1,4 +1,4 @@
-"""What Redis keeps, as values: the state of a comparison, and the stores of its shards."""
+"""The content of Redis as values: the state of a comparison, and the stores of its shards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from twinstream.ports import EMPTY, Checkpoint, Stored
 
 
 class MemoryStorage:
-    """What several stores of one comparison share: the server, so to speak.
+    """The shared part of several stores of one comparison: in effect, the server.
 
-    While `down` is a sentence, every call fails as it does without a server. `clock` tells the time there, in
-    seconds since 1970; without one the store does not say.
+    While `down` is a sentence, every call fails as without a server. `clock` gives the server's time in
+    seconds since 1970; without one the store gives no time.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class MemoryStore:
         storage.owner = storage.lease = self._token
 
     def load(self) -> Stored:
-        """What was saved last."""
+        """The state saved last."""
         return self._reached().stored
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -75,7 +75,7 @@ class MemoryStore:
         self._owned().stored = EMPTY
 
     def renew(self, sequence: int) -> bool:
-        """Prolong the lease; whether the checkpoint of this sequence number is there."""
+        """Prolong the lease; returns whether the checkpoint with this sequence number exists."""
         storage = self._owned()
         storage.owner = storage.lease = self._token
         return storage.stored.sequence == sequence
@@ -87,16 +87,16 @@ class MemoryStore:
             storage.lease = None
 
     def answers(self) -> bool:
-        """Whether it is there."""
+        """Whether the server answers."""
         return not self._storage.down
 
     def memory_bytes(self) -> int:
-        """The bytes that are held."""
+        """The number of bytes held."""
         _, head, bodies, divergences = self._reached().stored
         return len(head) + sum(map(len, bodies)) + sum(map(len, divergences.values()))
 
     def time(self) -> float | None:
-        """What time it is by its clock, if it has one."""
+        """The time of its clock, if it has one."""
         storage = self._storage
         return None if storage.down or storage.clock is None else storage.clock()
 
@@ -105,13 +105,13 @@ class MemoryStore:
         return b"" if self._storage.down else " ".join(self._storage.questions).encode()
 
     def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin, if the lease is this owner's."""
+        """Store a bulletin, if the lease is this owner's."""
         storage = self._storage
         if not storage.down and storage.lease == storage.owner == self._token:
             storage.bulletin = (self._token, bulletin)
 
     def ask(self, question: str) -> bytes | None:
-        """Put a question; the bulletin of the owner."""
+        """Leave a question; returns the owner's bulletin."""
         storage = self._reached()
         storage.questions = [question, *storage.questions][:32]
         if storage.bulletin is None or not storage.lease == storage.owner == storage.bulletin[0]:
@@ -119,11 +119,11 @@ class MemoryStore:
         return storage.bulletin[1]
 
     def head(self) -> bytes:
-        """The head of what was saved last."""
+        """The head of the state saved last."""
         return self._reached().stored.head
 
     def glance(self) -> Stored:
-        """What was saved last, without bodies, and the divergences that are new."""
+        """The state saved last without bodies, with only the new divergences."""
         stored, before = self._reached().stored, self._glanced
         self._glanced = stored.divergences
         new = {key: report for key, report in self._glanced.items() if before.get(key) != report}
@@ -145,7 +145,7 @@ class MemoryStore:
 
 
 class MemoryShelf:
-    """The stores of all matchers of a comparison: what they share, and the number of shards `in_effect`."""
+    """The stores of all matchers of a comparison: their shared part, and the number of shards `in_effect`."""
 
     def __init__(self) -> None:
         self.storages: dict[Shard, MemoryStorage] = {}
@@ -153,16 +153,16 @@ class MemoryShelf:
         self.secret: bytes | None = None
 
     def owned_by(self, token: str) -> OwnedShelf:
-        """The same for one owner."""
+        """The shelf of one owner."""
         return OwnedShelf(self, token)
 
     def storage(self, shard: Shard) -> MemoryStorage:
-        """What the stores of a shard share."""
+        """The shared part of a shard's stores."""
         return self.storages.setdefault(shard, MemoryStorage())
 
 
 class OwnedShelf:
-    """A shelf over a `MemoryShelf`, for an owner."""
+    """The shelf of one owner, over a `MemoryShelf`."""
 
     def __init__(self, shelf: MemoryShelf, token: str) -> None:
         self._shelf, self._token = shelf, token
@@ -172,7 +172,7 @@ class OwnedShelf:
         return self._shelf.in_effect
 
     def begin(self, shards: int) -> int:
-        """The number in effect, from now on at least."""
+        """The number in effect, which is this one from now on if there was none."""
         shelf = self._shelf
         shelf.in_effect = shelf.in_effect or shards
         return shelf.in_effect

@@ -1,9 +1,9 @@
-"""Metrics for Prometheus, made at each scrape from the newest statuses: nothing is counted here.
+"""Makes the metrics for Prometheus from the newest statuses at each scrape; it counts nothing itself.
 
-Every series of an expected comparison is there from the first scrape on, at 0, so that ``rate()`` sees the
-first increase and an alert on absence means what it says. Series per partition and per known difference are
-there from the first status on, which names them. A lag or log start that nobody knows is NaN, not 0: no alert
-takes it for good.
+Every series of an expected comparison exists from the first scrape on, at 0, so that ``rate()`` sees the
+first increase and an alert on absence works. Series per partition and per known difference exist from the
+first status on, which names them. An unknown lag or log start is NaN, not 0, so that no alert takes it for a
+good value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNKNOWN = float("nan")
 
 
 class Shown(Protocol):
-    """One comparison as it may be shown now: the newest status, and how far it may be believed."""
+    """One comparison as it may be shown now: the newest status, and whether it can be trusted."""
 
     @property
     def status(self) -> ComparisonStatus:
@@ -35,11 +35,11 @@ class Shown(Protocol):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is from a living matcher."""
+        """Whether the status comes from a living matcher."""
 
     @property
     def age_seconds(self) -> float:
-        """Since it was written; since it is waited for, if there is none yet."""
+        """Seconds since it was written; if there is none yet, since waiting for it began."""
 
     @property
     def falls(self) -> int:
@@ -47,20 +47,20 @@ class Shown(Protocol):
 
     @property
     def in_crash_loop(self) -> bool:
-        """Whether it falls again and again."""
+        """Whether it falls repeatedly."""
 
     @property
     def answer(self) -> str:
-        """What the gate answers: one of ``pass``, ``fail``, ``undecided``."""
+        """The answer of the gate: one of ``pass``, ``fail``, ``undecided``."""
 
 
 def exposition(registry: CollectorRegistry = REGISTRY) -> Callable[[], tuple[bytes, str]]:
-    """What ``/metrics`` answers: the text of all metrics of `registry`, and its content type."""
+    """The answer of ``/metrics``: the text of all metrics of `registry`, and its content type."""
     return lambda: (generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
 class MatcherCollector(Collector):
-    """Reads how the matchers of this process fare: what no other process can say.
+    """Reports how the matchers of this process fare, which no other process knows.
 
     Args and use as those of `StatusCollector`.
     """
@@ -69,7 +69,7 @@ class MatcherCollector(Collector):
         self._readings = readings
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: names are not checked at registration, so that nothing is read before all is wired."""
+        """Nothing: names are not checked at registration, so that no reading happens before all is wired."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -86,14 +86,14 @@ class MatcherCollector(Collector):
 
 
 class StatusCollector(Collector):
-    """Reads the statuses at each scrape: what a process that shows a comparison says of it.
+    """Reads the statuses at each scrape, as any process that shows a comparison knows them.
 
     Args:
         readings: all comparisons now.
         now: the wall clock, for ages.
 
-    It is called by the thread that answers the scrape, which must be the one that `readings` may be called
-    from. Register it with ``registry.register(collector)``.
+    It is called by the thread that answers the scrape; `readings` must be callable from that thread. Register
+    it with ``registry.register(collector)``.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class StatusCollector(Collector):
         self._now = now
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: names are not checked at registration, so that nothing is read before all is wired."""
+        """Nothing: names are not checked at registration, so that no reading happens before all is wired."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -122,7 +122,7 @@ class StatusCollector(Collector):
 
 
 def _judged(readings: Sequence[Shown]) -> list[Shown]:
-    """Those that alerts look at: a trial has no metrics, so that none can take it for a comparison."""
+    """The comparisons for alerts: a trial has no metrics, so that nothing can take it for a comparison."""
     return [reading for reading in readings if reading.status.trial_of is None]
 
 
@@ -194,7 +194,7 @@ def _events(statuses: Sequence[ComparisonStatus]) -> Iterator[Metric]:
     accounts = _gauge("account_events", "Consumed events by what became of them.", "side", "state")
     suspicions = _gauge("suspicions", "Events overdue on a clock that does not prove it.")
     holes = _gauge("holes", "Stretches of input that were not checked.")
-    # A gauge: a known difference gives back what turns out to be another one, and no counter may fall.
+    # A gauge: a known difference gives back events that turn out to be another one, and no counter may fall.
     explained = _gauge("explained_differences", "Differences that a known difference explains.", "rule")
     for status in statuses:
         name = status.name

@@ -1,11 +1,11 @@
-"""Metrics of the API process itself: the requests that it answers, and what it takes of the machine."""
+"""Metrics of the API process itself: the requests that it answers, and its use of the machine."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
 
 DURATION_EDGES_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-"""From an answer out of memory to one that a release tool no longer waits for."""
+"""From an answer out of memory to one that no release tool waits for."""
 
 
 class HttpMeter:
@@ -28,16 +28,16 @@ class HttpMeter:
         )
 
     def expect(self, route: str, method: str, code: int) -> None:
-        """Have a series at 0 for what may be answered."""
+        """Start a series at 0 for a possible answer."""
         self._requests.labels(route, method, str(code))
         self._duration.labels(route, method)
 
     def answered(self, route: str, method: str, code: int, seconds: float) -> None:
-        """A request was answered, or its answer has begun, after so many seconds."""
+        """Count a request that was answered, or whose answer has begun, after so many seconds."""
         self._requests.labels(route, method, str(code)).inc()
         self._duration.labels(route, method).observe(seconds)
 
 
 def measure_process(registry: CollectorRegistry) -> None:
-    """Have `registry` say what this process takes: processor time, memory, open files."""
+    """Report the resources of this process in `registry`: processor time, memory, open files."""
     ProcessCollector(namespace="twinstream", registry=registry)

@@ -1,9 +1,10 @@
-"""A connection to Redis: it opens with the first call, and what goes wrong is one sentence.
+"""A connection to Redis that opens with the first call, and describes each error in one sentence.
 
-Of a Redis cluster it is a connection to the one node that holds the keys: those of a store share a hash tag,
-and so those of a shelf. A node that does not hold them says who does (MOVED), having done nothing; from then
-on that one is asked. So nothing has to be set, and what a store does in one step stays one step. When a node
-does not answer, the next call goes to another one, which knows who has taken its place.
+In a Redis cluster it is a connection to the one node that holds the keys: the keys of a store share a hash
+tag, and so do those of a shelf. A node without the keys answers with the node that has them (MOVED), and does
+nothing else; that node is asked from then on. So nothing needs configuration, and a single step of a store
+stays a single step. If a node does not answer, the next call goes to another one, which knows the node that
+has taken its place.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ FORM = (
 TIMEOUT_SECONDS = 2.0
 AT_ONCE_SECONDS = 0.2
 RETRIES = 1
-"""A connection that the server closed while it was idle is opened again at once; nothing else is repeated."""
+"""A connection that the server closed while idle is opened again at once; nothing else is repeated."""
 REDIRECTS = 5
-"""Nodes that point to each other have not agreed yet: that is tried again later."""
+"""If nodes redirect to each other they have not agreed yet: that is tried again later."""
 
 
 class RedisConnection:
-    """The client of one address. Raises StoreError where it is none.
+    """The client of one address. Raises StoreError if the address is invalid.
 
-    Its pool of connections is another one as soon as another node of a cluster is asked. `nodes` are those
-    that may be asked; it is empty where there is no cluster.
+    Its pool of connections is replaced as soon as another node of a cluster is asked. `nodes` are those that
+    may be asked; it is empty if there is no cluster.
     """
 
     def __init__(self, url: str) -> None:
@@ -51,7 +52,7 @@ class RedisConnection:
                 socket_connect_timeout=TIMEOUT_SECONDS,
                 retry=Retry(NoBackoff(), RETRIES),
             )
-        except ValueError:  # Its text may have a part of the password.
+        except ValueError:  # Its text may contain a part of the password.
             raise StoreError(f"redis address {without_secrets(url)!r} is not of the form {FORM}") from None
         self.nodes: list[tuple[str, int]] = []
 
@@ -62,14 +63,14 @@ class RedisConnection:
         return str(path or ":".join(map(str, node_of(self.client))))
 
     def unreadable(self, what: str) -> str:
-        """In a sentence, that what is stored there is damaged, or of another version."""
+        """A sentence that the stored data is damaged, or of another version."""
         return (
             f"redis at {self.place} holds {what} that this version cannot read: "
             "remove the comparison's keys to begin anew"
         )
 
     def answers(self) -> bool:
-        """Whether Redis says anything within `AT_ONCE_SECONDS`, be it that it refuses."""
+        """Whether Redis answers within `AT_ONCE_SECONDS`, even with a refusal."""
         connection = self.client.connection_pool.connection_class(**self._hasty_settings())
         try:
             connection.connect()
@@ -87,7 +88,7 @@ class RedisConnection:
         return True
 
     def hasty(self) -> redis.Redis:
-        """A client of its own to the same place, that waits for an answer no longer than that."""
+        """A separate client of the same node that waits no longer than that for an answer."""
         kind = self.client.connection_pool.connection_class
         return redis.Redis(connection_pool=redis.ConnectionPool(kind, **self._hasty_settings()))
 
@@ -100,7 +101,7 @@ class RedisConnection:
         }
 
     def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call something that asks the client, once more for each node of a cluster that refers to another.
+        """Make a call that uses the client, again for each node of a cluster that redirects to another.
 
         Raises StoreError.
         """
@@ -121,17 +122,17 @@ class RedisConnection:
     # -- clusters ------------------------------------------------------------------------------------------
 
     def learn(self) -> None:
-        """Ask for the other nodes of the cluster, if it is one; who may not ask them does without."""
+        """Ask for the other nodes of the cluster, if it is one; a user who may not do so does without."""
         with suppress(redis.RedisError):
             self.nodes = sorted(_nodes(self.client.cluster("nodes")))
 
     def _move(self, moved: MovedError) -> None:
-        """Ask the node that holds the keys from now on, and know of the others."""
+        """Ask the node that holds the keys from now on, and learn of the others."""
         self._ask(moved.host or node_of(self.client)[0], moved.port)
         self.learn()
 
     def _ask_another(self) -> None:
-        """Ask the next node that is known from now on."""
+        """Ask the next known node from now on."""
         if self.nodes:
             here = node_of(self.client)
             self._ask(*next((node for node in self.nodes if node > here), self.nodes[0]))
@@ -144,11 +145,11 @@ class RedisConnection:
 
 
 class HastyLine:
-    """A line of its own to where a connection is, that is waited for `AT_ONCE_SECONDS` at most.
+    """A separate connection to the same node, with answers awaited for at most `AT_ONCE_SECONDS`.
 
-    Who asks can do without an answer: a Redis that hangs must not stop matching for its sake. After a failure
-    it is left be for `pause_seconds`. That the keys have moved is none where there is `find`, which has the
-    connection find them, and may take longer.
+    Its users can do without an answer: a Redis that hangs must not stop matching for their sake. After a
+    failure it pauses for `pause_seconds`. Moved keys are no failure if `find` is given: it makes the
+    connection find them, which may take longer.
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class HastyLine:
         self._monotonic = time.monotonic
 
     def call(self, ask: Callable[[Any], Any]) -> Any:
-        """What it answers; None where it does not answer at once, or has not a moment ago."""
+        """The answer to a call; None if none comes at once, or a call failed a moment ago."""
         if self._monotonic() < self._next_try:
             return None
         if self._client is None:
@@ -171,7 +172,7 @@ class HastyLine:
         try:
             return ask(self._client)
         except redis.RedisError as error:
-            self.close()  # The next one asks the node that the connection asks by then.
+            self.close()  # The next call opens it again, to the node that the connection uses by then.
             if self._find is not None and isinstance(error, MovedError):
                 with suppress(StoreError):
                     self._find()
@@ -187,13 +188,13 @@ class HastyLine:
 
 
 def node_of(client: redis.Redis) -> tuple[str, int]:
-    """The address that a client asks."""
+    """The address that a client connects to."""
     settings = client.connection_pool.connection_kwargs
     return str(settings.get("host", "localhost")), int(settings.get("port", 6379))
 
 
 def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
-    """The addresses in what a node tells of its cluster, but for those of nodes that it takes for dead."""
+    """The addresses that a node reports of its cluster, except those of nodes that it considers dead."""
     for address, node in told.items():
         host, _, port = address.rpartition(":")
         if host and not {"fail", "noaddr", "handshake"} & set(node["flags"].split(",")):
@@ -201,7 +202,7 @@ def _nodes(told: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
 
 
 def _check_database(url: str) -> None:
-    """Raise ValueError where the path names no database: the client would take 0 instead, and say nothing."""
+    """Raise ValueError if the path names no database: the client would silently take 0 instead."""
     scheme, _, path, *_ = urlsplit(url)
     if scheme != "unix" and not re.fullmatch(r"/?[0-9]*", path):
         raise ValueError(f"{path!r} names no database")

@@ -1,6 +1,6 @@
-"""What a drill leaves in Redis: the keys of its comparison, found by their names and removed.
+"""Finds and removes the keys that a drill leaves in Redis, by their names.
 
-twinstream:{NAME}:drill    is there while the drill of the comparison NAME runs; it ends by itself
+twinstream:{NAME}:drill    exists while the drill of the comparison NAME runs; it expires
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DrillKeys:
         return self._connection.client
 
     def begin(self, comparison: str, seconds: int) -> None:
-        """Note that a drill runs, for at most so long."""
+        """Record that a drill runs, for at most so long."""
         self._connection.run(lambda: self._client.set(_running(comparison), "1", ex=seconds))
 
     def runs(self, comparison: str) -> bool:
@@ -34,19 +34,19 @@ class DrillKeys:
         return bool(self._connection.run(lambda: self._client.exists(_running(comparison))))
 
     def found(self) -> list[str]:
-        """The comparisons of drills that have keys. Complexity: O(n) in all keys that Redis has."""
+        """The comparisons of drills that have keys. Complexity: O(n) in all keys of Redis."""
         names = {
             key.partition("{")[2].partition("}")[0].partition(".")[0] for key in self._keys(f"*{INFIX}*")
         }
         return sorted(names)
 
     def remove(self, comparison: str) -> None:
-        """Remove all keys of a drill's comparison, its shards' too. Complexity: as `found`."""
+        """Remove all keys of a drill's comparison and its shards. Complexity: as `found`."""
         for key in [*self._keys(comparison), *self._keys(f"{comparison}.*")]:
             self._connection.run(lambda key=key: self._client.unlink(key))
 
     def _keys(self, tag: str) -> Iterator[str]:
-        """The keys with such a hash tag, on all nodes that are known."""
+        """The keys with such a hash tag, on all known nodes."""
         self._connection.learn()
         pattern = f"twinstream:{{{tag}}}:*"
         for key in self._connection.run(lambda: list(self._client.scan_iter(pattern, SCANNED))):

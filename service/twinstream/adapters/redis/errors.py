@@ -1,4 +1,4 @@
-"""What the errors of Redis say to its operator: one sentence each, with what to do."""
+"""Explains the errors of Redis to its operator: one sentence each, with what to do."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ELSE = "cannot be used: {error}"
 
 
 def sentence(place: str, error: redis.RedisError) -> str:
-    """What is wrong with the Redis at `place`."""
+    """The problem of the Redis at `place`."""
     told = next((text for sign, text in _BY_TEXT if sign in str(error)), None)
     told = told or next((text for kind, text in _BY_CLASS if isinstance(error, kind)), _ELSE)
     return f"redis at {place} {told.replace('{error}', str(error))}"

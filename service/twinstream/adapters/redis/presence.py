@@ -1,14 +1,14 @@
-"""Whether an owner is still there: who stands by need not wait for the lease of one that was killed.
+"""Detects that an owner is gone, so that a standby need not wait for the lease of a killed one.
 
-A process that ends takes its connections with it, and Redis sees that at once. So an owner listens to a
-channel that is named after its token, on which nobody ever speaks, and who stands by asks how many listen
-there. In a cluster that is the node that holds the keys, which both ask before.
+A process that ends takes its connections with it, and Redis sees that at once. So an owner subscribes to a
+channel named after its token, on which nobody ever publishes, and a standby asks how many subscribers it has.
+In a cluster this is the node that holds the keys, which both have asked before.
 
-*Gone* is an owner that this process has seen listening, and for `GONE_SECONDS` sees no more, over one
-unbroken connection of its own. A Redis that was started again, and a network that broke for everybody, have
-cut off the living, too; these listen again with their next beat. An owner that never listened (an older
-version, a user who may not) is never called gone, and neither is one that is paused or whose machine has lost
-its power, since nobody has closed their connections. Then the lease has to end.
+An owner is *gone* if this process has seen it subscribed, and then sees no subscriber for `GONE_SECONDS`,
+over one unbroken connection of its own. A restarted Redis, or a network failure for everybody, disconnects
+living owners too; these subscribe again with their next beat. An owner that never subscribed (an older
+version, a user without the permission) is never called gone, and neither is one that is paused or whose
+machine has lost power, since nobody has closed their connections. Then the lease has to end.
 
 A wrong guess costs a change of owner, and nothing else: the fence refuses what the old one writes.
 """
@@ -23,18 +23,18 @@ import redis
 from twinstream.adapters.redis.connection import node_of
 
 GONE_SECONDS = 1.5
-"""An owner whose line was cut listens again within a second, with its next beat."""
+"""A living owner that was disconnected subscribes again within a second, with its next beat."""
 
 
 class Presence:
-    """Lets others see that the owner with this token is there, for as long as its process lives."""
+    """Shows others that the owner with this token is there, for as long as its process lives."""
 
     def __init__(self, client: Any, prefix: str, token: str) -> None:
         self._client, self._channel = client, _channel(prefix, token)
         self._listening: Any = None
 
     def keep(self) -> None:
-        """Listen, also where the line was cut. Whatever goes wrong is left to the lease."""
+        """Stay subscribed, also after a disconnection. The lease covers any failure."""
         with suppress(redis.RedisError, OSError):
             if self._listening is not None and self._listening.connection_pool is not self._pool:
                 self.end()  # The keys are on another node now.
@@ -42,21 +42,21 @@ class Presence:
                 listening = self._client.pubsub()
                 listening.subscribe(self._channel)  # One that failed here would never listen.
                 self._listening = listening
-            self._listening.get_message(timeout=0.0)  # it opens a line anew that was cut
+            self._listening.get_message(timeout=0.0)  # it opens a closed connection again
 
     @property
     def _pool(self) -> Any:
         return self._client.connection_pool
 
     def end(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         if self._listening is not None:
             self._listening.close()
             self._listening = None
 
 
 class Vigil:
-    """Watches whether an owner is there. Ask it once in a while; `now` never goes back."""
+    """Watches whether an owner is there. Ask it regularly; `now` never goes back."""
 
     def __init__(self, client: Any, prefix: str) -> None:
         self._client, self._prefix = client, prefix
@@ -65,7 +65,7 @@ class Vigil:
         self._missed_since: float | None = None
 
     def gone(self, token: str, now: float) -> bool:
-        """Whether the owner with this token is gone for certain. Raises redis.RedisError."""
+        """Whether the owner with this token is certainly gone. Raises redis.RedisError."""
         with self._client.pipeline(transaction=False) as pipeline:
             pipeline.client_id()
             pipeline.pubsub_numsub(_channel(self._prefix, token))

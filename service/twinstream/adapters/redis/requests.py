@@ -1,13 +1,14 @@
-"""Resets that are asked for at a process without matchers, handed to the owner through Redis.
+"""Hands resets to the owner through Redis, when they are requested at a process without matchers.
 
-    twinstream:{NAME}:request         the reset that is asked for, as JSON; it expires
-    twinstream:{NAME}:answer:ID       what came of the one with this id; it expires
+    twinstream:{NAME}:request         the requested reset, as JSON; it expires
+    twinstream:{NAME}:answer:ID       the outcome of the request with this id; it expires
 
-Where several matchers share the comparison the hash tag is that of shard 0, whose owner takes it.
+If several matchers share the comparison the hash tag is that of shard 0, whose owner takes the request.
 
-There is one request at a time. The owner takes it, which removes it, so nobody does it twice; who ends
-between taking and answering leaves it open what came of it, as a matcher does that ends before it answers its
-service. Who has asked and waited in vain takes the request back: if it is still there, nobody has begun it.
+There is one request at a time. The owner takes it, which removes it, so it is never executed twice. If the
+owner ends between taking and answering, the outcome stays unknown, as with a matcher that ends before it
+answers its service. An asker who waited in vain withdraws the request: if it is still there, nobody has begun
+it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from __future__ import annotations
 from twinstream.adapters.redis.connection import HastyLine, RedisConnection
 
 LASTING_MS = 60_000
-"""A request whose asker has ended is not done later than that. It is longer than anybody waits."""
+"""The longest life of a request whose asker has ended. It is longer than anybody waits."""
 PAUSE_SECONDS = 10.0
-"""After a failure the owner leaves it be for so long: waiting takes 2% of the time at most."""
+"""After a failure the owner pauses for so long: waiting takes at most 2% of the time."""
 
 TAKE = """
 local lease = redis.call('GET', KEYS[1])
@@ -42,33 +43,33 @@ class RedisRequests:
         self._connection = RedisConnection(url)
         self._line = HastyLine(self._connection, PAUSE_SECONDS, find=self._find)
 
-    # -- who asks ------------------------------------------------------------------------------------------
+    # -- the asker -----------------------------------------------------------------------------------------
 
     def put(self, request: bytes) -> bool:
-        """Leave a request; False where there is another one. Raises StoreError."""
+        """Leave a request; returns False if there is another one. Raises StoreError."""
         put = self._connection.client.set
         return bool(self._connection.run(lambda: put(self._request, request, px=LASTING_MS, nx=True)))
 
     def answered(self, identifier: str) -> bytes | None:
-        """What came of the request with this id, if that is known. Raises StoreError."""
+        """The outcome of the request with this id, if it is known. Raises StoreError."""
         found: bytes | None = self._connection.run(self._connection.client.get, self._answer(identifier))
         return found
 
     def withdraw(self, request: bytes) -> bool:
-        """Take a request back; False where it is not there any more. Raises StoreError."""
+        """Withdraw a request; returns False if it is gone. Raises StoreError."""
         withdraw = self._connection.client.register_script(WITHDRAW)
         return bool(self._connection.run(withdraw, [self._request], [request]))
 
     # -- the owner -----------------------------------------------------------------------------------------
 
     def take(self, token: str) -> bytes | None:
-        """The request, if there is one and the lease of this owner runs; Redis is waited for a moment."""
+        """The request, if there is one and this owner's lease runs; waits only a moment for Redis."""
         keys = [f"{self._prefix}:lease", self._request]
         taken: bytes | None = self._line.call(lambda client: client.register_script(TAKE)(keys, [token]))
         return taken
 
     def answer(self, identifier: str, text: bytes) -> None:
-        """Say what came of a request that was taken, if Redis answers at once."""
+        """Write the outcome of a taken request, if Redis answers at once."""
         self._line.call(lambda client: client.set(self._answer(identifier), text, px=LASTING_MS))
 
     def close(self) -> None:

@@ -1,12 +1,12 @@
-"""What Redis does in one step: the scripts of `twinstream.adapters.redis.store`. None takes long.
+"""The scripts that Redis runs as one step for `twinstream.adapters.redis.store`. None takes long.
 
 Their keys begin with ``owner, lease, epoch, checkpoint, staged``, and their arguments with ``token, length of
-the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated, which changes nothing.
+the lease in milliseconds, the owner's epoch, sequence``. Each may be repeated without further effect.
 """
 
 from __future__ import annotations
 
-# The third argument is an owner that is known to be gone: its lease keeps nobody out.
+# The third argument is an owner known to be gone: its lease keeps nobody out.
 ACQUIRE = """
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] and holder ~= ARGV[3] then return 0 end
@@ -28,7 +28,7 @@ local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 'fenced' end
 """
 
-# A store that has lost its owner is taken back, with an epoch that is not below that in names of chunks.
+# A store without an owner is taken back, with an epoch not below that in the names of chunks.
 _PROLONG = """
 if not owner then
   redis.call('SET', KEYS[1], ARGV[1])
@@ -38,7 +38,7 @@ end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 """
 
-# A save of this owner may arrive behind a newer one. A delta needs what it builds on: its fifth argument.
+# A save of this owner may arrive after a newer one. A delta needs its base: its fifth argument.
 _GUARD = """
 local sequence = redis.call('HGET', KEYS[4], 'sequence')
 if sequence == ARGV[4] then return 'done' end
@@ -49,7 +49,7 @@ if ARGV[5] ~= '' and sequence ~= ARGV[5] then return 'outdated' end
 
 BEGIN = _FENCE + _PROLONG + _GUARD + "return 'go on'"
 
-# Name first: what is staged and has no name in the set would never be swept.
+# The name comes first: a staged part without a name in the set would never be swept.
 _NAME = """
 if redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] then return 'done' end
 redis.call('SADD', KEYS[5], KEYS[6])
@@ -69,7 +69,7 @@ local present = true
 for i = 6, #KEYS do present = present and redis.call('EXISTS', KEYS[i]) == 1 end
 """
 
-# A fail-over in the middle of a save may have lost what was staged, or what the delta builds on.
+# A fail-over in the middle of a save may have lost staged parts, or the base of the delta.
 FLIP = (
     _FENCE
     + _PROLONG
@@ -91,7 +91,7 @@ RENEW = (
     + "return present and redis.call('HGET', KEYS[4], 'sequence') == ARGV[4] and 'held' or 'lost'"
 )
 
-# After a fail-over to an older state other names are live: what was read before it must not be swept.
+# After a fail-over to an older state other names are live: names read before it must not be swept.
 SWEEP = (
     _FENCE
     + """

@@ -1,11 +1,10 @@
-"""The stores of all matchers of a comparison in Redis, and how many shards its state has.
+"""The stores of all matchers of a comparison in Redis, and the number of shards of its state.
 
     twinstream:{NAME}:shards          the number of shards of the state in effect
-    twinstream:{NAME}:mask            what hashes of masked values are keyed with, where no file says it
+    twinstream:{NAME}:mask            the key of the hashes of masked values, if no file gives one
 
-The keys of a matcher that has no others beside it are those of `store` as they stand,
-with the hash tag NAME; those of shard I of N have the hash tag NAME.of-N.I, so that each may live on a node
-of its own. A name has no dots, so tags never meet.
+The only matcher of a comparison uses the keys of `store` unchanged, with the hash tag NAME; shard I of N has
+the hash tag NAME.of-N.I, so each shard may be on another node. Names have no dots, so tags never collide.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ class RedisShelf:
         self._learned = False
 
     def shards(self) -> int | None:
-        """The number in effect; a state that nobody has divided is that of one."""
+        """The number in effect; the state of an undivided comparison has one shard."""
         return self._in_effect("")
 
     def begin(self, shards: int) -> int:
-        """The number in effect: this one, from now on, where there was none."""
+        """The number in effect, which is this one from now on if there was none."""
         return self._in_effect(str(shards)) or shards
 
     def _in_effect(self, wanted: str) -> int | None:
@@ -65,7 +64,7 @@ class RedisShelf:
             ) from None
 
     def replace(self, old: int, new: int) -> None:
-        """Put another number into effect. Raises Fenced where neither of both is."""
+        """Put another number into effect. Raises Fenced if neither of the two is."""
         replace = self._connection.client.register_script(_REPLACE)
         if not self._connection.run(replace, [self._key], [old, new]):
             raise Fenced("another process has begun this comparison anew")
@@ -75,7 +74,7 @@ class RedisShelf:
         return RedisStore(self._url, tag_of(self._name, shard), self._token)
 
     def mask_secret(self, fresh: bytes) -> bytes:
-        """What hashes of masked values are keyed with: `fresh`, if there is nothing yet."""
+        """The key of the hashes of masked values: `fresh`, if there is none yet."""
         client = self._connection.client
         self._connection.run(client.setnx, self._mask, fresh)
         found: bytes | None = self._connection.run(client.get, self._mask)
@@ -87,5 +86,5 @@ class RedisShelf:
 
 
 def tag_of(name: str, shard: Shard) -> str:
-    """The hash tag of the keys of a shard; the number stands last, where it spreads tags over the nodes."""
+    """The hash tag of a shard's keys; the number comes last, where it spreads tags over the nodes."""
     return name if shard.whole else f"{name}.of-{shard.of}.{shard.number}"

@@ -11,12 +11,12 @@ Keys, with the comparison's name as hash tag, so that they live on one node of a
     twinstream:{NAME}:chunk:E.S.N     up to 4 MB of a body, from the save with epoch E and sequence S
     twinstream:{NAME}:reports:E.S.N   hash: id -> report of a divergence
 
-and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner listens: see `presence`; and two keys
-for those who stand by: see `bulletin`.
+and a channel, twinstream:{NAME}:alive:TOKEN, to which the owner subscribes: see `presence`; and two keys
+for standbys: see `bulletin`.
 
 A save stages chunks and reports, a bounded portion at a time, so that Redis never serves one client for long;
-then a script flips the manifest; then names that are staged and not in the manifest are swept. What ends
-between two steps leaves the manifest as it was, and what was staged is swept by the next save.
+then a script replaces the manifest; then staged names that are not in the manifest are swept. A process that
+ends between two steps leaves the manifest as it was, and the next save sweeps what was staged.
 
 A write is refused unless `owner` is still the writer's token, whatever its lease says: a process that was
 paused beyond its lease may go on if nobody has taken over, and may not if somebody has. Each step may be
@@ -41,12 +41,12 @@ from twinstream.ports import EMPTY, Checkpoint, Stored
 LEASE_MS = 10_000
 CHUNK_BYTES = 4_000_000
 REPORTS_BYTES, REPORTS_COUNT = 1_000_000, 500
-"""The most reports that are staged at a time."""
+"""The most reports staged at a time."""
 REPORTS_KEYS = 64
-"""A base that finds more keys of reports than these joins them."""
+"""A base that finds more keys of reports than this merges them."""
 SWEPT = 100
 SEIZINGS = 5
-"""So often ownership is tried for that may change hands between two looks."""
+"""How often ownership is tried for, as it may change hands between two attempts."""
 MEASURE_SECONDS = 60.0
 
 
@@ -72,7 +72,7 @@ class RedisStore:
         self._measured: tuple[float, int] | None = None
 
     def acquire(self) -> bool:
-        """Take ownership if no other lease is running, or if that of an owner is that is gone."""
+        """Take ownership if no other lease is running, or if its owner is gone."""
         if not self._checked:
             self._check_policy()
         epoch = self._take("")
@@ -92,7 +92,7 @@ class RedisStore:
         raise Unready("other processes keep taking its state")
 
     def _take(self, gone: str) -> int:
-        """The epoch of this owner; 0 while a lease is running that is not that of the one that is gone."""
+        """The epoch of this owner; 0 while the lease of an owner that is not gone is running."""
         return int(self._script(redis_scripts.ACQUIRE, self._keys, [self._token, LEASE_MS, gone]))
 
     def _gone(self) -> str:
@@ -107,7 +107,7 @@ class RedisStore:
         return holder.decode() if gone else ""
 
     def load(self) -> Stored:
-        """What was saved last. Raises CheckpointError where a part of it is gone."""
+        """The state saved last. Raises CheckpointError if a part of it is gone."""
         while True:
             manifest = self._read_manifest()
             try:
@@ -124,7 +124,7 @@ class RedisStore:
                 return stored
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Stage the parts, flip the manifest, sweep what it does not name. Raises Fenced and Outdated."""
+        """Stage the parts, replace the manifest, sweep the other names. Raises Fenced and Outdated."""
         if not self._swept:
             self._sweep()
         self._swept = False
@@ -136,7 +136,7 @@ class RedisStore:
         except Fenced:
             raise
         except StoreError:
-            return  # The checkpoint has taken effect; what is left over is swept before the next one.
+            return  # The checkpoint has taken effect; the rest is swept before the next one.
         self._swept = True
 
     def clear(self) -> None:
@@ -146,7 +146,7 @@ class RedisStore:
         self._sweep()
 
     def renew(self, sequence: int) -> bool:
-        """Prolong the lease; whether the checkpoint of this sequence number is there. Raises Fenced."""
+        """Prolong the lease; whether the checkpoint with this sequence number exists. Raises Fenced."""
         held = self._step(redis_scripts.RENEW, sequence, self._live) == b"held"
         self._presence.keep()
         return held
@@ -167,37 +167,37 @@ class RedisStore:
         return self._measured[1]
 
     def time(self) -> float | None:
-        """What time it is by the clock of Redis, if it says."""
+        """The time of Redis's clock, if it gives one."""
         try:
             seconds, microseconds = self._run(self._redis.time)
         except StoreError:
-            return None  # It is away, which the next call tells; or it may not be asked for.
+            return None  # It is away, which the next call reports; or the time may not be asked for.
         return float(seconds + microseconds / 1_000_000)
 
     def asked(self) -> bytes:
-        """What those who stand by have asked last."""
+        """The latest questions of standbys."""
         return self._bulletins.asked()
 
     def tell(self, bulletin: bytes) -> None:
-        """Leave a bulletin for those who stand by."""
+        """Write a bulletin for standbys."""
         self._bulletins.tell(bulletin)
 
     def ask(self, question: str) -> bytes | None:
-        """Ask the owner of now, and get its last bulletin."""
+        """Ask the current owner, and return its last bulletin."""
         return self._bulletins.ask(question)
 
     def head(self) -> bytes:
-        """The head of what is in effect; empty where there is none."""
+        """The head of the checkpoint in effect; empty if there is none."""
         return self._read_manifest().head
 
     def glance(self) -> Stored:
-        """What is in effect, without bodies, and what divergences came to it since the last glance."""
+        """The checkpoint in effect without bodies, with the divergences added since the last glance."""
         manifest = self._read_manifest()
         new = [name for name in manifest.reports if name not in self._glanced]
         try:
             reports = self._read_reports(new)
         except _Gone:
-            return EMPTY  # A save has replaced it meanwhile: the next glance sees what is there then.
+            return EMPTY  # A save has replaced it meanwhile: the next glance sees the new one.
         self._glanced = manifest.reports
         return Stored(manifest.sequence, manifest.head, (), reports)
 
@@ -210,7 +210,7 @@ class RedisStore:
     # -- the steps of a save -------------------------------------------------------------------------------
 
     def _stage(self, checkpoint: Checkpoint) -> tuple[list[list[str]], list[str]]:
-        """Write the parts under names that nothing names yet; all names for the manifest."""
+        """Write the parts under new names; returns all names for the manifest."""
         manifest = self._read_manifest()
         numbers = (f"{self._epoch}.{checkpoint.sequence}.{number}" for number in count())
         chunks = []
@@ -236,7 +236,7 @@ class RedisStore:
         self._live = live
 
     def _sweep(self) -> None:
-        """Remove what is staged and not in the manifest: left by a save that was cut off, or replaced."""
+        """Remove staged parts that are not in the manifest: left by an interrupted save, or replaced."""
         manifest = self._read_manifest()
         staged = self._run(self._redis.smembers, self._staged)
         orphans = iter(sorted({name.decode() for name in staged}.difference(manifest.live)))
@@ -258,7 +258,7 @@ class RedisStore:
             raise CheckpointError(self._connection.unreadable("a checkpoint")) from error
 
     def _read(self, manifest: _Manifest) -> Stored:
-        """What a manifest stands for. Raises _Gone."""
+        """The state that a manifest describes. Raises _Gone."""
         bodies = tuple(b"".join(map(self._read_chunk, names)) for names in manifest.bodies)
         return Stored(manifest.sequence, manifest.head, bodies, self._read_reports(manifest.reports))
 
@@ -269,7 +269,7 @@ class RedisStore:
         return chunk
 
     def _read_reports(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The reports under some names, a later one in the place of an earlier one."""
+        """The reports under some names; a later one replaces an earlier one."""
         reports = {}
         for name in names:
             found = self._run(self._redis.hgetall, name)
@@ -279,7 +279,7 @@ class RedisStore:
         return reports
 
     def _present(self, names: Iterable[str]) -> list[str]:
-        """The names under which there is something."""
+        """The names that exist."""
         return [name for name in names if self._run(self._redis.exists, name)]
 
     def _measure(self) -> int:
@@ -309,7 +309,7 @@ class RedisStore:
     def _step(
         self, script: str, sequence: int | str, keys: Sequence[str] = (), arguments: Sequence[Any] = ()
     ) -> bytes:
-        """One script under the fence. Raises Fenced and Outdated."""
+        """Run one script under the fence. Raises Fenced and Outdated."""
         own = [self._token, LEASE_MS, self._epoch, sequence]
         answer: bytes = self._script(script, [*self._keys, *keys], [*own, *arguments])
         if answer == b"fenced":
@@ -328,7 +328,7 @@ class RedisStore:
 
 
 class _Manifest(NamedTuple):
-    """What is in effect: the names of chunks by body, and the names of reports."""
+    """The manifest in effect: the names of chunks by body, and the names of reports."""
 
     sequence: int | None
     head: bytes
@@ -347,7 +347,7 @@ class _Manifest(NamedTuple):
 
 
 class _Gone(StoreError):  # noqa: N818 - what it says of a part
-    """A part that the manifest names is not there."""
+    """A part that the manifest names is missing."""
 
 
 def _after(checkpoint: Checkpoint) -> int | str:

@@ -1,1 +1,1 @@
-"""The answer to whether a release may go on, and what it still needs."""
+"""The gate: whether a release may go on, and what it still needs."""

@@ -1,7 +1,7 @@
-"""How far a comparison's last status may be believed: the difference between "green" and "was green".
+"""Tells whether a comparison's last status can be trusted: the difference between "green" and "was green".
 
-A status speaks of the moment at which its matcher wrote it. The matcher may have died since, or hang, or be
-paused, and nothing in the status would show it. So whoever repeats a status says with it how fresh it is.
+A status describes the moment at which its matcher wrote it. The matcher may have died since, or hang, or be
+paused, and nothing in the status would show it. So every repeated status comes with its freshness.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _BY_TRUST: tuple[FreshnessState, ...] = ("fresh", "stale", "awaited", "unheard",
 class Freshness:
     """Whether a status is from a living matcher.
 
-    ``awaited``: none has come yet · ``fresh``: it may be believed · ``stale``: its matcher has fallen silent
-    · ``unheard``: it runs elsewhere, and is not heard · ``lost``: its matcher is known to be gone. `since` is
-    when it was last heard of, `reason` a sentence that is empty when all is well.
+    ``awaited``: none has come yet · ``fresh``: it can be trusted · ``stale``: its matcher has fallen silent ·
+    ``unheard``: it runs elsewhere, and is not heard · ``lost``: its matcher is known to be gone. `since` is
+    when it was last heard, `reason` a sentence that is empty when all is well.
     """
 
     state: FreshnessState
@@ -33,7 +33,7 @@ class Freshness:
 
     @property
     def fresh(self) -> bool:
-        """Whether it may be believed."""
+        """Whether it can be trusted."""
         return self.state == "fresh"
 
 
@@ -43,36 +43,36 @@ def utc_text(moment: datetime) -> str:
 
 
 def said(moment: datetime) -> str:
-    """The same as a person would write it, for sentences."""
+    """The moment as a person would write it, for sentences."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital and a full stop, whatever its author left out."""
+    """`text` with a capital and a full stop, if its author left them out."""
     text = text.strip() or "No reason is given"
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 
 
 def awaited(since: datetime, age_seconds: float) -> Freshness:
-    """No status yet since `since`."""
+    """Freshness without any status since `since`."""
     reason = f"No status yet: its matcher has published nothing since {said(since)}."
     return Freshness("awaited", None, age_seconds, reason)
 
 
 def lost(since: datetime | None, age_seconds: float, why: str) -> Freshness:
-    """Its matcher is gone; `why` is a sentence that says so and how that is known."""
+    """Freshness if the matcher is gone; `why` is a sentence that says so and how that is known."""
     last = f"It was last heard of at {said(since)}." if since else "It has published no status."
     return Freshness("lost", since, age_seconds, f"{sentence(why)} {last}")
 
 
 def unheard(since: datetime | None, age_seconds: float, why: str) -> Freshness:
-    """None is heard that runs elsewhere; `why` is a sentence that says so."""
+    """Freshness if no matcher elsewhere is heard; `why` is a sentence that says so."""
     last = f" The last was heard at {said(since)}." if since else ""
     return Freshness("unheard", since, age_seconds, f"{sentence(why)}{last}")
 
 
 def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Freshness:
-    """A status that was written `age_seconds` ago, at `since`."""
+    """Freshness of a status that was written `age_seconds` ago, at `since`."""
     if age_seconds <= stale_after_seconds:
         return Freshness("fresh", since, age_seconds, "")
     reason = f"The status is stale since {said(since)}: its matcher has fallen silent."
@@ -80,7 +80,7 @@ def heard(since: datetime, age_seconds: float, stale_after_seconds: float) -> Fr
 
 
 def of_all(shards: Sequence[Freshness]) -> Freshness:
-    """How far what several shards said together may be believed: as far as the worst of them."""
+    """The freshness of the merged status of several shards: that of the worst."""
     if len(shards) == 1:
         return shards[0]
     heard_of = [shard.since for shard in shards if shard.since is not None]
@@ -98,7 +98,7 @@ def of_all(shards: Sequence[Freshness]) -> Freshness:
 
 
 def with_freshness(status: ComparisonStatus, freshness: Freshness) -> ComparisonStatus:
-    """The status as it may be shown: degraded unless it is fresh."""
+    """The status as it may be shown: with degraded health unless it is fresh."""
     if freshness.fresh:
         return status
     degraded = with_reason(status, freshness.reason)
@@ -106,6 +106,6 @@ def with_freshness(status: ComparisonStatus, freshness: Freshness) -> Comparison
 
 
 def with_reason(status: ComparisonStatus, reason: str) -> ComparisonStatus:
-    """The status with its health degraded, for one more reason, before the others."""
+    """The status with degraded health and one more reason, before the others."""
     update = {"status": "degraded", "reasons": [sentence(reason), *status.health.reasons]}
     return status.model_copy(update={"health": status.health.model_copy(update=update)})

@@ -1,8 +1,8 @@
-"""The gate: what a release tool is told. A pure function of status, freshness and the age of the verified.
+"""Computes the gate's answer: a pure function of status, freshness and the age of the verified prefix.
 
 It fails closed. ``pass`` needs all of: a fresh status, the verdict EQUIVALENT, good health, and
-``verified_through`` younger than ``max_staleness``. ``fail`` needs a fresh DIVERGED. Everything else, and so
-everything that is not known, is ``undecided``, and whatever a trial finds.
+``verified_through`` younger than ``max_staleness``. ``fail`` needs a fresh DIVERGED. Everything else,
+including everything unknown, is ``undecided``, and so is every answer about a trial.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class GateAnswer(Frozen):
 
 
 def no_gate(name: str, trial_of: str) -> str:
-    """What is said where the gate of a trial is asked for, which has none."""
+    """The refusal for the gate of a trial, which has none."""
     return f"{name} is a trial, which has no gate: ask that of {trial_of}."
 
 
 def gate(status: ComparisonStatus, freshness: Freshness, verified_age: float | None) -> GateAnswer:
-    """Answer for one comparison; `verified_age` is how old its ``verified_through`` is by now, in seconds.
+    """Answer for one comparison; `verified_age` is the present age of its ``verified_through``, in seconds.
 
-    No wall clock has a part in it: the age was told by the matcher, and has been counted on since.
+    No wall clock is involved: the matcher gave the age, and it has been counted on since.
     """
     answer, reason = _decide(status, freshness, verified_age)
     return GateAnswer(

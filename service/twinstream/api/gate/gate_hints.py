@@ -1,10 +1,10 @@
-"""What would make an undecided gate decided, in sentences: for the page, the command line, a release tool.
+"""Lists what would decide an undecided gate, in sentences for the page, the command line, release tools.
 
-Everything is said from what the API process knows already: the status, how far it may be believed, the events
-that wait, and the pace of the last minute. A step says first what has to happen, then what a person can do.
+Every hint follows from what the API process knows: the status, its freshness, the unmatched events, and the
+pace of the last minute. A hint says first what has to happen, then what a person can do.
 
-Rules of this file: nothing is promised (a pace is of the past); a step that only time can take says so; what
-never heals by itself (a hole) says that, too.
+Rules of this file: nothing is promised (a pace describes the past); a step that only needs time says so; and
+so does a condition that never heals by itself (a hole).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from twinstream.status.common import SideName
 from twinstream.status.comparison import Awaited, ComparisonStatus, Dependency, UnmatchedEvent
 
 PACE_SECONDS = 60.0
-"""The past by which the future is judged: long enough for the micro-batches of a pipeline."""
+"""The past from which the future is estimated: long enough for the micro-batches of a pipeline."""
 
 _SIDES: tuple[SideName, ...] = ("reference", "candidate")
 _OTHER: dict[SideName, SideName] = {"reference": "candidate", "candidate": "reference"}
@@ -44,7 +44,7 @@ _AWAITED: dict[Awaited, str] = {
 
 
 class GateFacts(NamedTuple):
-    """What is known of one comparison: `waiting` are events without a partner, `samples` its recent past."""
+    """What is known of one comparison: `waiting` are unmatched events, `samples` its recent past."""
 
     status: ComparisonStatus
     freshness: Freshness
@@ -54,9 +54,9 @@ class GateFacts(NamedTuple):
 
 
 def to_decide(known: GateFacts) -> list[str]:
-    """What has to happen before an undecided gate of this comparison can be a decided one.
+    """The conditions that must be met before an undecided gate of this comparison can be decided.
 
-    Runtime complexity: O(events that wait), of which there are 400 at most for each matcher.
+    Runtime complexity: O(unmatched events), of which there are at most 400 for each matcher.
     """
     status, freshness = known.status, known.freshness
     if not freshness.fresh:
@@ -107,7 +107,7 @@ def _events(count: int) -> str:
 
 
 def _whose(overdue: Sequence[UnmatchedEvent], count: int) -> str:
-    """Which sides the overdue events are of, as far as they are known one by one, and the oldest."""
+    """The sides of the overdue events, as far as they are known one by one, and the oldest event."""
     if not overdue:
         return ""
     number = {side: sum(event.side == side for event in overdue) for side in _SIDES}
@@ -144,7 +144,7 @@ def _of_evidence(known: GateFacts) -> Iterator[str]:
 def more_evidence(
     asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int], pace: float
 ) -> Iterator[str]:
-    """What has to match and to be verified yet, where so much is; `pace` is in pairs a second."""
+    """The matches and the verified time still missing; `pace` is in pairs a second."""
     if matched < asked.matched:
         yield _of_pairs(matched, asked.matched, pace)
     if seconds < asked.seconds:
@@ -173,7 +173,7 @@ def _of_kind(kind: str) -> str:
 
 
 def pace_of(samples: Sequence[Sample]) -> float:
-    """Pairs a second, of late."""
+    """The recent pace, in pairs a second."""
     if not samples:
         return 0.0
     last = samples[-1]
@@ -190,7 +190,7 @@ def _in_time(lack: int, pace: float) -> str:
 
 
 def _span(seconds: float) -> str:
-    """How long in words a person would say.
+    """A duration in words that a person would use.
 
     >>> _span(0.4), _span(75), _span(4000)
     ('1 s', '1 min 15 s', '1 h 6 min')
@@ -205,7 +205,7 @@ def _span(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-# -- what keeps an equivalent one from passing ------------------------------------------------------------
+# -- why an equivalent comparison does not pass -----------------------------------------------------------
 
 
 def _of_a_pass(known: GateFacts) -> Iterator[str]:

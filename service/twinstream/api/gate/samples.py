@@ -1,4 +1,4 @@
-"""The recent past of one comparison, for charts: about one sample a second, fifteen minutes of them."""
+"""Keeps the recent past of one comparison for charts: about one sample a second for fifteen minutes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from twinstream.status.common import Frozen, Sides
 from twinstream.status.comparison import ComparisonStatus, Histogram, PartitionProgress
 
 KEPT = 900
-"""Fifteen minutes at one a second: what a person looks back on while deciding; older is Prometheus' part."""
+"""Fifteen minutes at one a second, for people who are deciding; Prometheus has older data."""
 
 LEAST_SECONDS_APART = 0.8
-"""Under one second, so that a publisher that is a little early does not lose every other sample."""
+"""Less than a second, so that a slightly early publication does not drop every other sample."""
 
 RATE_WINDOW_SECONDS = 5.0
 """Long enough to smooth the micro-batches of a pipeline, short enough to show a stall at once."""
@@ -23,7 +23,8 @@ RATE_WINDOW_SECONDS = 5.0
 class Waits(Frozen):
     """How long events waited for their partner: half of them at most `p50`, and so on.
 
-    They are estimated within the decades of the histogram, as if waits were even there on a scale of decades.
+    The values are interpolated within the decades of the histogram, as if waits were even on a logarithmic
+    scale.
     """
 
     p50: float
@@ -32,7 +33,7 @@ class Waits(Frozen):
 
 
 class Sample(Frozen):
-    """One comparison at one moment. A rate is None until it can be known; so is a lag, and are the waits."""
+    """One comparison at one moment. Rates, lags and waits are None until they are known."""
 
     at: datetime
     events_per_second: Sides[float | None]
@@ -43,7 +44,7 @@ class Sample(Frozen):
 
 
 class Samples:
-    """A bounded ring of samples, made from the statuses that come by.
+    """A bounded ring of samples, made from the statuses as they come.
 
     Runtime complexity: amortised O(1) per status for statuses no closer than `LEAST_SECONDS_APART`.
     """
@@ -56,7 +57,7 @@ class Samples:
         self._run: datetime | None = None
 
     def add(self, status: ComparisonStatus, now: float) -> Sample | None:
-        """Take a status in; returns the sample made of it, None if it is too close to the last one.
+        """Add a status; returns the sample made from it, None if it is too close to the last one.
 
         `now` is on the monotonic clock: a time of day that is set back must not end the samples.
         """
@@ -85,7 +86,7 @@ class Samples:
         return list(self._ring)
 
     def latest(self, seconds: float) -> list[Sample]:
-        """Those of the last so many seconds, oldest first."""
+        """The samples of the last so many seconds, oldest first."""
         first = len(self._ring) - sum(self._last - taken <= seconds for taken in self._taken)
         return list(self._ring)[first:]
 
@@ -102,7 +103,7 @@ class Samples:
         )
 
     def _waits(self, latency: Histogram) -> Waits | None:
-        """Of the events that met their partner since the oldest mark; to be called after `_rates`."""
+        """The waiting times of events matched since the oldest mark; to be called after `_rates`."""
         counts = [now - then for now, then in zip(latency.counts, self._marks[0].waits, strict=True)]
         if sum(counts) <= 0 or min(counts) < 0:
             return None
@@ -111,7 +112,7 @@ class Samples:
 
 
 class _Mark(NamedTuple):
-    """What was counted at a moment."""
+    """The counters at a moment."""
 
     at: float
     events: Sides[int]
@@ -119,9 +120,9 @@ class _Mark(NamedTuple):
 
 
 def quantile(edges: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """The value below which a share of what was counted lies: estimated inside a bucket, on a log scale.
+    """The value below which a share of the counted values lies: estimated inside a bucket, on a log scale.
 
-    `counts` has one bucket more than `edges`: of what is in that last one, only the last edge is known.
+    `counts` has one bucket more than `edges`; for values in that last bucket only the last edge is known.
 
     >>> round(quantile([0.1, 1.0, 10.0], [0, 100, 0, 0], 0.5), 3)
     0.316
@@ -139,7 +140,7 @@ def quantile(edges: Sequence[float], counts: Sequence[int], share: float) -> flo
 
 
 def total_lag(partitions: list[PartitionProgress]) -> int | None:
-    """Records not yet read over all partitions of a side; None while that of any is unknown."""
+    """Unread records over all partitions of a side; None while any of them is unknown."""
     lags = [partition.lag for partition in partitions]
     return sum(lag for lag in lags if lag is not None) if lags and None not in lags else None
 

@@ -1,1 +1,1 @@
-"""How an answer is made, and what every one of them has."""
+"""The HTTP layer that all answers share: bodies, headers, base path, counting."""

@@ -1,4 +1,4 @@
-"""A bound on what a client may send: all that is asked for is small, and some of it needs no token."""
+"""Limits the size of request bodies: all valid ones are small, and some routes need no token."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LIMIT_BYTES = 64 * 1024
-"""Many times the longest reset: a start that names the offsets of a thousand partitions."""
+"""Many times the longest reset: a start with the offsets of a thousand partitions."""
 
 
 class BodyLimit:
-    """Refuses a body above the limit while it is read, so that no more of it than that is ever held."""
+    """Refuses a body above the limit while it is read, so that never more than the limit is held."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Whoever reads too long a body gets HTTPException 413."""
+        """Answer one request. Reading a body that is too long raises HTTPException 413."""
         read = 0
 
         async def receive_within_limit() -> Message:

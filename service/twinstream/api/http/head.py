@@ -1,4 +1,4 @@
-"""HEAD wherever GET is: the same answer without its body."""
+"""Answers HEAD wherever GET is allowed: the same answer without its body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HeadAsGet:
         async def send_head(message: Message) -> None:
             nonlocal answered
             if message["type"] == "http.response.start":
-                scope["method"] = "HEAD"  # which is what those around have to do with
+                scope["method"] = "HEAD"  # outer middleware must see HEAD
                 await send(message)
                 await send({"type": "http.response.body"})
                 answered = True

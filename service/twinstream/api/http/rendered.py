@@ -1,7 +1,7 @@
-"""Bodies of answers, made once for all who ask.
+"""Renders the bodies of answers once for all clients.
 
-What is shown changes once a publication, and many may ask between two: dashboards, release tools, the page in
-several browsers. So the bytes of an answer are kept beside what they were made of.
+The content changes only once a publication, and many clients may ask in between: dashboards, release tools,
+the page in several browsers. So the bytes of an answer are kept together with the object they were made from.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Rendered(NamedTuple):
-    """The bytes of an answer, and the tag by which a client knows them again."""
+    """The bytes of an answer, with the ETag by which a client recognizes them."""
 
     content: bytes
     etag: str
@@ -48,7 +48,7 @@ def listed(items: Iterable[Rendered]) -> Rendered:
 
 
 class Kept(Generic[T]):
-    """The last answer that was made of one thing, as long as it is the same one."""
+    """The last answer, kept as long as the object that it was made from is the same."""
 
     def __init__(self, make: Callable[[T], Rendered]) -> None:
         self._make = make
@@ -56,7 +56,7 @@ class Kept(Generic[T]):
         self._last: Rendered | None = None
 
     def of(self, thing: T) -> Rendered:
-        """The answer for `thing`; it is made if the last one was of another."""
+        """The answer for `thing`, made again if the last one was for another."""
         if self._last is None or thing is not self._of:
             self._of, self._last = thing, self._make(thing)
         return self._last

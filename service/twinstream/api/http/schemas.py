@@ -39,13 +39,13 @@ class Progress(Frozen):
 
 
 class Unmatched(UnmatchedEvent):
-    """An event without a partner so far; its age is Kafka time, up to the newest event of the other side."""
+    """An event without a partner so far; its age is in Kafka time, to the newest event of the other side."""
 
     age_seconds: float | None
 
 
 class Readiness(Frozen):
-    """Whether every comparison is live, and what is in the way."""
+    """Whether every comparison is live, and the reasons if not."""
 
     ready: bool
     reasons: list[str]
@@ -59,7 +59,7 @@ class Liveness(Frozen):
 
 
 class EventQuery(Frozen):
-    """Whose events are asked for."""
+    """The filter of the event stream."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Headers that keep the page to itself: no other host, no inline script, no frame around it."""
+"""Adds headers that isolate the page: no other host, no inline script, no frame around it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SECURITY_HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer; an ASGI middleware of its own so that streams pass unbuffered.
+    """Adds the headers to every answer; a plain ASGI middleware, so that streams pass unbuffered.
 
-    Nothing may be cached without asking again: a verdict out of a cache is an old verdict.
+    Every cached answer must be revalidated: a verdict out of a cache is an old verdict.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,7 +1,7 @@
-"""Counts requests, by the template of their route: what is asked for never becomes a label.
+"""Counts requests by the template of their route, so that a requested path never becomes a label.
 
-A request counts when its answer begins, so an event stream, which stays open, counts at once. What matches no
-route, whatever its path, is ``other``; so is a method that HTTP does not know.
+A request counts when its answer begins, so an event stream, which stays open, counts at once. A request that
+matches no route, whatever its path, counts as ``other``; so does a method that HTTP does not know.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 OTHER = "other"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 STATIC = "/static"
-"""All files of the page together: how often each is fetched says nothing."""
+"""All files of the page share one label: how often each is fetched is of no interest."""
 
 
 class Traffic(Protocol):
-    """What is told of requests; all from the thread of the event loop."""
+    """Receives the counts of requests, always on the thread of the event loop."""
 
     def expect(self, route: str, method: str, code: int) -> None:
-        """Have a series at 0 for what may be answered."""
+        """Start a series at 0 for a possible answer."""
         ...
 
     def answered(self, route: str, method: str, code: int, seconds: float) -> None:
-        """A request was answered, or its answer has begun, after so many seconds."""
+        """Count a request that was answered, or whose answer has begun, after so many seconds."""
         ...
 
 
 class Counted:
-    """An ASGI middleware that tells `traffic` of each answer; the outermost sees what others refuse, too."""
+    """An ASGI middleware that reports each answer to `traffic`; as the outermost it also sees refusals."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
         self._app, self._traffic = app, traffic
@@ -59,12 +59,12 @@ class Counted:
         try:
             await self._app(scope, receive, send_and_tell)
         except Exception:
-            tell(500)  # the answer is made further out, of the exception
+            tell(500)  # an outer handler makes the answer from the exception
             raise
 
 
 def announce(app: FastAPI, traffic: Traffic) -> None:
-    """Have a series at 0 for each answer that the routes of a complete application declare, and for a 500."""
+    """Start a series at 0 for each answer that the routes of a complete application declare, and a 500."""
     for route, method, code in _declared(app):
         traffic.expect(route, method, code)
     traffic.expect(OTHER, "GET", 404)

@@ -1,1 +1,1 @@
-"""What is answered, and to whom."""
+"""The routes, and the access to them."""

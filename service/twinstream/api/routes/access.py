@@ -1,12 +1,12 @@
-"""Who asks, and whether they may: before any handler, for all that is not named as open here.
+"""Checks who sends a request and whether they may, before any handler; only paths named here are open.
 
-A token comes as `Authorization: Bearer TOKEN`; as the password of `Basic` from tools that can only be given
-an address with a user and a password in it; or, from the page, as a cookie that no script reads and that is
-sent with requests of this host's own pages only. Handlers find the holder's name in ``request.state.who``.
+A token comes as `Authorization: Bearer TOKEN`; as the password of `Basic`, from tools that only accept an
+address with a user and a password; or, from the page, as a cookie that no script can read and that is sent
+only with requests of this host's own pages. Handlers find the holder's name in ``request.state.who``.
 
 Rules of this file: a path is closed unless it is in `OPEN`; a method that is not in `LOOKING` needs the role
 `operate` unless its path is in `ASKING`. Without tokens the service is for its own host, and answers only to
-that host's names: else a page of another one could have its name point here, and read along.
+that host's names: otherwise a page of another host could point its own name here and read the answers.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from twinstream.api.routes.problems import problem
 COOKIE = "twinstream_token"
 
 OPEN = re.compile(r"/healthz|/readyz|/login|/logout|/favicon\.ico|/static/.*")
-"""What says nothing of a comparison but that all are ready, and what is the same everywhere."""
+"""Paths that reveal nothing of a comparison except that all are ready, or that are the same everywhere."""
 PAGES = ("/", "/docs")
-"""Where a person comes without a token, and is sent to give one."""
+"""Paths at which a person without a token is sent to give one."""
 LOOKING = frozenset({"GET", "HEAD"})
 ASKING = re.compile(r"/v1/comparisons/[^/]+/gate/(strict|rollback)")
-"""Questions that some tools can ask by POST only."""
+"""Read-only queries that some tools can send only by POST."""
 OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _FROM_BROWSER = ("origin", "sec-fetch-site", "cookie")
 
 
 class AccessControl:
-    """Refuses what the asker may not; `keys` None: there are no tokens."""
+    """Refuses requests that their sender may not make; `keys` None: there are no tokens."""
 
     def __init__(self, app: ASGIApp, keys: Keys | None) -> None:
         self._app, self._keys = app, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or let the application do it."""
+        """Answer one request, or pass it to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -79,7 +79,7 @@ class AccessControl:
 
 
 def given(headers: Headers) -> str:
-    """The token that a request came with; empty for none."""
+    """The token of a request; empty if it has none."""
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return rest.strip()
@@ -94,7 +94,7 @@ def route(scope: Scope) -> str:
 
 
 def secure(connection: HTTPConnection) -> bool:
-    """Whether the request came by TLS, here or at a proxy that is trusted to say so."""
+    """Whether the request came by TLS, here or at a proxy that is trusted to report it."""
     return connection.url.scheme == "https"
 
 
@@ -106,7 +106,7 @@ def _password(encoded: str) -> str:
 
 
 def _tell(scope: Scope, holder: Holder, still: Callable[[], bool]) -> None:
-    """Hand the holder to the handlers; `still` says later whether the token is valid yet."""
+    """Pass the holder to the handlers; `still` tells later whether the token is still valid."""
     scope.setdefault("state", {}).update(who=holder.name, role=holder.role, still=still)
 
 
@@ -127,7 +127,7 @@ def _forbidden(holder: Holder, method: str, path: str) -> Response:
 
 
 def _foreign(scope: Scope) -> Response | None:
-    """Refuse what a page of another host has a browser send, which sends the cookie along."""
+    """Refuse requests that a page of another host makes a browser send, with the cookie."""
     headers = Headers(scope=scope)
     if scope["method"] in LOOKING or not any(name in headers for name in _FROM_BROWSER):
         return None

@@ -1,4 +1,4 @@
-"""``/v1/comparisons``: what is known of each comparison, and its gate."""
+"""``/v1/comparisons``: the status of each comparison, and its gate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from twinstream.explain.receipt import Gate, Receipt, receipt_of_status
 from twinstream.status.comparison import ComparisonStatus
 
 RETRY_SECONDS = 5
-"""How soon an undecided gate is worth asking again."""
+"""After this time an undecided gate is worth asking again."""
 
 STRICT: dict[int | str, dict[str, Any]] = {
     **UNKNOWN,
@@ -95,7 +95,7 @@ def comparisons_router(board: Board, version: str) -> APIRouter:
 
 
 def gate_routes(router: APIRouter, board: Board) -> None:
-    """The gate in its forms; tools that can only send take those by POST, whose body is not read."""
+    """The gate in its forms; POST is for tools that can only send, and its body is not read."""
 
     def asked(name: str, scope: GateScope) -> ScopedAnswer:
         view = board.view(name)
@@ -138,14 +138,14 @@ def gate_routes(router: APIRouter, board: Board) -> None:
 
 
 def rollback(answer: GateAnswer) -> Response:
-    """Success means: roll back. So nothing but a proven difference is one."""
+    """Success means: roll back. So only a proven difference gives success."""
     if answer.failed:
         return Response(answer.model_dump_json(), media_type="application/json")
     return problem(409, answer.reason, **answer.model_dump())
 
 
 def strict(answer: GateAnswer) -> Response:
-    """The gate as a status code, for tools that look at nothing else."""
+    """The gate as a status code, for tools that read nothing else."""
     if answer.passed:
         return Response(answer.model_dump_json(), media_type="application/json")
     status, headers = (409, {}) if answer.failed else (425, {"Retry-After": str(RETRY_SECONDS)})

@@ -1,4 +1,4 @@
-"""``/v1/events``: every change as a server-sent event, after the state of now."""
+"""``/v1/events``: every change as a server-sent event, after the current state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinstream.api.state.board import Board
 from twinstream.api.stream.mailbox import Mailbox
 
 HEARTBEAT_SECONDS = 5
-"""A client that hears nothing for two of them knows that it looks at the past."""
+"""A client that receives nothing for two intervals knows that its state is old."""
 
 RECONNECT_MILLISECONDS = 1000
 
@@ -43,7 +43,7 @@ def events_router(board: Board) -> APIRouter:
 async def _drain(
     board: Board, mailbox: Mailbox, allowed: Callable[[], bool]
 ) -> AsyncIterator[ServerSentEvent | bytes]:
-    """Each event, until the board is closed or the token with which the stream was asked for is withdrawn."""
+    """Each event, until the board is closed or the token of the stream's request is withdrawn."""
     try:
         yield ServerSentEvent(event="heartbeat", data="{}", retry=RECONNECT_MILLISECONDS)
         while (event := await mailbox.take()) is not None and allowed():
@@ -53,5 +53,5 @@ async def _drain(
 
 
 def _heartbeat() -> ServerSentEvent:
-    """An event, not a comment: scripts in a browser are not shown comments."""
+    """A real event, not a comment: browsers do not pass comments to scripts."""
     return ServerSentEvent(event="heartbeat", data="{}")

@@ -1,7 +1,7 @@
-"""``/v1/comparisons/{name}/divergences`` and ``…/unmatched``: what differs, and what waits, in pages.
+"""``/v1/comparisons/{name}/divergences`` and ``…/unmatched``: divergences and unmatched events, in pages.
 
-A page says where the next one begins. New divergences come before the first page, so a cursor goes on where
-it stood; of what waits it names a place in the order of time.
+A page names where the next one begins. New divergences come before the first page, so a cursor stays valid;
+for unmatched events the cursor is a point in the order of time.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Par
 
 NDJSON = "application/x-ndjson"
 LINES_AT_A_TIME = 500
-"""So many lines of an export are made before others get their turn."""
+"""So many lines of an export are made before other tasks get their turn."""
 FieldPair = Annotated[str, Field(pattern=r"^[^=]+=")]
 
 
 class DivergenceFilter(Frozen):
-    """Which divergences are asked for; a misspelled parameter is refused rather than not applied."""
+    """The filter of divergences; a misspelled parameter is refused rather than ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +59,7 @@ class DivergenceFilter(Frozen):
         return to
 
     def wants(self, report: DivergenceReport | Identity) -> bool:
-        """Whether a divergence is asked for."""
+        """Whether a divergence matches the filter."""
         marks = (
             (self.explained, report.explained is not None),
             (self.late, report.late is not None),
@@ -77,14 +77,14 @@ class DivergenceFilter(Frozen):
 
 
 class DivergenceQuery(DivergenceFilter):
-    """The same, and which page."""
+    """The filter, and the page."""
 
     limit: int = Field(50, ge=1, le=500, description="At most so many.")
     cursor: int | None = Field(None, ge=0, description="The `next` of the page before.")
 
 
 class UnmatchedQuery(Frozen):
-    """Which events that wait are asked for, and which page."""
+    """The filter of unmatched events, and the page."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -99,7 +99,7 @@ class UnmatchedQuery(Frozen):
 
 
 def listings_router(board: Board) -> APIRouter:
-    """The routes of what differs and what waits."""
+    """The routes of divergences and unmatched events."""
     router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
 
     @router.get(
@@ -148,13 +148,13 @@ def listings_router(board: Board) -> APIRouter:
 
 
 def paged(log: DivergenceLog, query: DivergenceQuery) -> Listing[DivergenceReport]:
-    """One page of the divergences that are asked for, newest first."""
+    """One page of the divergences that match the query, newest first."""
     page = log.page(query.limit, query.cursor, query.wants)
     return Listing[DivergenceReport](items=page.items, next=None if page.next is None else str(page.next))
 
 
 def exported(log: DivergenceLog, query: DivergenceFilter) -> StreamingResponse:
-    """What names each divergence that is asked for, as a stream of lines."""
+    """The identity of each divergence that matches the query, as a stream of lines."""
     found = [one for one in log.identities() if query.wants(one)]
     return StreamingResponse(_lines(found), media_type=NDJSON)
 
@@ -178,7 +178,7 @@ def newest_of(status: ComparisonStatus) -> Sides[datetime | None]:
 def unmatched_page(
     events: list[UnmatchedEvent], query: UnmatchedQuery, newest: Sides[datetime | None]
 ) -> Listing[Unmatched]:
-    """One page of the events that wait, oldest first, each with its age at the `newest` of the other side."""
+    """One page of the unmatched events, oldest first, each with its age at the `newest` of the other side."""
     after = None if query.cursor is None else _place_of(query.cursor)
     found = sorted(
         (
@@ -216,14 +216,14 @@ def _place_of(cursor: str) -> _Place:
 
 
 def _in_scope(pair: str, scope: dict[str, Any]) -> bool:
-    """Whether a field of the scope has this value, as JSON in any spelling or as a plain text."""
+    """Whether a field of the scope has this value, given as JSON in any spelling or as plain text."""
     field, _, text = pair.partition("=")
     return field in scope and (text == scope[field] or _as_json(text) == canonical_value(scope[field]))
 
 
 @lru_cache(256)
 def _as_json(text: str) -> bytes | None:
-    """The canonical form of a JSON text; None for a text that is none."""
+    """The canonical form of a JSON text; None if it is not JSON."""
     try:
         return canonical_value(jsontext.decode(text.encode()))
     except DecodeError:

@@ -1,6 +1,6 @@
-"""``/healthz``, ``/readyz``, ``/metrics``: what the platform around the service asks for.
+"""``/healthz``, ``/readyz``, ``/metrics``: endpoints for the platform around the service.
 
-Who is ready depends on what the process is for (`Obstacles`); who answers at all is alive.
+Readiness depends on the role of the process (`Obstacles`); a process that answers is alive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.api.state.entry import View
 Metrics = Callable[[], tuple[bytes, str]]
 """The exposition and its content type."""
 Obstacles = Callable[[View], list[str]]
-"""Why a process is not ready on account of one comparison; each a sentence."""
+"""Why a process is not ready because of one comparison, as sentences."""
 
 
 def operations_router(board: Board, metrics: Metrics, version: str, obstacles: Obstacles) -> APIRouter:
@@ -36,7 +36,7 @@ def operations_router(board: Board, metrics: Metrics, version: str, obstacles: O
         responses={503: {"description": "Not ready; `reasons` names what cannot be reached."}},
     )
     async def readyz() -> Response:
-        # A trial keeps nobody from serving.
+        # A trial does not make a process unready.
         judged = (view for view in board.views() if view.status.trial_of is None)
         reasons = [reason for view in judged for reason in obstacles(view)]
         if reasons:
@@ -52,19 +52,19 @@ def operations_router(board: Board, metrics: Metrics, version: str, obstacles: O
 
 
 def obstacles_to_serving(view: View) -> list[str]:
-    """Of a process that has all: it owns the comparison and reaches what it needs, be it degraded."""
+    """For a process with all roles: it must own the comparison and reach what it needs, even if degraded."""
     if view.freshness.fresh and view.status.health.standby:
         return [f"{view.name}: {' '.join(view.status.health.reasons)}"]
     return obstacles_to_matching(view)
 
 
 def obstacles_to_answering(_view: View) -> list[str]:
-    """Of a process that has no matchers: it can always answer, if only that nothing is known."""
+    """For a process without matchers: it can always answer, if only that nothing is known."""
     return []
 
 
 def obstacles_to_matching(view: View) -> list[str]:
-    """Of a process that has nothing but matchers: it owns the comparison, or stands by to take it over."""
+    """For a process with matchers only: it must own the comparison, or stand by to take it over."""
     if not view.freshness.fresh:
         return [f"{view.name}: {view.freshness.reason}"]
     health = view.status.health

@@ -1,7 +1,7 @@
-"""``/`` and ``/docs``: files for people, all from this host, so that they work where nothing else is reached.
+"""``/`` and ``/docs``: files for people, all from this host, so that they work without other hosts.
 
-The viewer of the API's description comes from an installed package that ships it. The chart library is in the
-wheel; in a checkout it comes from the package that the wheel has it from.
+The viewer of the OpenAPI description comes from an installed package that ships it. The chart library is in
+the wheel; a checkout uses the package from which the wheel takes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a request asks with: said once, and told in our own words where it cannot be understood."""
+"""Checks request parameters: none may be repeated, and errors are explained in our own words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 REPEATABLE = {"scope", "field"}
-"""Parameters of which all hold."""
+"""Parameters that are all applied at once."""
 _TIME = "must be a time with its zone, as 2026-03-01T14:02:00Z"
 _TOLD = {
     "extra_forbidden": "is not known here",
@@ -43,7 +43,7 @@ _PATTERNS = {
 
 
 async def said_once(request: Request) -> None:
-    """Refuse a parameter that stands several times: which of them holds would be a guess.
+    """Refuse a parameter that is given several times: it would be a guess which one is meant.
 
     Raises RequestValidationError.
     """
@@ -54,7 +54,7 @@ async def said_once(request: Request) -> None:
 
 
 def told(error: dict[str, Any]) -> str:
-    """What is wrong with a parameter or a member, as the rest of a sentence."""
+    """The error of a parameter or a member, as the rest of a sentence."""
     kind, place = error["type"], error["loc"]
     if kind == "string_pattern_mismatch":
         return next((_PATTERNS[part] for part in place if part in _PATTERNS), str(error["msg"]))
@@ -66,12 +66,12 @@ def told(error: dict[str, Any]) -> str:
 
 
 def meant(errors: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The errors, without those of the form that was not meant, where a member may be a word or an object."""
+    """The errors, without those of the other form, if a member may be a word or an object."""
     unlike = [error for error in errors if _another_form(error)]
     return errors if len(unlike) == len(errors) else [error for error in errors if error not in unlike]
 
 
 def _another_form(error: dict[str, Any]) -> bool:
-    """Whether a form was tried in vain that something else was never meant to have."""
+    """Whether an error comes from trying a form that the value was not meant to have."""
     form = "[" in str(error["loc"][-1])
     return form and (error["type"] == "literal_error") is isinstance(error["input"], dict)

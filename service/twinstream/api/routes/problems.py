@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem documents, whatever raised them."""
+"""Turns errors into RFC 9457 problem documents, whatever raised them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def problem(
 
 
 def install(app: FastAPI) -> None:
-    """Make every error of `app` a problem document."""
+    """Make `app` answer every error with a problem document."""
     app.add_exception_handler(UnknownComparisonError, _unknown_comparison)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -67,7 +67,7 @@ def _invalid_request(_request: Request, error: Exception) -> Response:
 
 
 def _named(place: Sequence[int | str]) -> str:
-    """The parameter or member that an error is about; without those that only the models have a name for."""
+    """The parameter or member that an error is about, without names that only the models have."""
     if place[0] == "body" and len(place) > 1 and isinstance(place[1], int):
         return f"body at character {place[1]}"
     if place[0] == "query" and len(place) > 1:
@@ -88,7 +88,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> str:
-    """The methods that some route has for the path; files below a mount are only read."""
+    """The methods that some route has for the path; files under a mount can only be read."""
     found = {"GET"} if isinstance(request.scope.get("endpoint"), StaticFiles) else set()
     for method in METHODS if not found else ():
         asked = {**request.scope, "method": method}
@@ -104,6 +104,6 @@ def _root(request: Request) -> str:
 
 
 def _unexpected(_request: Request, _error: Exception) -> Response:
-    """The text of the error stays in the log: it may hold values that the spec masks."""
+    """Answer an unexpected error; its text stays in the log, since it may hold values that the spec masks."""
     detail = "The service failed to answer this request; its log says why."
     return problem(500, detail, headers=SECURITY_HEADERS)

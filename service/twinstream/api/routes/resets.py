@@ -1,7 +1,7 @@
-"""``POST /v1/comparisons/{name}/reset``: a comparison begins anew.
+"""``POST /v1/comparisons/{name}/reset``: resets a comparison.
 
-The process that serves the API changes nothing itself: it asks the matcher that owns the comparison, and says
-what came of it. Only JSON is taken, which no page of another host can send without being asked about it.
+The API process changes nothing itself: it asks the matcher that owns the comparison, and returns the outcome.
+Only JSON is accepted, which no page of another host can send without a preflight request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from twinstream.status.comparison import (
 )
 
 Resetter = Callable[[str, ResetRequest], Awaitable[Reset | ResetRefused]]
-"""Has a comparison begin anew, and tells what came of it."""
+"""Resets a comparison, and returns the outcome."""
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     **UNKNOWN,
@@ -45,7 +45,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class ResetOrder(Frozen):
-    """Why a comparison is to begin anew, where, and who says so (else the header `X-Twinstream-By` does)."""
+    """A request to reset a comparison: why, where to, and by whom (else the header `X-Twinstream-By`)."""
 
     reason: str = Field(min_length=1, max_length=1000, pattern=r"\S", description="Why; it is recorded.")
     start: Start | Literal["now", "earliest", "barrier", "input"] | None = Field(
@@ -59,16 +59,16 @@ class ResetOrder(Frozen):
 
 
 async def nobody(_name: str, request: ResetRequest) -> ResetRefused:
-    """The answer where no matcher can be asked."""
+    """The answer if no matcher can be asked."""
     return ResetRefused(id=request.id, reason="this process has no matchers: ask the one that has")
 
 
 def resets_router(board: Board, reset: Resetter) -> APIRouter:
-    """The route that begins a comparison anew."""
+    """The route that resets a comparison."""
     router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
 
     def check_first(name: str, request: Request) -> None:
-        """What is wrong whatever the body says."""
+        """Raise the errors that do not depend on the body."""
         board.view(name)
         _check_type(request)
 
@@ -113,14 +113,14 @@ def _check_type(request: Request) -> None:
 
 
 def _who(holder: str, named: str | None) -> str | None:
-    """Who it is by: where there are tokens the holder of one, whatever else is said."""
+    """The author of a reset: with tokens always the holder, whatever the body or header says."""
     if holder == LOCAL.name:
         return named
     return holder if named in (None, holder) else f"{holder} for {named}"
 
 
 def _stands(status: ComparisonStatus) -> Ended:
-    """How a comparison stands, as all of its matchers together show it."""
+    """The state of a comparison, as all of its matchers together show it."""
 
     def read(side: list[PartitionProgress]) -> dict[str, int]:
         return {str(one.partition): one.position for one in side}

@@ -1,12 +1,12 @@
-"""What a release tool asks the gate about: an answer about something else is no answer to it.
+"""The scope of a gate request: an answer about something else does not count.
 
-A scope only ever takes permission away. Where it is not met, ``pass`` becomes ``undecided``; where the gate
-speaks of another candidate or another comparison file, so does ``fail``, which is about something else. A
-proven difference needs no least evidence, and it stands until a reset, whenever it was found.
+A scope only ever takes permission away. If it is not met, ``pass`` becomes ``undecided``; if the gate is
+about another candidate or another comparison file, so does ``fail``, which is about something else. A proven
+difference needs no minimum of evidence, and it stands until a reset, whenever it was found.
 
-`since` asks for a pass that rests on what was put out from a moment on: all the evidence that the comparison
-file asks for, and `min_matched` pairs, must be of events that both are of then or later, and nothing may be
-open from before.
+`since` asks for a pass that rests on events written from a moment on: all the evidence that the comparison
+file asks for, and `min_matched` pairs, must come from events of which both are from that moment or later, and
+no earlier event may be open.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from twinstream.status.comparison import ComparisonStatus, Coverage
 
 
 def _moment(text: str) -> datetime | None:
-    """The moment that is asked about; None for an empty text. Raises ValueError."""
+    """The requested moment; None for an empty text. Raises ValueError."""
     moment = time_of(text)
     if text and moment is None:
         raise ValueError(f"{text!r} is no time with its zone; write it like 2026-03-01T14:02:00Z")
@@ -44,7 +44,7 @@ def _since(text: str) -> str:
 
 
 class GateScope(Frozen):
-    """What is asked about; a misspelled parameter is refused rather than not applied."""
+    """The scope of the question; a misspelled parameter is refused rather than ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +59,7 @@ class GateScope(Frozen):
 
 
 class ScopedAnswer(GateAnswer):
-    """The gate's answer with the scope that was asked for; empty or 0 where none was.
+    """The gate's answer with the requested scope; members of the scope are empty or 0 if not requested.
 
     `matched_in_scope` and `seconds_in_scope` are the evidence from `scope_since` on, else all of it.
     """
@@ -73,7 +73,7 @@ class ScopedAnswer(GateAnswer):
 
 
 class Evidence(NamedTuple):
-    """What was compared in a scope: pairs, Kafka time, and pairs by kind."""
+    """The evidence within a scope: pairs, Kafka time, and pairs by kind."""
 
     matched: int
     seconds: float
@@ -81,7 +81,7 @@ class Evidence(NamedTuple):
 
 
 def evidence(coverage: Coverage, since: datetime | None) -> Evidence:
-    """At most what was compared of events from a moment on; all of it where none is given."""
+    """A lower bound of the evidence from events since a moment; all evidence if none is given."""
     if since is None:
         return Evidence(coverage.matched, coverage.seconds, coverage.matched_by_kind)
     pairs = united([coverage.matched_since.model_dump()]).since(since.timestamp())
@@ -97,7 +97,7 @@ class Lack(NamedTuple):
 
 
 def scoped(answer: GateAnswer, scope: GateScope, status: ComparisonStatus, pace: float = 0.0) -> ScopedAnswer:
-    """The answer about this scope; `status` is what it was given for, `pace` is in pairs a second."""
+    """The answer for this scope; `status` is the one it was made from, `pace` is in pairs a second."""
     since = _moment(scope.since)
     found = evidence(status.coverage, since)
     lack = _foreign(answer, scope)
@@ -128,7 +128,7 @@ def _foreign(answer: GateAnswer, scope: GateScope) -> Lack | None:
 def _too_little(
     scope: GateScope, found: Evidence, status: ComparisonStatus, since: datetime | None, pace: float
 ) -> Lack | None:
-    """Why a pass does not rest on enough of what is asked about."""
+    """Why a pass does not rest on enough evidence within the scope."""
     if since is None:
         if status.matched >= scope.min_matched:
             return None
@@ -155,14 +155,14 @@ def _lack(told: str, steps: Iterable[str]) -> Lack:
 
 
 def _also(answer: GateAnswer, lack: Lack) -> dict[str, object]:
-    """What is undecided by itself is told what the scope asks for besides, if it may be believed."""
+    """Add the scope's requirements to an undecided answer, if its status can be trusted."""
     if answer.failed or answer.stale:
         return {}
     return {"to_decide": "\n".join([*answer.to_decide.splitlines(), *lack.steps])}
 
 
 def _undecided(answer: GateAnswer, lack: Lack) -> dict[str, object]:
-    """An answer that was undecided anyhow keeps its own reason and what would decide it, behind these."""
+    """An undecided answer, with its own reason and hints after those of the scope."""
     told = {
         "reason": f"{lack.reason} {answer.reason}" if answer.undecided else lack.reason,
         "to_decide": "\n".join([*lack.steps, *answer.to_decide.splitlines()]),

@@ -1,7 +1,7 @@
-"""``/login``, ``/logout``, ``/v1/me``: how a person gives the page a token, and what it lets them do.
+"""``/login``, ``/logout``, ``/v1/me``: how a person gives the page a token, and what it permits.
 
-The token itself is the cookie: nothing is remembered here, so every replica knows it, a restart ends nothing,
-and a token that is withdrawn ends its sessions. The cookie ends with the browser.
+The token itself is the cookie: nothing is stored here, so every replica knows it, a restart ends no session,
+and withdrawing a token ends its sessions. The cookie expires with the browser session.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from twinstream.status.common import Frozen
 
 
 class Login(Frozen):
-    """What the form sends."""
+    """The data of the form."""
 
     token: str = Field(min_length=1, max_length=1000)
 
 
 class Me(Frozen):
-    """Who asks; `tokens` is false where nobody needs one."""
+    """The sender of the request; `tokens` is false if none are needed."""
 
     name: str
     role: Role

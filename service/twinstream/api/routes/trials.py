@@ -1,6 +1,6 @@
-"""``/v1/comparisons/{name}/trial``: what changed rules that are tried beside a comparison would change.
+"""``/v1/comparisons/{name}/trial``: the effect of changed rules that are tried beside a comparison.
 
-The trial is a comparison of its own, with all of its own routes but the gate.
+The trial is a comparison of its own, with all routes of one except the gate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.api.state.entry import View
 from twinstream.status.trials import Contrast, OneSided
 
 TEXT_SHOWN = 500
-"""Characters of an example's text; the report has all of it."""
+"""Characters of an example's text; the report has the whole text."""
 
 
 def trials_router(board: Board) -> APIRouter:
@@ -64,7 +64,7 @@ def _contrast(board: Board, live: View, trial: View) -> Contrast:
 
 
 def _with_texts(found: OneSided, log: DivergenceLog) -> OneSided:
-    """The examples with what is said of them; of those gone from the list only the kind is known."""
+    """The examples with their texts; of those gone from the list only the kind is known."""
     examples = [
         one.model_copy(update={"text": "" if report is None else _short(report.text)})
         for one in found.examples

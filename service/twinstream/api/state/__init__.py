@@ -1,1 +1,1 @@
-"""What the API process knows of all comparisons."""
+"""The state of the API process: what it knows of all comparisons."""

@@ -1,14 +1,14 @@
 """The board: all that the API process knows about its comparisons.
 
-Matchers publish, the board keeps the newest, requests read. It is used from one thread, the event loop:
-whoever receives publications elsewhere hands them over with
+Matchers publish, the board keeps the newest status, requests read it. It is used from one thread, the event
+loop: code on other threads hands publications over with
 ``loop.call_soon_threadsafe(board.accept, publication)``.
 
-A comparison may be shared by several matchers, its shards. What each said last is kept apart; they are shown
-as one (see `merging`), and no better than the worst of them.
+Several matchers, the shards, may share a comparison. The last status of each is kept apart; they are shown as
+one (see `merging`), which is no better than the worst of them.
 
-What it must never do is to show an old verdict as if it were live. So everything leaves the board as a
-`View`: the status together with its freshness, its health degraded unless it is fresh.
+The board must never show an old verdict as if it were live. So everything leaves it as a `View`: the status
+with its freshness, and with degraded health unless it is fresh.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from twinstream.status.comparison import (
 )
 
 STALE_AFTER_SECONDS = 5.0
-"""Matchers publish about once a second; five silent ones are no jitter."""
+"""Matchers publish about once a second; five missing statuses are no jitter."""
 
 
 class UnknownComparisonError(LookupError):
-    """Nobody expects, and nobody has published, a comparison of this name."""
+    """A comparison of this name is neither expected nor published."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no comparison {name!r}")
@@ -73,7 +73,7 @@ class Board:
     Args:
         monotonic: seconds on a clock that never jumps, the one of all processes of this machine; ages are
             measured on it.
-        now: the wall clock, for what is shown to people; nothing is decided by it.
+        now: the wall clock, for times shown to people; it decides nothing.
         stale_after_seconds: a status older than this no longer counts.
     """
 
@@ -92,18 +92,18 @@ class Board:
         self._closed = False
 
     def expect(self, expectation: Expectation) -> None:
-        """List a comparison before its matcher has published: PENDING, and its gate undecided."""
+        """List a comparison before its matcher has published: PENDING, with an undecided gate."""
         if expectation.name not in self._entries:
             times = self._now(), self._monotonic()
             self._entries[expectation.name] = Entry.awaited(expectation, *times, self._stale_after)
 
     def accept(self, publication: Publication, shard: int = 0, made_at: float | None = None) -> None:
-        """Take in what a matcher publishes.
+        """Accept a publication of a matcher.
 
-        It was so at `made_at`, on the monotonic clock; without it, now.
+        It was true at `made_at`, on the monotonic clock; without it, now.
 
-        A status that was seen before (the same run and time of writing) says nothing new: reading it again
-        does not make it fresh.
+        A status seen before (with the same run and time of writing) says nothing new: reading it again does
+        not make it fresh.
         """
         match publication:
             case ComparisonStatus():
@@ -126,7 +126,7 @@ class Board:
                 self._tell(lambda: reset_event(publication))
 
     def lost(self, name: str, reason: str, shard: int = 0) -> None:
-        """A matcher of a comparison is gone: nothing that it said counts until a new status comes.
+        """Mark a matcher of a comparison as gone: nothing that it said counts until a new status comes.
 
         `reason` is a sentence that says so. Raises UnknownComparisonError.
         """
@@ -135,29 +135,29 @@ class Board:
         self._forget(name, shard)
 
     def unheard(self, name: str, reason: str, shard: int = 0) -> None:
-        """No matcher of a comparison is heard, for this reason; likewise, but nothing has fallen here."""
+        """Mark a matcher of a comparison as unheard, for this reason; like `lost`, but nothing fell here."""
         matcher = self._entry(name).matchers[shard]
         if matcher.unheard != reason:
             matcher.unheard = reason
             self._forget(name, shard)
 
     def _end(self, entry: Entry, reset: Reset) -> None:
-        """A comparison has ended with this reset: what was said of it counts no more, nor what comes yet."""
+        """End a comparison by a reset: earlier and late statuses about it no longer count."""
         for matcher in entry.matchers:
             matcher.end(reset)
         self._tell_state(entry)
 
     def _forget(self, name: str, shard: int) -> None:
-        """Nothing that a matcher said counts any more."""
+        """Drop everything that a matcher said."""
         entry = self._entry(name)
         matcher = entry.matchers[shard]
-        matcher.ended = None  # Whoever comes next may go on with it, where the reset was lost.
+        matcher.ended = None  # The next matcher may resume it, if the reset was lost.
         # Its successor starts from the last checkpoint, and does not know what was shown since.
         self._withdraw(entry, shard, [key for key, provisional in matcher.shown.items() if provisional])
         self._tell_state(entry)
 
     def tick(self) -> None:
-        """Tell subscribers of what time alone has changed; to be called about once a second."""
+        """Notify subscribers of changes caused by time alone; to be called about once a second."""
         for entry in self._entries.values():
             if entry.freshness(self._monotonic()).state != entry.told:
                 self._tell_state(entry)
@@ -165,33 +165,33 @@ class Board:
                 self._note_phase(entry, entry.view(self._monotonic()))
 
     def view(self, name: str) -> View:
-        """One comparison now. Raises UnknownComparisonError."""
+        """The present view of one comparison. Raises UnknownComparisonError."""
         return self._entry(name).view(self._monotonic())
 
     def pace(self, name: str) -> float:
-        """How many pairs a second matched of late. Raises UnknownComparisonError."""
+        """The recent pace of matching, in pairs a second. Raises UnknownComparisonError."""
         return pace_of(self._entry(name).samples.latest(PACE_SECONDS))
 
     def hears(self, name: str, shard: int = 0) -> bool:
-        """Whether what a matcher said last is from one that lives. Raises UnknownComparisonError."""
+        """Whether the last status of a matcher comes from a living one. Raises UnknownComparisonError."""
         entry = self._entry(name)
         return entry.freshness_of(entry.matchers[shard], self._monotonic()).fresh
 
     def views(self) -> list[View]:
-        """All comparisons now, in the order in which they became known."""
+        """The present views of all comparisons, in the order in which they became known."""
         return [entry.view(self._monotonic()) for entry in self._entries.values()]
 
     def body(self, name: str) -> Rendered:
-        """The status of a comparison as bytes, made once a publication. Raises UnknownComparisonError."""
+        """The status of a comparison as bytes, rendered once a publication. Raises UnknownComparisonError."""
         entry = self._entry(name)
         return entry.body.of(entry.view(self._monotonic()).status)
 
     def bodies(self) -> list[Rendered]:
-        """Those of all comparisons, in the order in which they became known."""
+        """The statuses of all comparisons as bytes, in the order in which they became known."""
         return [self.body(name) for name in self._entries]
 
     def progress(self, name: str) -> Rendered:
-        """How far a comparison has come, as bytes, likewise. Raises UnknownComparisonError."""
+        """The progress of a comparison as bytes, rendered likewise. Raises UnknownComparisonError."""
         entry = self._entry(name)
         return entry.progress.of(entry.view(self._monotonic()).status)
 
@@ -204,7 +204,7 @@ class Board:
         return self._entry(name).divergences
 
     def timeline(self, name: str) -> list[Phase]:
-        """How a comparison stood since the service started, oldest first. Raises UnknownComparisonError."""
+        """The phases of a comparison since the service began, oldest first. Raises UnknownComparisonError."""
         return self._entry(name).timeline.items()
 
     def samples(self, name: str) -> list[Sample]:
@@ -212,7 +212,7 @@ class Board:
         return self._entry(name).samples.items()
 
     def subscribe(self, comparison: str | None = None) -> Mailbox:
-        """A mailbox that gets the state of now and then every change, of one comparison or of all.
+        """A mailbox that gets the current state and then every change, of one comparison or of all.
 
         Raises UnknownComparisonError. The caller hands it back with `unsubscribe`.
         """
@@ -229,12 +229,12 @@ class Board:
         return mailbox
 
     def unsubscribe(self, mailbox: Mailbox) -> None:
-        """Leave nothing more in `mailbox`."""
+        """Put no more events into `mailbox`."""
         self._mailboxes.discard(mailbox)
 
     @property
     def listeners(self) -> int:
-        """How many event streams are open."""
+        """The number of open event streams."""
         return len(self._mailboxes)
 
     def close(self) -> None:
@@ -304,7 +304,7 @@ class Board:
             self._tell(lambda: phase_event(view.name, phase))
 
     def _tell(self, make: Callable[[], BoardEvent]) -> None:
-        """Leave an event in every mailbox; made once, and only if anybody listens."""
+        """Put an event into every mailbox; made once, and only if anybody listens."""
         if self._mailboxes:
             event = make()
             for mailbox in self._mailboxes:

@@ -1,10 +1,10 @@
-"""The difference that other rules make on the same topics: what one comparison reports and another does not.
+"""Compares the reports of two comparisons of the same topics: the differences that other rules make.
 
-A divergence is known by its events, and these by their places in Kafka, which are the same for both. Of one
-that a comparison reports, the other either reports a divergence about an event of it, too; or it has not
-settled all of its events yet; or it has compared and settled them all, and reports nothing about any. Only
-then it *hides* the divergence. Nothing is said to be hidden by a comparison that is not heard, has not
-compared everything, or has found more than is kept of it, nor before the offsets at which it began.
+A divergence is identified by its events, and these by their offsets in Kafka, which are the same for both
+comparisons. For each divergence of one comparison, the other either reports a divergence of one of its
+events, or has not settled all of its events yet, or has compared and settled them all and reports none. Only
+in the last case it *hides* the divergence. A comparison hides nothing while it is not heard, has not compared
+everything, or has found more than is kept of it, and hides nothing before the offsets at which it began.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ TrialOutcome = Literal["hidden", "shared", "open", "unknown"]
 
 
 class Reported(Protocol):
-    """A divergence as a comparison reports it; of `explained` ones, which do not count, that rule did."""
+    """A divergence as a comparison reports it; `explained` ones do not count, by that rule."""
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Its id."""
 
     @property
     def kind(self) -> DivergenceKind:
-        """What it is."""
+        """Its kind."""
 
     @property
     def positions(self) -> Sides[Position | None]:
-        """Where its events are."""
+        """The positions of its events."""
 
     @property
     def explained(self) -> str | None:
@@ -49,7 +49,7 @@ class Reported(Protocol):
 
 
 class ComparisonFacts(NamedTuple):
-    """What is known of one comparison: its status, whether that is fresh, its findings as far as kept."""
+    """The facts of one comparison: its status, whether that is fresh, and its findings as far as kept."""
 
     status: ComparisonStatus
     fresh: bool
@@ -57,7 +57,7 @@ class ComparisonFacts(NamedTuple):
 
 
 def one_sided(one: ComparisonFacts, other: ComparisonFacts) -> OneSided:
-    """What `other` makes of the divergences of `one`; the examples have no texts. Complexity: O(n)."""
+    """How `other` treats the divergences of `one`; the examples have no texts. Complexity: O(n)."""
     counted, lost = _counted(one), _lost(one)
     book = _Book(other)
     outcomes = [(found, book.outcome(found)) for found in counted]
@@ -82,14 +82,14 @@ def _counted(one: ComparisonFacts) -> list[Reported]:
 
 
 def _lost(one: ComparisonFacts) -> int:
-    """How many divergences of a comparison are only counted."""
+    """How many divergences of a comparison are only counted, not kept."""
     return max(0, one.status.divergences.total - len(_counted(one)))
 
 
 def _why(
     one: ComparisonFacts, other: ComparisonFacts, doubts: Sequence[str], unknown: int, lost: int
 ) -> Iterator[str]:
-    """Why something is unknown: what is in the way of the other's word, or else where each lies."""
+    """Why outcomes are unknown: the doubts about the other comparison, or else the positions concerned."""
     if unknown and doubts:
         yield from doubts
     elif unknown:
@@ -99,14 +99,14 @@ def _why(
 
 
 def _chosen(hidden: Sequence[Reported]) -> list[Reported]:
-    """The first of each kind, and more in the order in which they come."""
+    """The first of each kind, and then more in their order."""
     first = {found.kind: found for found in reversed(hidden)}
     shown = {found.id for found in first.values()}
     return [*first.values(), *(found for found in hidden if found.id not in shown)][:EXAMPLES]
 
 
 class _Book:
-    """What one comparison has settled, and of which events it reports something."""
+    """The settled offsets of one comparison, and the events that it reports."""
 
     def __init__(self, told: ComparisonFacts) -> None:
         self.doubts = list(_doubts(told))
@@ -125,7 +125,7 @@ class _Book:
         }
 
     def outcome(self, found: Reported) -> TrialOutcome:
-        """What becomes of a divergence of the other comparison here."""
+        """The outcome here for a divergence of the other comparison."""
         places = _places(found)
         if any(place in self._reported for place in places):
             return "shared"
@@ -137,7 +137,7 @@ class _Book:
         return "open" if "open" in reached or found.provisional else "hidden"
 
     def rule_of(self, found: Reported) -> str | None:
-        """The known difference that explains an event of it here, as far as that is kept."""
+        """The known difference that explains one of its events here, as far as that is kept."""
         return next((self._rules[place] for place in _places(found) if place in self._rules), None)
 
     def _reach(self, place: ReportedAt) -> TrialOutcome:
@@ -153,7 +153,7 @@ _UNREAD = PartitionProgress(partition=0, position=0, end=None, lag=None, newest_
 
 
 def _doubts(told: ComparisonFacts) -> Iterator[str]:
-    """Why nothing is said to be hidden by a comparison, as parts of a sentence."""
+    """Why a comparison cannot be said to hide anything, as parts of a sentence."""
     name, status = told.status.name, told.status
     if not told.fresh:
         yield f"{name} is not heard now"
@@ -166,7 +166,7 @@ def _doubts(told: ComparisonFacts) -> Iterator[str]:
 
 
 def _places(found: Reported) -> list[ReportedAt]:
-    """The places of its events."""
+    """The positions of its events."""
     one, other = found.positions.reference, found.positions.candidate
     places: list[ReportedAt] = [] if one is None else [("reference", one.partition, one.offset)]
     if other is not None:

@@ -1,7 +1,7 @@
-"""What the events of several shards looked like, together: kinds, keys and fields, and whether they varied.
+"""Merges the coverage of several shards: kinds, keys and fields, and whether they varied.
 
-No event is of two shards, and no key either. A field that has one value in each of several shards has one
-altogether only where these are the same, which their hashes tell.
+No two shards share an event or a key. A field with one value in each of several shards has one value
+altogether only if these are equal, which their hashes show.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from twinstream.status.comparison import Coverage, KindCoverage, ShardStatus
 
 
 def seen_by_all(shards: Sequence[ShardStatus]) -> dict[str, Any]:
-    """The members of `Coverage` that tell what was seen, of all shards."""
+    """The members of `Coverage` that describe the sampled events, over all shards."""
     parts = [shard.status.coverage for shard in shards]
     keys = [part.keys for part in parts if part.keys is not None]
     kinds = dict.fromkeys(kind for part in parts for kind in part.kinds)
@@ -43,7 +43,7 @@ _NULL, _VARIED, _ONE = "null", "varied", "one"
 
 
 def _values(kind: str, coverage: Coverage, constants: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
-    """The fields of a shard, each with what stands for its values."""
+    """The fields of a shard, each with a stand-in for its values."""
     seen, hashes = coverage.kinds.get(kind, KindCoverage()), constants.get(kind, {})
     yield from ((field, _VARIED) for field in seen.varied)
     yield from ((field, _NULL) for field in seen.always_null)

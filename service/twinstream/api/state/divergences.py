@@ -1,7 +1,7 @@
-"""The divergences of one comparison as the API knows them: newest first, paged by a cursor.
+"""Holds the divergences of one comparison for the API: newest first, paged by a cursor.
 
-They are bounded in number and in bytes; beyond that the oldest go, and stay counted. What names one is small,
-so far more of that is kept than of whole reports.
+They are bounded in number and in bytes; beyond that the oldest are dropped, and stay counted. The identity of
+a divergence is small, so far more identities are kept than whole reports.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from twinstream.status.comparison import DivergenceReport, Position
 KEPT = 1000
 """Examples for people: the exact counts are in the status."""
 KEPT_BYTES = 16 * 2**20
-"""All of them as JSON. One is of a few KB, and of 100 KB at most where records are large."""
+"""The size of all of them as JSON. One has a few KB, and at most 100 KB if records are large."""
 IDENTITIES_KEPT = 100_000
 """Enough for ten shards that keep 10,000 each."""
 IDENTITIES_BYTES = 64 * 2**20
 
 
 class Identity(Frozen):
-    """What names a divergence, where it is, and what it may be picked by: one line of the export."""
+    """The identity of a divergence, its positions, and the fields to filter by: one line of the export."""
 
     id: str
     kind: DivergenceKind
@@ -58,11 +58,11 @@ def every(_one: DivergenceReport | Identity) -> bool:
 
 
 class DivergenceLog:
-    """Divergences in the order in which they were first heard of.
+    """Divergences in the order in which they first came.
 
     A report with a known id replaces the older report and keeps its place, so a page does not jump while a
-    scope is still being explained. Of those that have gone the identity stays. Those that a known difference
-    covers are bounded by themselves, so that they push none out that counts.
+    scope is still being explained. Dropped reports leave their identity. Reports covered by a known
+    difference have a bound of their own, so that they displace none that counts.
     """
 
     def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
@@ -70,7 +70,7 @@ class DivergenceLog:
         self._last = 0
 
     def upsert(self, report: DivergenceReport) -> None:
-        """Take in a new divergence, or what is now known of an old one; beyond the bound the oldest goes."""
+        """Add a new divergence, or update an old one; beyond the bound the oldest is dropped."""
         part, other = self._counted, self._explained
         if report.explained is not None:
             part, other = other, part
@@ -81,7 +81,7 @@ class DivergenceLog:
         part.put(self._last if known is None else known, report)
 
     def withdraw(self, identifier: str) -> bool:
-        """Forget a provisional divergence that something else replaced; False if it was not known."""
+        """Forget a provisional divergence that was replaced; False if it was not known."""
         return self._counted.withdraw(identifier) or self._explained.withdraw(identifier)
 
     def get(self, identifier: str) -> DivergenceReport | None:
@@ -89,7 +89,7 @@ class DivergenceLog:
         return self._counted.get(identifier) or self._explained.get(identifier)
 
     def page(self, limit: int, before: int | None = None, wanted: Predicate = every) -> Page:
-        """At most `limit` divergences that are `wanted`, of those older than the cursor `before`.
+        """At most `limit` divergences that satisfy `wanted`, from those older than the cursor `before`.
 
         Runtime complexity: O(kept), which is small and bounded.
         """
@@ -103,7 +103,7 @@ class DivergenceLog:
         return Page([report for _, report in items[:limit]], after)
 
     def identities(self) -> Iterator[Identity]:
-        """All that are known, newest first."""
+        """All known identities, newest first."""
         return (one for _, one in _newest_first(self._counted.identities, self._explained.identities))
 
 
@@ -123,7 +123,7 @@ def _identity(report: DivergenceReport) -> Identity:
 
 
 class _Bounded(Generic[T]):
-    """Things by name, oldest first, bounded in number and in bytes; the last one always stays."""
+    """Named objects, oldest first, bounded in number and in bytes; the last one always stays."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -131,14 +131,14 @@ class _Bounded(Generic[T]):
         self._bytes = 0
 
     def put(self, name: str, thing: T, size: int) -> None:
-        """Take one in, in the place of the one of its name; beyond the bound the oldest go."""
+        """Add one, replacing the one with its name; beyond the bound the oldest are dropped."""
         self._bytes += size - self._things.get(name, (thing, 0))[1]
         self._things[name] = thing, size
         while len(self._things) > self._most or (self._bytes > self._most_bytes and len(self._things) > 1):
             self.pop(next(iter(self._things)))
 
     def pop(self, name: str) -> bool:
-        """Let one go, if it is there."""
+        """Remove one, if it is there."""
         thing = self._things.pop(name, None)
         self._bytes -= 0 if thing is None else thing[1]
         return thing is not None
@@ -154,24 +154,24 @@ class _Bounded(Generic[T]):
 
 
 class _Part:
-    """Reports and their identities, each with the number by which they are in order."""
+    """Reports and their identities, each with the number that gives their order."""
 
     def __init__(self, kept: int, kept_bytes: int) -> None:
         self.reports: _Bounded[tuple[int, DivergenceReport]] = _Bounded(kept, kept_bytes)
         self.identities: _Bounded[tuple[int, Identity]] = _Bounded(IDENTITIES_KEPT, IDENTITIES_BYTES)
 
     def number(self, identifier: str) -> int | None:
-        """That of a report which is kept."""
+        """The number of a kept report."""
         known = self.reports.get(identifier)
         return known[0] if known else None
 
     def get(self, identifier: str) -> DivergenceReport | None:
-        """A report which is kept."""
+        """A kept report."""
         known = self.reports.get(identifier)
         return known[1] if known else None
 
     def put(self, number: int, report: DivergenceReport) -> None:
-        """Take one in, in the place of the one of its id."""
+        """Add one, replacing the one with its id."""
         self.reports.put(report.id, (number, report), len(report.model_dump_json()))
         identity = _identity(report)
         self.identities.put(report.id, (number, identity), len(identity.model_dump_json()))

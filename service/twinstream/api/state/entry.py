@@ -1,6 +1,6 @@
-"""What the API process knows of one comparison, and how that may be shown at a moment.
+"""The knowledge of the API process about one comparison, and its view at a moment.
 
-A moment is a time on the monotonic clock, and is handed in: nothing here asks for the time.
+A moment is a time on the monotonic clock, and is an argument: nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from twinstream.status.comparison import ComparisonStatus, ShardStatus, Unmatche
 class View:
     """One comparison as it may be shown at one moment.
 
-    `falls` of its matcher since the service started; `exclusions` are what its file leaves out, and
-    `changes` what that of a trial does otherwise.
+    `falls` are those of its matcher since the service started; `exclusions` are what its file leaves out, and
+    `changes` how the file of a trial differs.
     """
 
     status: ComparisonStatus
@@ -54,17 +54,17 @@ class View:
 
     @property
     def age_seconds(self) -> float:
-        """Since its status was written, or is waited for."""
+        """Seconds since its status was written, or since waiting for one began."""
         return self.freshness.age_seconds
 
     @property
     def answer(self) -> GateWord:
-        """What its gate answers."""
+        """The answer of its gate."""
         return self.gate.answer
 
 
 class _Shown(NamedTuple):
-    """A status as it is shown, what it was made of, and what is said of its freshness and its matchers."""
+    """A status as shown, its source, and the reasons about its freshness and its matchers."""
 
     of: ComparisonStatus
     reasons: tuple[str, ...]
@@ -73,9 +73,9 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class Entry:
-    """What is known of one comparison. `status` is that of all its matchers together.
+    """Everything known of one comparison. `status` is that of all its matchers together.
 
-    A status older than `stale_after` no longer counts. `told` is the freshness that subscribers know of.
+    A status older than `stale_after` no longer counts. `told` is the freshness that subscribers know.
     """
 
     expected: Expectation | None
@@ -93,7 +93,7 @@ class Entry:
 
     @classmethod
     def awaited(cls, expectation: Expectation, now: datetime, moment: float, stale_after: float) -> Entry:
-        """Of a comparison whose matchers have not published yet: PENDING, and its gate undecided."""
+        """The entry of a comparison that nobody has published yet: PENDING, with an undecided gate."""
         status = placeholder(expectation, now)
         matchers = [MatcherView(moment) for _ in range(expectation.shards)]
         return cls(expectation, status, matchers, status.updated_at, stale_after)
@@ -104,14 +104,14 @@ class Entry:
         return [event for matcher in self.matchers for event in matcher.waiting]
 
     def hear(self, said: ShardStatus, shard: int, as_of: float) -> None:
-        """A matcher has said something. The first one makes resets: of which it does not tell is lost."""
+        """Accept a matcher's status. The first shard makes resets: one that it does not report is lost."""
         self.matchers[shard].hear(said, as_of)
         if shard == 0 and said.status.waiting_for is None:
             for matcher in self.matchers:
                 matcher.go_on(said.status.resets)
 
     def merge(self, now: datetime) -> ComparisonStatus:
-        """Take together what all matchers have said last; the status of before."""
+        """Merge the last statuses of all matchers; returns the previous status."""
         said = {number: one.said for number, one in enumerate(self.matchers) if one.said is not None}
         if len(self.matchers) == 1 or self.expected is None:
             status = said[0].status
@@ -123,7 +123,7 @@ class Entry:
         return previous
 
     def _never_less(self, status: ComparisonStatus) -> ComparisonStatus:
-        """What was counted is counted, also where a matcher has not taken up yet what is saved."""
+        """Keep every count at its maximum, also while a matcher has not loaded what is saved."""
         if status.reset_count > self.status.reset_count:
             return status
         counted = at_least(self.status.closed_divergences, status.closed_divergences)
@@ -132,11 +132,11 @@ class Entry:
         return status.model_copy(update={"closed_divergences": counted, **known})
 
     def freshness(self, moment: float) -> Freshness:
-        """Whether what all matchers said may be believed: as little as what the worst of them said."""
+        """The freshness of all matchers' statuses: that of the worst."""
         return fresh.of_all([self.freshness_of(matcher, moment) for matcher in self.matchers])
 
     def freshness_of(self, matcher: MatcherView, moment: float) -> Freshness:
-        """Whether what one of them said may be believed."""
+        """The freshness of one matcher's status."""
         age = moment - matcher.as_of
         since = None if matcher.said is None else matcher.said.status.updated_at
         if matcher.lost is not None:
@@ -148,7 +148,7 @@ class Entry:
         return fresh.heard(since, age, self.stale_after)
 
     def view(self, moment: float) -> View:
-        """The comparison as it may be shown."""
+        """The view of the comparison at a moment."""
         freshness, loops, status = self.freshness(moment), self._loops(moment), self.status
         for reason in loops:
             status = fresh.with_reason(status, reason)
@@ -163,9 +163,9 @@ class Entry:
         )
 
     def _verified_age(self, moment: float) -> float | None:
-        """How old the verified prefix is now, in seconds: as old as that of the matcher furthest behind.
+        """The present age of the verified prefix, in seconds: that of the matcher furthest behind.
 
-        Each has said how old its own was, and since then it is older by the age of what was said.
+        Each matcher gave the age of its own prefix; the age of the status is added.
         """
         ages = []
         for matcher in self.matchers:
@@ -184,14 +184,14 @@ class Entry:
         return answer.model_copy(update={"to_decide": "\n".join(to_decide(known))})
 
     def _loops(self, moment: float) -> list[str]:
-        """What is said of matchers that fall again and again."""
+        """The sentences about matchers that fall repeatedly."""
         count = len(self.matchers)
         named = ("Its matcher" if count == 1 else f"The matcher of shard {n}" for n in range(count))
         found = (matcher.loop(name, moment) for name, matcher in zip(named, self.matchers, strict=True))
         return [reason for reason in found if reason is not None]
 
     def _once(self, reasons: tuple[str, ...], status: ComparisonStatus) -> ComparisonStatus:
-        """The same value as long as it says the same, so that what is made of it is made once."""
+        """The same object as long as it is equal, so that its rendering is made only once."""
         if self._shown is None or self._shown.of is not self.status or self._shown.reasons != reasons:
             self._shown = _Shown(self.status, reasons, status)
         return self._shown.status

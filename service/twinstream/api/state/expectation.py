@@ -1,4 +1,4 @@
-"""A comparison that is to come: what its spec says, before its matcher has said anything."""
+"""An expected comparison: the contents of its spec, before its matcher has published."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from twinstream.status.comparison import (
 
 
 class Expectation(Frozen):
-    """The part of a spec that a status repeats, and how many matchers share the work.
+    """The part of a spec that a status repeats, and the number of matchers that share the work.
 
-    `kinds_required` are those of which one must have matched, `exclusions` what the spec leaves out. A trial
-    says beside which comparison it runs, and the keys of the file that it `changes`.
+    `kinds_required` are the kinds that must each have a match, `exclusions` what the spec leaves out. A trial
+    names the comparison beside which it runs, and the keys of the file that it `changes`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Expectation(Frozen):
 
 
 def placeholder(expected: Expectation, now: datetime) -> ComparisonStatus:
-    """The status of a comparison that has not published: nothing is known, and it says so."""
+    """The status of a comparison that has not published, which says that nothing is known."""
     return ComparisonStatus(
         name=expected.name,
         spec_digest=expected.spec_digest,

@@ -1,4 +1,4 @@
-"""What the board knows of one matcher: what it said last, and how often it fell."""
+"""The board's knowledge of one matcher: its last status, and how often it fell."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import datetime
 from twinstream.status.comparison import Reset, ShardStatus, UnmatchedEvent
 
 LOOP_FALLS, LOOP_SECONDS = 3, 600.0
-"""A matcher that falls so often within this time is in a crash loop, also while it happens to be up."""
+"""A matcher that falls so often within this time is in a crash loop, even while it is running."""
 
 
 @dataclass(slots=True)
 class MatcherView:
-    """What is known of one matcher. What it said last was so at `as_of`, on the monotonic clock.
+    """Everything known of one matcher. Its last status was true at `as_of`, on the monotonic clock.
 
-    `ended`: when that began which a reset has ended, `ended_by` the reset's id.
-    `shown` are the divergences that it has put forward, by id: whether each of them is provisional. `waiting`
-    are the events that have waited longest for a partner.
+    `ended`: the beginning of the comparison that a reset has ended, `ended_by` the reset's id. `shown` are
+    its reported divergences, by id: whether each of them is provisional. `waiting` are the events that have
+    waited longest for a partner.
     """
 
     as_of: float
@@ -35,18 +35,18 @@ class MatcherView:
     waiting: tuple[UnmatchedEvent, ...] = ()
 
     def fall(self, reason: str, now: float) -> None:
-        """It is gone, not because it was told to; `now` is on the monotonic clock."""
+        """Record that it fell, without being told to stop; `now` is on the monotonic clock."""
         self.lost = self.fell_last = reason
         self.falls += 1
         self.fell_at.append(now)
 
     def hear(self, said: ShardStatus, as_of: float) -> None:
-        """It has said something."""
+        """Record a status."""
         self.said, self.as_of = said, as_of
         self.ended = self.lost = self.unheard = None
 
     def loop(self, name: str, now: float) -> str | None:
-        """What is said of it where it falls again and again."""
+        """The sentence about it if it falls repeatedly."""
         if len(self.fell_at) < LOOP_FALLS or now - self.fell_at[0] >= LOOP_SECONDS:
             return None
         return (
@@ -55,11 +55,11 @@ class MatcherView:
         )
 
     def end(self, reset: Reset) -> None:
-        """The comparison was begun anew: what was said before counts no more, nor what comes of it yet."""
+        """Record that the comparison was reset: earlier and late statuses about it no longer count."""
         if self.said is not None and all(one.id != reset.id for one in self.said.status.resets):
             self.ended, self.ended_by, self.said = self.said.status.started_at, reset.id, None
 
     def go_on(self, resets: Iterable[Reset]) -> None:
-        """Who makes resets knows of these: another one is lost, and has ended nothing."""
+        """Check the resets known to their maker: a reset not among them is lost, and has ended nothing."""
         if all(one.id != self.ended_by for one in resets):
             self.ended = None

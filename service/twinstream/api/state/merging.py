@@ -1,16 +1,15 @@
-"""Several matchers of one comparison, shown as one: what their statuses amount to together.
+"""Merges the statuses of several matchers of one comparison into one.
 
-- The verdict is the worst, by the precedence of `core.verdict`. What proves a difference, or raises a doubt,
-  in one shard does so for all.
+- The verdict is the worst, by the precedence of `core.verdict`. A proven difference, or a doubt, in one shard
+  counts for all.
 - Lack of evidence is judged on the sums only: a shard that has seen little is no reason to wait.
-- Counts are summed. Of times that say "up to here" the shard that is furthest behind counts.
-- Two equal events without a partner, one of each version, in two shards show that the topics are not
-  co-partitioned, as the file asserts: that is a hole, and what was found decides nothing.
-- A shard that has said nothing yet is waited for; so is one that has not begun anew with the others: what it
-  says is of a comparison that has ended. Whether what is there may be believed is not judged here, but by
-  `freshness`.
+- Counts are summed. Of times that mean "up to here", the shard furthest behind counts.
+- Two equal unmatched events, one of each version, in two shards show that the topics are not co-partitioned,
+  as the file asserts: that is a hole, and the findings decide nothing.
+- A shard without a status is waited for. So is one that has not been reset with the others: its status is
+  about a comparison that has ended. Whether a status can be trusted is judged not here, but by `freshness`.
 
-Everything is a pure function of what the shards said last.
+Everything is a pure function of the shards' last statuses.
 """
 
 from __future__ import annotations
@@ -44,17 +43,17 @@ from twinstream.status.comparison import (
 
 BEHIND = "it has not begun anew with the others yet; if it stays so, reset it again"
 CROSSED = "two equal events, one of each version, have no partner in"
-"""How the reason of the hole begins that shows wrong what the file asserts."""
+"""The beginning of the hole's reason that refutes the file's assertion."""
 SHOWN = 20
-"""The most holes, and records that were kept out, that are listed; all are counted."""
+"""The most holes, and records kept out, that are listed; all are counted."""
 ShardStatuses = Mapping[int, ShardStatus]
-"""What shards said last, by their numbers; those that have said nothing are missing."""
+"""The last statuses of shards, by their numbers; shards without one are missing."""
 
 
 def merged(
     expected: Expectation, said: ShardStatuses, now: datetime, before: ComparisonStatus | None = None
 ) -> ComparisonStatus:
-    """The comparison as a whole. `before` is what it was taken for last: its verdict may hold since then."""
+    """The comparison as a whole. `before` is the previous merged status: its verdict may still hold."""
     if not said:
         return placeholder(expected, now)
     all_said, said = said, of_the_latest_beginning(said)
@@ -124,9 +123,9 @@ def _judged(
 
 
 def of_the_latest_beginning(said: ShardStatuses) -> ShardStatuses:
-    """What is said of the comparison as it was begun last; all others speak of one that has ended.
+    """The statuses about the latest beginning of the comparison; all others are about one that has ended.
 
-    The count tells, and where that was lost and came to the same, the record of the last reset.
+    The count of resets decides; if it was lost and is equal by chance, the record of the last reset does.
     """
     latest = max((shard.status for shard in said.values()), key=_beginning)
     return {
@@ -144,7 +143,7 @@ def _beginning(status: ComparisonStatus) -> tuple[int, datetime, str]:
 
 
 def _resets(said: ShardStatuses, count: int) -> list[Reset]:
-    """The resets as the first shard tells them; of the last one each partition where its own shard began."""
+    """The resets by the lowest shard's report; each partition of the last one begins as its shard says."""
     resets = list(said[min(said)].status.resets)
     if not resets or resets[-1].start.get("at") != "offsets":
         return resets
@@ -161,7 +160,7 @@ def _resets(said: ShardStatuses, count: int) -> list[Reset]:
 
 
 def _waiting(expected: Expectation, all_said: ShardStatuses, said: ShardStatuses) -> list[str]:
-    """Why shards do not compare yet; those that are in the first alone have not begun anew."""
+    """Why shards do not compare yet; those only in `all_said` have not been reset."""
     reasons = {number: _waiting_for(said.get(number)) for number in range(expected.shards)}
     behind = {n: all_said[n].waiting_for or BEHIND for n in all_said.keys() - said.keys()}
     reasons.update(behind)
@@ -173,7 +172,7 @@ def _waiting_for(shard: ShardStatus | None) -> str:
 
 
 def told(sayings: Mapping[int, Sequence[str]], count: int) -> list[str]:
-    """What shards say, each once: with the names of those who say it, unless all do."""
+    """The sentences of shards, each once, with the names of the shards unless all agree."""
     who: dict[str, list[int]] = {}
     for number in sorted(sayings):
         for text in sayings[number]:
@@ -208,7 +207,7 @@ def _reason(
 def _since(
     verdict: Verdict, statuses: Sequence[ComparisonStatus], before: ComparisonStatus | None
 ) -> datetime:
-    """When the verdict began to hold: for good ones with the last shard, for bad ones with the first."""
+    """When the verdict began to hold: a good one with the last shard, a bad one with the first."""
     same = before is not None and before.reset_count == statuses[0].reset_count
     if before is not None and same and before.verdict == verdict:
         return before.since
@@ -219,7 +218,7 @@ def _since(
 
 
 def _beyond_budget(expected: Expectation, statuses: Sequence[ComparisonStatus]) -> str | None:
-    """Why the records of all shards that are no events are too many, though those of none are."""
+    """Why undecodable records are too many over all shards, though not in any single one."""
     budget = expected.undecodable_budget
     found = [
         status.accounts.reference.undecodable + status.accounts.candidate.undecodable for status in statuses
@@ -256,7 +255,7 @@ def _coverage(expected: Expectation, shards: Sequence[ShardStatus]) -> Coverage:
 
 
 def _verified_time(shards: Sequence[ShardStatus]) -> tuple[datetime | None, datetime | None]:
-    """The Kafka times of the first record of all shards, and of the oldest not settled, else the newest."""
+    """The Kafka times of the first record of all shards, and of the oldest unsettled, else the newest."""
     began = [shard.first_at for shard in shards if shard.first_at is not None]
     still_open = [shard.open_since for shard in shards if shard.open_since is not None]
     progress = [shard.status.progress for shard in shards]
@@ -294,7 +293,7 @@ def _counts(parts: Iterable[DivergenceCounts]) -> DivergenceCounts:
 
 
 def at_least(least: DivergenceCounts, now: DivergenceCounts) -> DivergenceCounts:
-    """The counts of now, none of them below what it was at least: so that none ever falls."""
+    """The present counts, none of them below a minimum, so that none ever falls."""
     by_kind = {kind: max(least.by_kind.get(kind, 0), now.by_kind.get(kind, 0)) for kind in DIVERGENCE_KINDS}
     return DivergenceCounts(total=sum(by_kind.values()), by_kind=by_kind)
 
@@ -311,7 +310,7 @@ def _histogram(parts: Iterable[Histogram]) -> Histogram:
 
 
 def _holes(statuses: Sequence[ComparisonStatus]) -> list[Hole]:
-    """The holes of all shards; what several of them met is one hole."""
+    """The holes of all shards; a hole that several of them report counts once."""
     found: dict[object, Hole] = {}
     for hole in sorted((hole for status in statuses for hole in status.holes), key=attrgetter("seen_at")):
         place = hole.position
@@ -322,7 +321,7 @@ def _holes(statuses: Sequence[ComparisonStatus]) -> list[Hole]:
 
 
 def _hole_count(statuses: Sequence[ComparisonStatus], holes: Sequence[Hole]) -> int:
-    """All holes, but for those listed that are the same."""
+    """The number of all holes; listed ones that are the same count once."""
     listed = sum(len(status.holes) for status in statuses)
     return sum(status.hole_count for status in statuses) - listed + len(holes)
 
@@ -333,7 +332,7 @@ def _undecodable(statuses: Sequence[ComparisonStatus]) -> list[Undecodable]:
 
 
 def _crossed(said: ShardStatuses, count: int, now: datetime, before: ComparisonStatus | None) -> Hole | None:
-    """That an event has its partner in another shard; what was seen stays."""
+    """The hole for an event with its partner in another shard; once seen it stays."""
     latest = max((shard.status for shard in said.values()), key=_beginning)
     if before is not None and _beginning(before) == _beginning(latest):
         known = next((hole for hole in before.holes if hole.reason.startswith(CROSSED)), None)
@@ -363,7 +362,7 @@ def _largest(ages: Sequence[float | None]) -> float | None:
 
 
 def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int]]:
-    """By partition, each of which one shard reads."""
+    """By partition; each partition is read by one shard."""
 
     def united(side: str) -> dict[str, int]:
         found = [item for status in statuses for item in getattr(status.verified_up_to, side).items()]
@@ -373,7 +372,7 @@ def _verified_up_to(statuses: Sequence[ComparisonStatus]) -> Sides[dict[str, int
 
 
 def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgress]]:
-    """All partitions, each of which one shard reads."""
+    """All partitions, each read by one shard."""
 
     def united(side: str) -> list[PartitionProgress]:
         found = [one for status in statuses for one in getattr(status.progress, side)]
@@ -383,7 +382,7 @@ def _progress(statuses: Sequence[ComparisonStatus]) -> Sides[list[PartitionProgr
 
 
 def _checkpoint(statuses: Sequence[ComparisonStatus]) -> CheckpointInfo:
-    """The oldest; none at all where a shard has none. What they take in the store is summed."""
+    """The oldest checkpoint; none if a shard has none. Their sizes in the store are summed."""
     infos = [status.checkpoint for status in statuses]
     none = next((info for info in infos if info.written_at is None), None)
     oldest = none or min(infos, key=attrgetter("written_at"))

@@ -1,4 +1,4 @@
-"""How far a comparison has come, as the part of its status that says so, with the lags added up."""
+"""Extracts the progress of a comparison from its status, with the lags added up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twinstream.status.comparison import ComparisonStatus, PartitionProgress, Ve
 
 
 def progress_of(status: ComparisonStatus) -> Progress:
-    """The part of a status that says how far it has come, with the lags added up."""
+    """The progress in a status, with the lags added up."""
     return Progress(
         comparison=status.name,
         sides=Sides[SideProgress](

@@ -1,1 +1,1 @@
-"""Server-sent events, and how a comparison stood."""
+"""Server-sent events, and the timeline of a comparison."""

@@ -1,9 +1,9 @@
-"""What is waiting to be sent to one client of the event stream: bounded, and newest first to survive.
+"""Queues events for one client of the event stream: bounded, and the newest survive.
 
-A client that reads slowly must neither grow the memory of the service nor be shown an old state later. So an
-event replaces the waiting one of the same key: of how a comparison stands only the newest waits. Of what a
-comparison has many of, its divergences first of all, the oldest go beyond a bound: the list has them still.
-How each comparison stands is never left out, however many there are.
+A client that reads slowly must neither grow the memory of the service nor see an old state later. So an event
+replaces the waiting one with the same key: of a comparison's status only the newest waits. Events with a
+subject, such as divergences, are bounded: beyond that the oldest are dropped, and the list still has them.
+The status of a comparison is never dropped, however many there are.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from functools import cached_property
 from sse_starlette.event import ServerSentEvent
 
 LIMIT = 256
-"""Waiting events per client that have a subject: a burst of divergences."""
+"""Waiting events with a subject, per client: a burst of divergences."""
 LIMIT_CHARACTERS = 2_000_000
-"""Of their data. All clients share one copy of an event; one that is stalled may be the last to hold it."""
+"""The size of their data. All clients share one copy of an event; a stalled one may hold it last."""
 
 SEND_BUFFER_BYTES = 128 * 1024
-"""Of the kernel, for one connection: it would take megabytes for each client that does not read."""
+"""The kernel's buffer for one connection: its default takes megabytes for each client that does not read."""
 
 EventKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class BoardEvent:
-    """One server-sent event: its name, what it is about, and its JSON data.
+    """One server-sent event: its name, its comparison and subject, and its JSON data.
 
-    `subject` tells it from others of its name and comparison, where there are many.
+    `subject` tells it from others with its name and comparison, if there are many.
     """
 
     name: str
@@ -39,12 +39,12 @@ class BoardEvent:
 
     @property
     def key(self) -> EventKey:
-        """Events of one key replace each other."""
+        """Events with the same key replace each other."""
         return self.name, self.comparison, self.subject
 
     @cached_property
     def encoded(self) -> bytes:
-        """What is sent of it, made once for all clients."""
+        """The bytes to send, made once for all clients."""
         return ServerSentEvent(event=self.name, data=self.data).encode()
 
 
@@ -67,11 +67,11 @@ class Mailbox:
 
     @property
     def characters(self) -> int:
-        """How much data of events with a subject waits."""
+        """The size of the waiting data of events with a subject."""
         return self._characters
 
     def put(self, event: BoardEvent) -> None:
-        """Leave an event, unless it is about another comparison than the client asked for."""
+        """Add an event, unless it is about a comparison that the client did not ask for."""
         if self._comparison not in (None, event.comparison):
             return
         if event.key in self._waiting:
@@ -85,12 +85,12 @@ class Mailbox:
         self._wake.set()
 
     def close(self) -> None:
-        """No more events will come; `take` ends after those that wait."""
+        """Accept no more events; `take` ends after those that wait."""
         self._closed = True
         self._wake.set()
 
     async def take(self) -> BoardEvent | None:
-        """The next event, waiting for it if need be; None when closed and empty."""
+        """The next event, awaited if necessary; None when closed and empty."""
         while not self._waiting:
             if self._closed:
                 return None

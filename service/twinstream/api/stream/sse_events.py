@@ -1,8 +1,8 @@
-"""The server-sent events: their names and their data.
+"""The server-sent events, with their names and data.
 
 ``status`` carries the body of ``GET /v1/comparisons/{name}``, ``gate`` that of its gate, ``divergence`` one
 divergence, ``sample`` one item of its history; ``verdict`` is sent when the verdict changes, ``withdrawn``
-when a provisional divergence is replaced, ``reset`` when a comparison was begun anew, ``phase`` (an item of
+when a provisional divergence is replaced, ``reset`` when a comparison was reset, ``phase`` (an item of
 its timeline) when verdict, gate or health change.
 """
 
@@ -42,17 +42,17 @@ class NamedPhase(Phase):
 
 
 def status_event(comparison: str, body: Rendered) -> BoardEvent:
-    """What a comparison looks like now: the body of its status."""
+    """The present status of a comparison."""
     return BoardEvent("status", comparison, body.content.decode())
 
 
 def gate_event(answer: GateAnswer) -> BoardEvent:
-    """What its gate answers now."""
+    """The present answer of its gate."""
     return BoardEvent("gate", answer.comparison, answer.model_dump_json())
 
 
 def verdict_event(status: ComparisonStatus, previous: Verdict) -> BoardEvent:
-    """The verdict was another one before."""
+    """A change of the verdict."""
     change = VerdictChange(
         comparison=status.name,
         verdict=status.verdict,
@@ -70,21 +70,21 @@ def sample_event(comparison: str, sample: Sample) -> BoardEvent:
 
 
 def phase_event(comparison: str, phase: Phase) -> BoardEvent:
-    """Verdict, gate or health are others than before."""
+    """A change of verdict, gate or health."""
     named = NamedPhase(comparison=comparison, **dict(phase))
     return BoardEvent("phase", comparison, named.model_dump_json(), phase.since.isoformat())
 
 
 def divergence_event(report: DivergenceReport) -> BoardEvent:
-    """A divergence is new, or more is known of it."""
+    """A new divergence, or an update of one."""
     return BoardEvent("divergence", report.comparison, report.model_dump_json(), report.id)
 
 
 def withdrawn_event(withdrawn: Withdrawn) -> BoardEvent:
-    """A provisional divergence no longer stands."""
+    """The withdrawal of a provisional divergence."""
     return BoardEvent("withdrawn", withdrawn.comparison, withdrawn.model_dump_json(), withdrawn.id)
 
 
 def reset_event(reset: Reset) -> BoardEvent:
-    """A comparison was begun anew; what was sent of its divergences before is withdrawn."""
+    """A reset of a comparison; divergences sent before are withdrawn."""
     return BoardEvent("reset", reset.comparison, reset.model_dump_json())

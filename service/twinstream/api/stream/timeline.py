@@ -1,7 +1,7 @@
-"""How a comparison stood, and since when: its verdict, its gate and its health as the service has seen them.
+"""The timeline of a comparison: its verdict, gate and health over time, as the service has seen them.
 
-A phase lasts until the next one begins. The process that serves the API remembers them, so they begin with
-its start; what is older is in Prometheus.
+A phase lasts until the next one begins. The process that serves the API keeps them in memory, so they begin
+with its start; Prometheus has older data.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from twinstream.status.common import Frozen, Verdict
 from twinstream.status.comparison import ComparisonStatus
 
 KEPT = 500
-"""So many changes are a bad day already; a hundred bytes and a sentence each."""
+"""So many changes are already a bad day; each takes a hundred bytes and a sentence."""
 
 HealthWord = Literal["ok", "degraded", "not_live"]
 
 
 class Phase(Frozen):
-    """A stretch of time in which verdict, gate and health stayed the same; `reason` is the gate's then."""
+    """A period in which verdict, gate and health stayed the same; `reason` is the gate's at that time."""
 
     since: datetime
     verdict: Verdict
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 
 def log_phase(comparison: str, phase: Phase) -> None:
-    """Write a phase to the log, so that what happened at night can be read there, too."""
+    """Write a phase to the log, so that the events of a night can be read there, too."""
     said = {"verdict": phase.verdict, "gate": phase.gate, "health": phase.health, "reason": phase.reason}
     if phase.verdict == "DIVERGED":
         _log.error("phase", comparison=comparison, **said)
@@ -53,7 +53,7 @@ class Timeline:
         self._phases: deque[Phase] = deque(maxlen=kept)
 
     def note(self, status: ComparisonStatus, gate: GateAnswer, now: datetime) -> Phase | None:
-        """Take in how it stands now; the new phase, or None while the last one goes on."""
+        """Record the present state; returns the new phase, or None while the last one goes on."""
         health: HealthWord = "not_live" if gate.stale else status.health.status
         last = self._phases[-1] if self._phases else None
         stands = (status.verdict, gate.answer, health)

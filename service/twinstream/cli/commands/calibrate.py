@@ -1,4 +1,4 @@
-"""`twinstream calibrate`: the comparison file that two runs of one version ask for."""
+"""`twinstream calibrate`: infer a comparison file from two runs of one version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from twinstream.settings import load as load_settings
 
 EXIT_OF_RESULT = {"equal": 0, "proposed": 0, "unexplained": 1, "undecided": 3}
 MOST_RECORDS = 200_000
-"""What both runs hold at most by default: they are kept in memory, and compared once for each question."""
+"""The default limit for both runs: they are kept in memory, and compared once for each question."""
 _RANGE = re.compile(r"(\d+):(\d*)-(\d*)")
 
 
@@ -88,7 +88,7 @@ reached.
 @click.option("--output", type=click.Path(), help="Write the proposed file here.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that was found as one JSON object.")
 def calibrate(spec: str | None, **options: Any) -> int:
-    """Read both runs, print what is proposed; the exit code says what was found."""
+    """Read both runs, print the proposals; the exit code tells the outcome."""
     on_kafka = options["brokers"] is not None or options["config"] is not None
     topics = {side: options[side] for side in ("reference", "candidate")} if on_kafka else {}
     start = start_of(spec, topics, options["identity"])
@@ -105,7 +105,7 @@ def calibrate(spec: str | None, **options: Any) -> int:
 
 
 def _check_fields(recording: Recording, options: Mapping[str, Any]) -> None:
-    """Raises SettingsError: a field that is misspelt would be a rule about nothing."""
+    """Raises SettingsError: a misspelt field would make a rule without effect."""
     for option in ("identity", "key"):
         field = recording.lacking(options[option])
         if field is not None:

@@ -98,7 +98,7 @@ pending · 4 Kafka cannot be reached.
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as one JSON object.")
 def check(spec: str, as_json: bool, **options: Any) -> int:
-    """Run the comparison and print its answer; the exit code is the verdict's."""
+    """Run the comparison and print its answer; the exit code is that of the verdict."""
     comparison = load(spec)
     asked = {
         "open_ended": options["open_ended"],

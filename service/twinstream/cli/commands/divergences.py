@@ -1,4 +1,4 @@
-"""`twinstream divergences`: what the service has found to differ in one comparison."""
+"""`twinstream divergences`: list the divergences that the service has found in one comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinstream.cli.shared.output import print_divergence, print_json
 from twinstream.status.common import DIVERGENCE_KINDS
 
 PAGE = 500
-"""The most that the service gives at once."""
+"""The most that the service returns at once."""
 
 
 @click.command(
@@ -54,7 +54,7 @@ def divergences(
 
 
 def listing(service: Service, name: str, picked: Mapping[str, str], limit: int) -> dict[str, Any]:
-    """At most `limit` of those `picked`, asked for page by page; `next` is the cursor of what is left."""
+    """At most `limit` of the `picked` divergences, read page by page; `next` is the cursor of the rest."""
     query: dict[str, Any] = dict(picked)
     items: list[dict[str, Any]] = []
     while True:

@@ -1,4 +1,4 @@
-"""`twinstream explain`: one divergence, with both sides' events and the reason."""
+"""`twinstream explain`: show one divergence, with both sides' events and the reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Exit codes: 0 shown · 2 usage, no such divergence, bad input · 4 the service c
 def explain(
     identifier: str | None, comparison: str | None, file: str | None, service: Service, as_json: bool
 ) -> int:
-    """Print one divergence, or those of a file."""
+    """Print one divergence, or those in a file."""
     if file is not None:
         if comparison is not None:
             raise click.UsageError("--comparison is for a service, and a file has only one")
@@ -102,7 +102,7 @@ def _ids(reports: Iterable[ReportBody]) -> str:
 
 
 def _examples(file: str) -> list[ReportBody]:
-    """The divergences of an answer. Raises InputError where it is none."""
+    """The divergences of an answer. Raises InputError if the file holds none."""
     text = b"\n".join(line for _, line in InputFile(file).lines())
     try:
         answer = orjson.loads(text)
@@ -115,6 +115,6 @@ def _examples(file: str) -> list[ReportBody]:
 
 
 def _check(report: ReportBody) -> None:
-    """Raise KeyError or TypeError where a member that is shown is missing."""
+    """Raise KeyError or TypeError if a member to be shown is missing."""
     for member in ("id", "kind", "scope", "positions", "reference", "candidate", "fields", "witness", "text"):
         report[member]

@@ -1,4 +1,4 @@
-"""`twinstream gate`: may the release go on?"""
+"""`twinstream gate`: ask whether the release may go on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinstream.cli.shared.polling import span, wait_until_decided, waiting_line
 from twinstream.settings import time_of
 
 LEAST_POLL = timedelta(milliseconds=100)
-"""Nothing that the gate looks at changes faster, and asking costs the service."""
+"""The gate does not change faster, and each request costs the service."""
 
 
 def _poll(context: click.Context, option: click.Parameter, given: str) -> timedelta:
@@ -27,7 +27,7 @@ def _poll(context: click.Context, option: click.Parameter, given: str) -> timede
 
 
 def _said(_context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """An empty one is a variable that was not set, and must not mean that anything will do."""
+    """Refuse an empty value: it comes from an unset variable, and must not mean that anything will do."""
     if given == "":
         raise click.BadParameter(f"it is empty; name {option.metavar}, or leave the option out")
     return given
@@ -83,7 +83,7 @@ service cannot be reached, with --wait all the time.
 def gate(
     name: str, service: Service, wait: timedelta | None, poll: timedelta, as_json: bool, **scope: Any
 ) -> int:
-    """Print the gate's answer; the exit code says it, too."""
+    """Print the gate's answer; the exit code tells it, too."""
     asked = urlencode({key: value for key, value in scope.items() if value is not None})
     path = f"/comparisons/{name}/gate" + (f"?{asked}" if asked else "")
     with waiting_line(name) as tell:

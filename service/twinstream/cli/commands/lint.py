@@ -1,4 +1,4 @@
-"""`twinstream lint`: what a comparison file amounts to, before anything is compared."""
+"""`twinstream lint`: report what a comparison file amounts to, before anything is compared."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ reached.
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as one JSON object.")
 def lint(spec: str, brokers: str | None, config: str | None, as_json: bool) -> int:
-    """Print the report; the exit code says whether the file can be used."""
+    """Print the report; the exit code tells whether the file can be used."""
     comparison = load(spec)
     report = lint_spec(comparison, datetime.now(UTC).date())
     if brokers is not None or config is not None:
@@ -105,7 +105,7 @@ def _heading(text: str) -> Text:
 
 
 def _matrix(kinds: Iterable[str], pairs: Iterable[PairDependence]) -> Table:
-    """Kind by kind; what stands below the diagonal would say the same again."""
+    """The matrix of kinds; below the diagonal it would repeat itself."""
     names = list(kinds)
     found = {(pair.first, pair.second): pair.when for pair in pairs}
     table = Table(box=SIMPLE_HEAD, pad_edge=False)

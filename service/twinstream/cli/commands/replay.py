@@ -1,4 +1,4 @@
-"""`twinstream replay`: which divergences that were found a changed comparison file would have hidden."""
+"""`twinstream replay`: find out which known divergences a changed comparison file would have hidden."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def replay(
     service: Service,
     as_json: bool,
 ) -> int:
-    """Compare again, print what became of each."""
+    """Compare again, and print the outcome of each."""
     spec = load(file)
     if (kept is None) == (name is None):
         raise click.UsageError("give either --divergences FILE or --name COMPARISON")
@@ -95,7 +95,7 @@ def _of_service(service: Service, name: str) -> list[Case]:
 
 
 def _of_file(file: str) -> list[Case]:
-    """The divergences of an answer, or a line each. Raises InputError."""
+    """The divergences of an answer, or one for each line. Raises InputError."""
     lines = list(InputFile(file).lines())
     try:
         whole = orjson.loads(b"\n".join(line for _, line in lines)) if lines else {"items": []}
@@ -114,7 +114,7 @@ def _parsed(file: str, number: int, line: bytes) -> Any:
 
 
 def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
-    """Raise SettingsError where a divergence is of other topics."""
+    """Raise SettingsError if a divergence is of other topics."""
     for case in cases:
         for seat in case.seats:
             topic = spec.version_of(seat.place[0]).topic
@@ -128,7 +128,7 @@ def _check_topics(file: str, spec: Spec, cases: Iterable[Case]) -> None:
 def _records(
     spec: Spec, cases: Iterable[Case], brokers: str | None, config: str | None
 ) -> Mapping[Place, KeptRecord | None]:
-    """The records of all events, as far as Kafka has them."""
+    """The records of all events, as far as Kafka still has them."""
     from confluent_kafka import Message
 
     from twinstream.adapters.kafka.records import records_at
@@ -146,7 +146,7 @@ def _records(
 
 
 def _told(answers: Sequence[Replayed]) -> list[str]:
-    """The counts, and the first of each outcome."""
+    """The counts, and the first divergence of each outcome."""
     lines = [f"{len(answers):,} divergences with the new rules:"]
     for outcome, meaning in MEANING.items():
         of_it = [answer for answer in answers if answer.outcome == outcome]

@@ -1,4 +1,4 @@
-"""`twinstream report`: the receipt of a verdict."""
+"""`twinstream report`: write the receipt of a verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Exit codes: 0 written, whatever the verdict · 2 usage, no such comparison · 4 
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
 def report(name: str, service: Service, output: tuple[Path, ...], as_json: bool) -> int:
-    """Write the receipt of a comparison as it stands."""
+    """Write the receipt of a comparison in its present state."""
     answer = ask(service, f"/comparisons/{name}/receipt")
     try:
         receipt = Receipt.model_validate(answer)

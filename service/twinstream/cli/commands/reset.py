@@ -1,4 +1,4 @@
-"""`twinstream reset`: begin a comparison anew."""
+"""`twinstream reset`: reset a comparison."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from twinstream.cli.shared.output import print_json
 from twinstream.spec.file.source import read_source
 
 TIMEOUT_SECONDS = 45.0
-"""A matcher may wait for a moment at which it can be, and for a slow store."""
+"""A matcher may wait until a reset is possible, and for a slow store."""
 
 
 def _start(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
-    """A word, or a mapping as in the comparison file."""
+    """Read a word, or a mapping as in the comparison file."""
     if text is None:
         return None
     return read_source(text, "--start").data if text.startswith("{") else text
@@ -45,7 +45,7 @@ does not know whether it was done.
 @service_option
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the reset as one JSON object.")
 def reset(name: str, reason: str, start: Any, by: str, service: Service, as_json: bool) -> int:
-    """Begin one comparison anew."""
+    """Reset one comparison."""
     body = {"reason": reason, "by": by, **({} if start is None else {"start": start})}
     found = tell(service, f"/comparisons/{name}/reset", body, TIMEOUT_SECONDS)
     if as_json:

@@ -82,7 +82,7 @@ def serve(specs: tuple[str, ...], trials: tuple[str, ...], config: str | None, *
 
 
 def with_trials(specs: list[Spec], trials: dict[str, Spec]) -> list[Spec]:
-    """The comparisons, each with its trial behind it. Raises SettingsError for a file that cannot be."""
+    """The comparisons, each followed by its trial. Raises SettingsError for a file that cannot be a trial."""
     beside: dict[str, Spec] = {}
     for file, trial in trials.items():
         reason = refusal(trial, specs)

@@ -1,4 +1,4 @@
-"""`twinstream status`: what the service knows of its comparisons."""
+"""`twinstream status`: show the status of comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twinstream.cli.shared.output import COLOUR, EXIT_OF_VERDICT, Refused, print
 from twinstream.explain.text import explained_text
 
 PIPE_WIDTH = 200
-"""Columns where nobody looks: enough for every heading."""
+"""Columns if the output is no terminal: enough for every heading."""
 
 
 @click.command(
@@ -48,7 +48,7 @@ def status(name: str | None, service: Service, as_json: bool) -> int:
 
 
 def _contrasts(service: Service, items: list[dict[str, Any]], name: str | None) -> dict[str, list[str]]:
-    """By comparison, what a trial beside it would change: sentences, none where there is no trial."""
+    """By comparison, sentences on what a trial beside it would change; none without a trial."""
     beside = [item["trial_of"] for item in items if item.get("trial_of")]  # None of an older service.
     if name is not None:
         beside = [] if beside else [name]
@@ -76,7 +76,7 @@ def _alone(found: dict[str, Any]) -> str:
 
 
 def _numbers(found: dict[str, Any]) -> str:
-    """How many, with their kinds, and of how many that is not told."""
+    """The number of divergences, by kind, and how many are unknown."""
     kinds = _kinds(found["by_kind"])
     parts = [f"{found['count']:,}{kinds and f' ({kinds})'}"]
     parts += [f"{found[sort]:,} {sort}" for sort in ("open", "unknown") if found[sort]]
@@ -100,13 +100,13 @@ def _beside(item: dict[str, Any]) -> list[str]:
 
 
 def _untested(item: dict[str, Any]) -> list[str]:
-    """What an EQUIVALENT does not rest on."""
+    """The untested aspects of an EQUIVALENT."""
     noted = item["coverage"].get("notes") if item["verdict"] == "EQUIVALENT" else None
     return [f"not put to the test: {'; '.join(noted)}"] if noted else []
 
 
 def _explained(item: dict[str, Any]) -> list[str]:
-    """What known differences have explained. A service of an older version does not say."""
+    """The differences that known differences have explained. An older service does not report them."""
     told = explained_text(item.get("explained_by_rule", {}))
     return [told] if told else []
 

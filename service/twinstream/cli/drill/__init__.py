@@ -1,1 +1,1 @@
-"""`twinstream drill`: a difference is planted into copies of the topics, and its alarm is followed."""
+"""`twinstream drill`: plant a difference into copies of the topics, and follow its alarm."""

@@ -1,7 +1,7 @@
-"""The way of a drill's alarm beyond its own service: Prometheus, which scrapes it, and Alertmanager.
+"""Follows a drill's alarm outside its own service: Prometheus, which scrapes it, and Alertmanager.
 
-Both are asked for only, but for two things that the drill leaves there while it lasts: the address of its
-service in a file that Prometheus reads, and a silence that holds its alerts back from whoever is on call.
+Both are only read, with two exceptions that last as long as the drill: the address of its service in a file
+that Prometheus reads, and a silence that keeps its alerts from people on call.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from twinstream.errors import SettingsError
 from twinstream.spec.drills import Names
 
 ASK_SECONDS = 1.0
-"""Between two questions to Prometheus and Alertmanager, which do nothing more often."""
+"""The time between two questions to Prometheus and Alertmanager, which do nothing more often."""
 SILENCE = timedelta(hours=2, minutes=30)
-"""Beyond the hour after which a comparison that is gone is told of."""
+"""Longer than the hour after which an alert reports a missing comparison."""
 
 
 class Alarm:
-    """Those outside who are asked during a drill; either may be missing. `page` lets the alert through."""
+    """The outside servers that a drill asks; either may be missing. `page` lets the alert through."""
 
     def __init__(self, names: Names, prometheus: str | None, alertmanager: str | None, *, page: bool) -> None:
         self._names, self._page = names, page
@@ -41,14 +41,14 @@ class Alarm:
 
     @property
     def asked(self) -> tuple[bool, bool]:
-        """Whether Prometheus is asked, and Alertmanager."""
+        """Whether Prometheus is asked, and whether Alertmanager."""
         return self._prometheus is not None, self._alertmanager is not None
 
     def check(self, expectation: ExpectedSign) -> list[str]:
-        """What is not shown, since nobody is asked for it.
+        """The signals that the drill does not show, since their server is not asked.
 
-        Raises SettingsError where somebody might be woken who was not to be, or what cannot come would be
-        waited for.
+        Raises SettingsError if somebody might be paged unintentionally, or if the drill would wait for a
+        signal that cannot come.
         """
         prometheus, name = self._prometheus, ALERTS[expectation]
         not_exercised = []
@@ -73,7 +73,7 @@ class Alarm:
 
     @contextmanager
     def scraped(self, address: str, file: Path | None) -> Iterator[None]:
-        """Have Prometheus scrape the drill's service while the block runs: `file` names it there."""
+        """Make Prometheus scrape the drill's service while the block runs: `file` names the service there."""
         if file is None:
             yield
             return
@@ -92,13 +92,13 @@ class Alarm:
                 file.unlink()
 
     def silence(self) -> str | None:
-        """Hold the drill's alerts back; the id of the silence, None where nothing is to be held back."""
+        """Silence the drill's alerts; returns the id of the silence, None if there is nothing to silence."""
         if self._alertmanager is None or self._page:
             return None
         return self._alertmanager.silence(self._names.comparison, SILENCE)
 
     def look(self, expectation: ExpectedSign) -> dict[str, Any]:
-        """What is said there now, as members of a `Look`; they are asked once a second."""
+        """The present answers of both, as members of a `SignalState`; they are asked once a second."""
         if time.monotonic() - self._asked_at >= ASK_SECONDS:
             self._asked_at = time.monotonic()
             self._last = self._ask(expectation)

@@ -1,4 +1,4 @@
-"""`twinstream drill`: whether the alarm works, before one relies on it."""
+"""`twinstream drill`: test whether the alarm works, before relying on it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ cannot be reached.
 @click.option("--sweep", is_flag=True, help="Remove what drills have left that were killed.")
 @click.option("--json", "as_json", is_flag=True, help="Print what came of it as one JSON object.")
 def drill(spec: str | None, sweep: bool, as_json: bool, **options: Any) -> int:
-    """Hold a drill; the exit code says whether the alarm came."""
+    """Run a drill; the exit code tells whether the alarm came."""
     settings, own = _settings(options)
     try:
         if sweep:
@@ -121,12 +121,12 @@ def _hold(spec: str, settings: Settings, own: Settings, options: dict[str, Any],
 
 
 def _check(options: dict[str, Any], own: Settings) -> None:
-    """What the options say together."""
+    """Check combinations of options."""
     if options["field"] is not None and options["kind"] != "field":
         raise SettingsError("--field is for --kind field")
     file: Path | None = options["scrape_file"]
     if options["prometheus"] is None:
-        for name in ("scrape_file", "bind", "alertmanager", "page"):  # Else it might be seen unasked.
+        for name in ("scrape_file", "bind", "alertmanager", "page"):  # Otherwise others might see it.
             if options[name]:
                 raise SettingsError(f"--{name.replace('_', '-')} has no meaning without --prometheus")
     elif file is None and options["bind"] is None:

@@ -1,7 +1,7 @@
-"""Conducts a drill: copies, plants, serves, watches, and cleans up in every exit.
+"""Runs a drill: copies, plants, serves, watches, and cleans up at every exit.
 
-The live comparison is only read from: its topics through a consumer that commits nothing, and nothing of its
-state in Redis. All that is written has a name of the drill's own.
+The live comparison is only read: its topics through a consumer that commits nothing, and nothing of its state
+in Redis. Everything written has a name of the drill's own.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ BEFORE_SECONDS = 60.0
 PASS_SECONDS = 15.0
 TIMEOUT = timedelta(minutes=1)
 SCRAPES = timedelta(minutes=3)
-"""What is allowed for scrapes and evaluations, which may be a minute apart each."""
+"""Allowance for scrapes and evaluations, each of which may run once a minute."""
 HELD: dict[ExpectedSign, timedelta] = {
     "fail": timedelta(0), "suspicion": timedelta(minutes=10), "stall": timedelta(minutes=5),
 }  # fmt: skip
-"""For how long the shipped rules hold each alert back."""
+"""How long the shipped rules delay each alert."""
 SPARE_SECONDS = 300
 
 EXPECTED: dict[ExpectedSign, str] = {
@@ -54,12 +54,12 @@ EXPECTED: dict[ExpectedSign, str] = {
 }
 
 TellStep = Callable[[str, str], None]
-"""Tells the person who waits: a word, and what it is about."""
+"""Reports progress to the person who waits: a word, and its subject."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for."""
+    """The options of the command."""
 
     kind: PlantedKind
     field: str | None
@@ -71,7 +71,7 @@ class Options:
     page: bool
 
     def bounded(self, expectation: ExpectedSign, awaited: timedelta) -> timedelta:
-        """How long the alarm may take, where the rules of the comparison let that much pass themselves."""
+        """How long the alarm may take, if the rules of the comparison themselves wait for `awaited`."""
         if self.timeout is not None:
             return self.timeout
         return awaited + (TIMEOUT if self.prometheus is None else SCRAPES + HELD[expectation])
@@ -79,7 +79,7 @@ class Options:
 
 @dataclass
 class DrillReport:
-    """What came of a drill: `alarm`, `no alarm`, or `undecided` where it could not be held."""
+    """The result of a drill: `alarm`, `no alarm`, or `undecided` if it could not be run."""
 
     names: Names
     told: dict[str, Any] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class DrillReport:
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``drill --json`` prints it."""
+        """The report as ``drill --json`` prints it."""
         return {
             "result": self.result,
             "reason": self.reason,
@@ -119,7 +119,7 @@ class Drill:
         self._limit = 0.0
 
     def run(self) -> DrillReport:
-        """Hold it. Raises SettingsError where it cannot be, SourceError and StoreError."""
+        """Run it. Raises SettingsError if that is impossible, SourceError and StoreError."""
         names, options = self.report.names, self._options
         stretch, partitions = read_stretch(self._spec, self._settings, options.records)
         planted = plan(self._spec, stretch.pair, options.kind, names.identifier, options.field)
@@ -179,7 +179,7 @@ class Drill:
     # -- around it -----------------------------------------------------------------------------------------
 
     def _prepare(self, stack: ExitStack, partitions: tuple[int, int], copies: CopiedPair) -> DrillTopics:
-        """Create the topics; all that the drill makes is removed when the stack is left."""
+        """Create the topics; everything that the drill makes is removed when the stack is left."""
         names, own = self.report.names, self._own
         topics = DrillTopics(own.brokers, own.kafka)
         keys = stack.enter_context(closing(DrillKeys(own.redis)))
@@ -190,7 +190,7 @@ class Drill:
         return topics
 
     def _clean(self, topics: DrillTopics, keys: DrillKeys) -> None:
-        """Remove what was made; what is left is named."""
+        """Remove everything that was made; whatever remains is named."""
         names = self.report.names
         left = topics.remove(names.topics, names.groups(self._own.shards))
         try:
@@ -210,11 +210,11 @@ class Drill:
     # -- watching ------------------------------------------------------------------------------------------
 
     def _before(self, service: ShadowService, planted: PlantedDifference) -> bool:
-        """Whether all is well with the copies before the difference; what they say is reported.
+        """Whether the copies are fine before the difference; their state is reported.
 
-        The gate should pass, so that its change is seen; where it does not within some seconds, it is enough
-        that nothing is wrong. A doubt is waited for as long: the times of the copies may be minutes apart, so
-        what is still being written looks overdue until the next survey.
+        The gate should pass, so that its change is seen; if it does not within some seconds, it is enough
+        that nothing is wrong. A doubt is given the same time: the times of the copies may be minutes apart,
+        so events whose partners are still being written look overdue until the next survey.
         """
         began = time.monotonic()
         while True:
@@ -281,11 +281,11 @@ class Drill:
             report.reason = f"the alarm came: {end.name} {end.seconds:.1f} s after the difference was written"
 
     def _look(self, service: ShadowService, expectation: ExpectedSign | None) -> SignalState:
-        """What is said now; those who are not ours are asked once a second."""
+        """The present signals; outside servers are asked at most once a second."""
         outside = {} if expectation is None else self._alarm.look(expectation)
         self._stopping.check()
         samples, gate = service.samples(), service.get("/gate")
         found = service.get("/divergences?limit=50")["items"]
         return SignalState(
             service.get(), gate, found, samples, **outside
-        )  # What comes first is asked for last.
+        )  # The first to appear is asked last.

@@ -1,7 +1,7 @@
-"""What drills have left that did not come to clean up: named, and removed.
+"""Finds and removes the leftovers of drills that did not clean up.
 
-A drill that may still be held is left alone: one runs as long as its note in Redis is there, which ends by
-itself at the latest when the time is over that the drill was given.
+A drill that may still be running is left alone: it runs as long as its note in Redis exists, which expires at
+the latest when the drill's time is over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.spec.drills import Names
 
 @dataclass(frozen=True)
 class Leftover:
-    """What a drill has left that did not come to clean up; `runs` where it may still be held."""
+    """The leftovers of one drill that did not clean up; `runs` if it may still be running."""
 
     comparison: str
     topics: Sequence[str]
@@ -26,7 +26,7 @@ class Leftover:
 
 
 def leftovers(own: Settings) -> list[Leftover]:
-    """All drills of which something is there. Raises SourceError and StoreError."""
+    """All drills that have left something. Raises SourceError and StoreError."""
     topics: dict[str, list[str]] = {}
     for name in DrillTopics(own.brokers, own.kafka).found():
         if (names := Names.of_topic(name)) is not None:
@@ -38,7 +38,7 @@ def leftovers(own: Settings) -> list[Leftover]:
 
 
 def sweep(own: Settings, left: Sequence[Leftover]) -> list[str]:
-    """Remove what drills have left that do not run; what could not be removed, with the reason."""
+    """Remove the leftovers of drills that no longer run; returns those that remain, with reasons."""
     topics = DrillTopics(own.brokers, own.kafka)
     problems = []
     with closing(DrillKeys(own.redis)) as keys:

@@ -1,4 +1,4 @@
-"""Reads what a drill copies: the last records of both topics of the live comparison."""
+"""Reads the records that a drill copies: the last ones of both topics of the live comparison."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from twinstream.spec.file.model import Spec
 
 
 def read_stretch(spec: Spec, settings: Settings, records: int) -> tuple[CopiedStretch, tuple[int, int]]:
-    """The last records of both topics as a stretch, and how many partitions each topic has.
+    """The last records of both topics as a stretch, and the number of partitions of each topic.
 
-    Raises SettingsError where there is nothing to copy or no client can have these settings, and SourceError.
+    Raises SettingsError if there is nothing to copy or no client can have these settings, and SourceError.
     """
     names = {side: spec.version_of(side).topic for side in Side}
     try:
         source = KafkaSource(settings.brokers, f"{spec.name}.drill", names, settings.kafka, whole_record)
-    except SourceError as error:  # It has not asked anybody yet.
+    except SourceError as error:  # No broker was asked yet.
         raise SettingsError(str(error)) from None
     with closing(source):
         topics = source.topics()

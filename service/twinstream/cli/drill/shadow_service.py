@@ -1,7 +1,7 @@
-"""The service of a drill: a process of its own that serves one comparison, by the code that serves all.
+"""Runs the service of a drill: a process that serves one comparison with the code that serves all.
 
-It ends with the drill, however that ends: it watches a pipe that the drill holds open, and stops as at a
-SIGTERM when it is closed. Its log goes to a file.
+It ends with the drill, however that ends: it watches a pipe that the drill holds open, and stops as at
+SIGTERM when the pipe is closed. Its log goes to a file.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ POLL_SECONDS = 0.05
 TIMEOUT_SECONDS = 5.0
 _PREFIX = "twinstream_"
 _LABELS = ("verdict", "state", "kind", "side")
-"""At most one of these beside `comparison`, in all metrics that a drill looks at."""
+"""At most one of these labels besides `comparison`, in all metrics that a drill reads."""
 _spawn = multiprocessing.get_context("spawn")
 
 
 class ShadowService:
-    """The service while the block runs. `token` is one that may read, where it asks for tokens.
+    """The service while the block runs. `token` is one that may read, if the service needs tokens.
 
-    Raises SettingsError and SourceError where it does not come to serve.
+    Raises SettingsError and SourceError if it does not start to serve.
     """
 
     def __init__(self, settings: Settings, spec: Spec, log: Path, token: str | None) -> None:
@@ -67,7 +67,7 @@ class ShadowService:
         return self
 
     def _told(self) -> str:
-        """The address at which it serves."""
+        """The address that it serves at."""
         try:
             if self._pipe.poll(START_SECONDS):
                 kind, text = self._pipe.recv()
@@ -79,7 +79,7 @@ class ShadowService:
         raise SourceError(f"the drill's own service did not come to serve: {self._last_words()}")
 
     def _wait(self) -> None:
-        """Return when it answers: it tells its address a moment before."""
+        """Return when it answers: it prints its address a moment earlier."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -133,7 +133,7 @@ def _label(labels: Mapping[str, str]) -> str:
 
 
 def _trusting(settings: Settings) -> ssl.SSLContext | bool:
-    """Nobody else can answer at that address but our own process, whatever name its certificate is for."""
+    """Trust any certificate: only our own process can answer at that address, whatever name it is for."""
     if settings.tls_cert is None:
         return True
     context = ssl.create_default_context(cafile=settings.tls_cert)
@@ -146,7 +146,7 @@ def _trusting(settings: Settings) -> ssl.SSLContext | bool:
 
 
 class _Telling:
-    """Standard output of the service: the address that it prints goes to the drill."""
+    """Standard output of the service, which passes the printed address to the drill."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -162,7 +162,7 @@ class _Telling:
 def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
     from twinstream import bootstrap
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the drill, which stops this at its end.
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 2)
     sys.stdout = cast("Any", _Telling(pipe))
@@ -175,7 +175,7 @@ def _serve(settings: Settings, spec: Spec, log: str, pipe: Connection) -> None:
 
 
 def _stop_with_drill(pipe: Connection) -> None:
-    """Wait for the end of the pipe, which nobody writes to."""
+    """Wait for the end of the pipe, to which nobody writes."""
     with suppress(EOFError, OSError):
         pipe.recv()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Takes Ctrl-C and SIGTERM where a command has something to clean up."""
+"""Handles Ctrl-C and SIGTERM for a command that has to clean up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from twinstream.errors import TwinstreamError
 
 
 class Stopping:
-    """Takes Ctrl-C and SIGTERM while the block runs, and raises KeyboardInterrupt where that does no harm.
+    """Catches Ctrl-C and SIGTERM while the block runs; raises KeyboardInterrupt only where it does no harm.
 
-    In the middle of a call into Kafka's client it might be lost, and in the middle of cleaning up it would
-    leave things behind.
+    Inside a call to Kafka's client it might be lost, and during cleaning up it would leave things behind.
     """
 
     def __enter__(self) -> Stopping:

@@ -1,1 +1,1 @@
-"""What several commands need: the client of the service, output, progress, receipts."""
+"""Shared parts of the commands: the client of the service, output, progress, receipts."""

@@ -1,4 +1,4 @@
-"""Asking a running service over HTTP."""
+"""Queries a running service over HTTP."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WRONG = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service is, and how to ask it. Its address may hold the token, as a password."""
+    """The address of a service, and how to query it. The address may hold the token, as a password."""
 
     address: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
@@ -49,7 +49,7 @@ class Service:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What each request needs."""
+        """The options of every request."""
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         verify = True if self.ca_file is None else ssl.create_default_context(cafile=self.ca_file)
         return {"headers": headers, "verify": verify, "trust_env": False}
@@ -58,7 +58,7 @@ class Service:
 def _note(
     key: str, read: Callable[[str], str]
 ) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    """Keeps what an option names for `--service`, which is handled after it."""
+    """Keeps the value of an option for `--service`, which is handled after it."""
 
     def note(context: click.Context, _option: click.Parameter, given: str | None) -> None:
         if given is not None:
@@ -68,7 +68,7 @@ def _note(
 
 
 def _read_token(file: str) -> str:
-    """The only line of a file."""
+    """The token in the only line of a file."""
     try:
         token = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ def _check_ca(file: str) -> str:
 
 def _service(context: click.Context, _option: click.Parameter, address: str) -> Service:
     if not _is_address(address):
-        # It is not repeated: it may have a password.
+        # The address is not repeated: it may have a password.
         raise click.BadParameter(f"that is no address of a service; write it like http://{DEFAULT_BIND}")
     token = context.meta.get(_TOKEN) or os.environ.get("TWINSTREAM_TOKEN") or None
     if token is not None and not _is_token(token):
@@ -103,16 +103,16 @@ def _service(context: click.Context, _option: click.Parameter, address: str) -> 
 
 
 def _is_address(address: str) -> bool:
-    """Whether it can be the address of a service: what is none is not waited for."""
+    """Whether this can be the address of a service: an impossible one is not waited for."""
     try:
         parts = urlsplit(address)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no port, or a bracket that stays open
+    except ValueError:  # no port, or an unclosed bracket
         return False
 
 
 def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which service to ask, and how; together they are its parameter `service`."""
+    """Adds the options that choose the service to query; together they become the parameter `service`."""
     options = (
         click.option(
             "--service",
@@ -146,7 +146,7 @@ def service_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def ask(service: Service, path: str) -> Any:
     """The JSON answer of the service to GET `path`.
 
-    Raises Unreachable, or Refused where the service says that the request is wrong.
+    Raises Unreachable, or Refused if the service says that the request is wrong.
     """
     return _answer(service, "GET", path, TIMEOUT_SECONDS)
 
@@ -162,7 +162,7 @@ def _answer(service: Service, method: str, path: str, timeout_seconds: float, **
             method, service.url(path), timeout=timeout_seconds, **service.options, **body
         )
         answer = response.json()
-    except httpx.InvalidURL:  # Its text may have a part of a password.
+    except httpx.InvalidURL:  # Its text may contain a part of a password.
         problem = "cannot be reached: that is no address of a service"
         raise Unreachable(f"the service at {service} {problem}") from None
     except (httpx.HTTPError, ValueError) as error:

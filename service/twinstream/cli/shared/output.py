@@ -1,4 +1,4 @@
-"""What commands print, and the exit code of each answer."""
+"""Prints the results of commands, and maps each answer to an exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOUR = {
     "INCONCLUSIVE": "yellow", "undecided": "yellow",
 }  # fmt: skip
 PIPE_WIDTH = 100
-"""Columns of a picture where nobody's terminal sets them."""
+"""Columns of a picture if there is no terminal."""
 WIDEST = 140
 """Lines longer than this are hard to read on any terminal."""
 _CROSSING = r"[╳✕≠╲╱]|(?<=─)─+|─+(?=─)"
@@ -34,21 +34,21 @@ class Unreachable(click.ClickException):
 
 
 class Refused(click.ClickException):
-    """The service says that it cannot be: one sentence, since how the command is used is not in question."""
+    """The service refuses: one sentence without the usage of the command, which is not the problem."""
 
 
 def print_json(value: Any) -> None:
-    """Exactly one JSON object, on a line."""
+    """Print exactly one JSON object, on one line."""
     _put(orjson.dumps(value) + b"\n")
 
 
 def print_text(text: str) -> None:
-    """A text as it stands."""
+    """Print a text unchanged."""
     _put(text.encode())
 
 
 def print_rich(console: Console, *parts: RenderableType) -> None:
-    """Print what rich can render, as `console` would; characters that its encoding lacks are escaped."""
+    """Print what rich can render, in the way of `console`; characters that its encoding lacks are escaped."""
     taken = io.BytesIO()
     paper = Console(
         file=io.TextIOWrapper(taken, console.encoding, "backslashreplace", write_through=True),
@@ -63,19 +63,19 @@ def print_rich(console: Console, *parts: RenderableType) -> None:
 
 
 def _put(text: bytes) -> None:
-    """Write to standard output: the exit code says what was found, so that nobody reads it does no harm."""
+    """Write to standard output; a closed pipe does no harm, since the exit code tells the result."""
     try:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     except OSError as error:
-        # What is still in the buffer would be written at the end, and fail again.
+        # Otherwise the buffered rest would be written at exit, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise click.UsageError(f"the answer cannot be written: {error.strerror}") from None
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:
-    """The answer of `check`."""
+    """Print the answer of `check`."""
     console = _console()
     verdict = answer["verdict"]
     told = tell_answer(answer, _width(console), _marks(console), wrapped=console.is_terminal)
@@ -83,14 +83,14 @@ def print_answer(answer: Mapping[str, Any]) -> None:
 
 
 def print_divergence(report: Mapping[str, Any]) -> None:
-    """One divergence."""
+    """Print one divergence."""
     console = _console()
     told = tell_divergence(report, _width(console), _marks(console), wrapped=console.is_terminal)
     _print(console, told, "bold", len(report["kind"]))
 
 
 def _print(console: Console, told: str, style: str, styled: int) -> None:
-    """Print a text whose first characters have a style."""
+    """Print a text with a style for its first characters."""
     text = Text(told)
     text.stylize(style, 0, styled)
     text.highlight_regex(r"^\d+\. \w+", "bold")
@@ -99,7 +99,7 @@ def _print(console: Console, told: str, style: str, styled: int) -> None:
 
 
 def _console() -> Console:
-    """Standard output, which takes lines as they are: they have their width already."""
+    """Standard output, which prints lines as they are: they are wrapped already."""
     return Console(highlight=False, soft_wrap=True)
 
 

@@ -1,8 +1,8 @@
-"""Waiting for the gate to decide, for a pipeline of a release that has to stop until it does.
+"""Waits for the gate to decide, on behalf of a release pipeline.
 
-`undecided` may become `pass` or `fail`, and a service that cannot be reached may come back, so both are asked
-again; whatever else is wrong (no such comparison, a bad token) stays wrong and ends the waiting at once. The
-service is asked a last time when the time is over, so that an answer which came meanwhile is not missed.
+`undecided` may become `pass` or `fail`, and an unreachable service may come back, so both are asked again;
+any other error (no such comparison, a bad token) is permanent and ends the waiting at once. The service is
+asked once more when the time is over, so that an answer which came meanwhile is not missed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from twinstream.spec.file.values import duration
 
 GateBody = Mapping[str, Any]
 TellWait = Callable[[str, float], None]
-"""Shows what keeps the gate from deciding, and how many seconds are left."""
+"""Shows the reasons why the gate is undecided, and how many seconds are left."""
 
 
 def span(_context: click.Context, _option: click.Parameter, given: str | None) -> timedelta | None:
-    """What an option says as a duration, written as in a comparison file; None where it is not given.
+    """The duration in an option, written as in a comparison file; None if the option is not given.
 
     Raises BadParameter.
     """
@@ -47,9 +47,9 @@ def wait_until_decided(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> GateBody:
-    """The first answer that is decided, or the last one where none is within `wait`.
+    """The first decided answer, or the last answer if none is decided within `wait`.
 
-    Raises Unreachable where the service never answered, and at once whatever else `ask` raises.
+    Raises Unreachable if the service never answered; any other error of `ask` is raised at once.
     """
     end = clock() + wait.total_seconds()
     last: GateBody | None = None
@@ -70,7 +70,7 @@ def wait_until_decided(
 
 
 def _given(last: GateBody | None, lost: Unreachable | None) -> GateBody:
-    """What is known when the time is over: one answer is more than none."""
+    """The result when the time is over: an answer is better than an error."""
     if last is not None:
         return last
     assert lost is not None, "it is asked at least once"
@@ -79,7 +79,7 @@ def _given(last: GateBody | None, lost: Unreachable | None) -> GateBody:
 
 @contextmanager
 def waiting_line(name: str, console: Console | None = None) -> Iterator[TellWait]:
-    """One line that is kept current on standard error; nothing where that is no terminal."""
+    """Keeps one line up to date on standard error; writes nothing if that is no terminal."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield lambda _hindrance, _left: None

@@ -1,4 +1,4 @@
-"""How far the input is read: a bar for a person at a terminal, and nothing for anybody else."""
+"""Shows how far the input is read: a bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from twinstream.adapters.files.lines import InputFile
 from twinstream.ports import Line
 
 UPDATE_LINES = 500
-"""Lines between two updates: often enough for slow orders, and no cost for quick ones."""
+"""Lines between two updates: often enough for slow orders, without cost for quick ones."""
 
 WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 
@@ -31,11 +31,11 @@ WatchLines = Callable[[Iterable[Line]], Iterator[Line]]
 def progress(
     files: Sequence[InputFile], console: Console | None = None
 ) -> AbstractContextManager[WatchLines]:
-    """Shows, while the block runs, how far the lines that go through the given function are read.
+    """Shows, while the block runs, how many of the lines passing through the given function are read.
 
-    With files of known sizes it shows the bytes read of all of them, the rate and the time that is left; else
-    the lines read, the rate and the time that it took. A small input shows nothing, and where standard error
-    is no terminal nothing is ever written.
+    With files of known sizes it shows the bytes read of all of them, the rate and the remaining time;
+    otherwise the lines read, the rate and the elapsed time. A small input shows nothing, and nothing is ever
+    written if standard error is no terminal.
     """
     sizes = [file.size for file in files]
     total = None if None in sizes else sum(filter(None, sizes))
@@ -43,7 +43,7 @@ def progress(
 
 
 def progress_of_records(total: int, console: Console | None = None) -> AbstractContextManager[WatchLines]:
-    """The same for records of Kafka, of which there are at most `total`."""
+    """Like `progress`, for at most `total` records of Kafka."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""Files of verdict receipts: their names say whether they are Markdown or JSON."""
+"""Writes verdict receipts to files, as Markdown or JSON by their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKDOWN, _JSON = {".md", ".markdown"}, {".json"}
 def files_callback(
     _context: click.Context, option: click.Parameter, given: Sequence[str]
 ) -> tuple[Path, ...]:
-    """The files of an option, whose names and folders are looked at before anything is done."""
+    """The files of an option; their names and folders are checked before any work."""
     files = tuple(map(Path, given))
     for file in files:
         if file.suffix.lower() not in _MARKDOWN | _JSON:
@@ -31,12 +31,12 @@ def files_callback(
 
 
 def json_of(receipt: Receipt) -> bytes:
-    """The receipt as JSON for a file: indented, since people look at it, too."""
+    """The receipt as JSON for a file, indented for human readers."""
     return orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def write_receipt(receipt: Receipt, files: Sequence[Path]) -> None:
-    """Write a receipt to some files. Raises SettingsError where one cannot be written."""
+    """Write a receipt to some files. Raises SettingsError if one cannot be written."""
     for file in files:
         content = markdown(receipt).encode() if file.suffix.lower() in _MARKDOWN else json_of(receipt)
         try:

@@ -1,4 +1,4 @@
-"""`twinstream check --brokers`: what two topics hold, compared once."""
+"""`twinstream check --brokers`: compare the contents of two topics once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from twinstream.spec.file.values import duration
 def check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, bool]) -> dict[str, Any]:
     """The answer for a stretch of the topics of a comparison.
 
-    Raises SettingsError, InputError, and Unreachable where Kafka cannot be read.
+    Raises SettingsError, InputError, and Unreachable if Kafka cannot be read.
     """
     settings = load_settings({"brokers": options["brokers"]}, options["config"])
     begin, end = _begin(spec, options["begin"]), edge_of("--to", options["end"], "latest")
@@ -45,7 +45,7 @@ def check_topics(spec: Spec, options: Mapping[str, Any], asked: Mapping[str, boo
 
 
 def _begin(spec: Spec, given: tuple[str, ...]) -> Edge:
-    """Where it begins: where that is not said, at the `start` of the file, if that names places."""
+    """The first edge: if not given, the `start` of the file, if that names offsets or a time."""
     if given or spec.start.at == "earliest":
         return edge_of("--from", given, "earliest")
     if spec.start.at == "offsets":

@@ -1,16 +1,16 @@
-"""Whole batches of plain JSON records, read as columns: `record_reader` for many, in a few calls of C.
+"""Reads whole batches of plain JSON records as columns: `record_reader` for many records at once.
 
-A batch is read at once, into structs of msgspec that have the members met so far (`Shape`). That is sound
-whatever comes, since nothing is believed that is not proven:
+A batch is decoded at once, into msgspec structs with the members met so far (`Shape`). A record is accepted
+only if its reading is proven exact:
 
-- The structs are written again, one a line. A line that is the record (but for the spaces that some writers
-  put after separators) proves that the record is an object with just these members, none of them twice, and
-  that nothing of it was lost, as in `formats.jsontext`. That holds for each line by itself.
-- What is compared is read from the same text into structs of the compared members in the order of their
-  names, and these are written, too. `Shape` only takes what is written in its canonical form then.
+- The structs are encoded again, one a line. A line that equals the record (but for the spaces that some
+  writers put after separators) proves that the record is an object with just these members, none of them
+  twice, and that nothing was lost, as in `formats.jsontext`. Each line is checked by itself.
+- The compared members are read from the same text into structs with their members in the order of their
+  names, and are encoded too. `Shape` accepts only values that msgspec writes in canonical form.
 
-What is not proven is left to the reader of single records. Where that is most of a batch, the shape is
-learned from it; where that does not help, batches are left alone for a while, ever longer.
+The reader of single records takes all others. If those are most of a batch, the shape is learned from it; if
+that does not help, batches are left alone for a while, longer each time.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from twinstream.spec.decode.formats.jsontext import SHORT
 from twinstream.spec.file.model import Spec
 
 FEW = 4
-"""Fewer records are read one by one, which costs as much."""
+"""Smaller batches are read one by one, which costs as much."""
 AT_ONCE = 250
-"""So many records are read at once: what is made of more leaves the caches before it is used."""
+"""Records read at once: the results of more would leave the caches before they are used."""
 MOST_BYTES = 1 << 20
-"""More are left alone: they would stand in memory twice, and reading them takes long in any way."""
+"""Larger batches are read one by one: else they stand in memory twice, and reading them is slow anyway."""
 LONGEST_PAUSE = 1000
 _FAILS = (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError)
 _RECORD = itemgetter(3)
@@ -53,11 +53,11 @@ _SMALLEST = -(2**63)
 _write_lines = msgspec.json.Encoder().encode_lines
 
 Forms = list[Any]
-"""A form for each record, as a plain tuple; None for one that is left to others."""
+"""A form for each record, as a plain tuple; None for a record left to other readers."""
 
 
 def columns_of(spec: Spec, way: Way) -> BatchReader | None:
-    """What reads batches of plain JSON records of a spec; None where that is not told simply."""
+    """The reader of batches for a spec; None if its kinds or lanes cannot be told by single members."""
     kinds = kinds_of(spec, way.route)
     dropped = [] if way.reduce is None else ignored_members(spec.equality)
     if kinds is None or dropped is None:
@@ -69,7 +69,7 @@ def columns_of(spec: Spec, way: Way) -> BatchReader | None:
 class BatchReader:
     """Reads batches for one comparison, in its `way`.
 
-    The order reads the members `ordering`; what equality leaves out are the members `dropped`.
+    `ordering` are the members that the order reads, `dropped` those that equality leaves out.
     """
 
     def __init__(self, kinds: Kinds, ordering: Iterable[str], dropped: Iterable[str], way: Way) -> None:
@@ -84,7 +84,7 @@ class BatchReader:
         self._pause = self._left_alone = 0
 
     def forms(self, records: Sequence[bytes | None]) -> Forms:
-        """The forms of some records.
+        """The forms of some records; None for each that it does not take.
 
         Complexity: about 0.3 µs a record, 0.5 where the canonical form is asked for.
         """
@@ -178,7 +178,7 @@ class BatchReader:
     def _routed(
         self, kind: str, shape: Shape, values: Sequence[Any], contents: Sequence[bytes]
     ) -> Iterator[Hashable]:
-        """What the order says of each event, `UNSET` where it says nothing."""
+        """The lane that the order gives to each event, `UNSET` if it gives none."""
         columns = [shape.column(name, values) for name in self._ordering]
         rows = zip(*columns, strict=True) if columns else repeat(())
         for row, content in zip(rows, contents, strict=False):
@@ -192,7 +192,7 @@ class BatchReader:
 
 
 def _keys(columns: list[list[Any]]) -> tuple[Iterable[Hashable], bool]:
-    """The lanes that some members are, `UNSET` where one is no key, and whether that is nowhere so.
+    """The lanes made of some members, `UNSET` where a member is no key, and whether all are keys.
 
     A text or a whole number is its own lane; a larger one may have the text of an exponent (`routes.typed`).
     """
@@ -217,7 +217,7 @@ def _fails(found: Forms | None) -> bool:
 
 
 def _lossy(text: bytes, written: bytes, count: int) -> Iterable[int]:
-    """The places of the records of a text, one a line, that are not what was written after reading them."""
+    """The indexes of the records of a text, one a line, that read and written again are others."""
     if written == text:
         return ()
     compact = text.replace(b'": ', b'":').replace(b", ", b",")
@@ -231,7 +231,7 @@ def _lossy(text: bytes, written: bytes, count: int) -> Iterable[int]:
 
 
 def _deep(records: Sequence[bytes]) -> Iterable[int]:
-    """The places of records that may be nested too deep."""
+    """The indexes of records that may be nested too deep."""
     for place, record in enumerate(records):
         if len(record) > SHORT and record.count(b"{") + record.count(b"[") > DEPTH_LIMIT:
             yield place

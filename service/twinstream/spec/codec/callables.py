@@ -1,7 +1,7 @@
-"""A dependence that a function of the user decides: found, called and watched.
+"""Finds, calls and checks a function of the user that decides dependence.
 
-The function is fenced: whatever it raises, and an answer that breaks a law, becomes a `RelationError` with
-its name. That ends matching; it is never a match and never a difference.
+The function is fenced: an exception from it, or an answer that breaks a law, becomes a `RelationError` with
+the function's name. That ends matching; it is never a match and never a difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DecodeValue = Callable[[bytes], Any]
 
 
 def find(name: str, comparison: str) -> RelationFunction:
-    """The function of a name such as ``package.module:function``, also from the current directory.
+    """The function with a name such as ``package.module:function``, also from the current directory.
 
     Raises SpecError.
     """

@@ -1,7 +1,7 @@
-"""The fast path of `twinstream.core.canonical`: the same bytes for every value, mostly written by orjson.
+"""The fast path of `twinstream.core.canonical`: gives the same bytes, mostly written by orjson.
 
-orjson writes texts, whole numbers of up to 64 bits, booleans and null as the definition has them, and a float
-too, where the definition does not turn to an exponent. A value that holds anything else is left to the
+orjson writes texts, whole numbers of up to 64 bits, booleans and null as the definition does. It writes
+floats so too, as long as the definition uses no exponent. Any value that holds anything else is left to the
 definition as a whole.
 """
 
@@ -34,17 +34,17 @@ def canonical_value(value: Any) -> bytes:
 
 
 def sorted_text(value: Any) -> bytes:
-    """What orjson writes of a value with sorted members, in a block of its own size.
+    """The text that orjson writes of a value with sorted members, in a block of its own size.
 
-    orjson hands out blocks of 1 KiB cut short; to keep thousands of those costs 2 µs each.
+    orjson returns blocks of 1 KiB cut short; keeping thousands of them costs 2 µs each.
     """
     return b"%b" % _dumps(value, option=_SORTED)
 
 
 def _plain(value: Any) -> Any:
-    """The value with each number in the form that has its canonical text when orjson writes it.
+    """The value with each number as a type that orjson writes in canonical form.
 
-    Raises OverflowError for what orjson would write in another way.
+    Raises OverflowError for a number that orjson would write in another way.
     """
     kind = type(value)
     if kind in SIMPLE:
@@ -65,5 +65,5 @@ def _plain(value: Any) -> Any:
 
 
 def _is_shortest(number: Decimal) -> bool:
-    """Whether a decimal is the one that its nearest float stands for."""
+    """Whether the nearest float of a decimal is written back as that decimal."""
     return len(number.as_tuple().digits) <= 15 and -30 < number.adjusted() < 16

@@ -1,15 +1,15 @@
-"""From a record to the form that matching reads: the spec's kinds, order and equality, compiled.
+"""Turns a record into the form that matching reads, by the spec's kinds, order and equality.
 
-The hot path of the whole service. What it does, and why it is exact:
+The hot path of the whole service. Why it is fast, and still exact:
 
-- A record is read by the decoder of its format, which loses nothing (`decode.formats`). For JSON the
-  common shapes have readers of their own (`record_reader`), which decide nothing themselves.
-- Where all of a record is compared and nothing is looked up by equality, the content of a form is the record
-  itself: byte-equal records are equal, and only if two differ is the canonical form computed.
-- With a tolerance the content is the record, too: canonical forms leave out how far numbers differ.
+- The decoder of the record's format reads it and loses nothing (`decode.formats`). The common shapes of JSON
+  have readers of their own (`record_reader`), which decide nothing themselves.
+- Where all of a record is compared and no index looks events up by equality, the content of a form is the
+  record itself: byte-equal records are equal, and the canonical form is computed only if two differ.
+- With a tolerance the content is the record, too: canonical forms do not say how far numbers differ.
 - The other side usually brings the same bytes. So the form of a record is kept until its twin comes, and the
-  twin needs no decoding at all. This memory is bounded and never decides anything.
-- Kind, route and identity are read from what equality leaves of a value. So equal events have equal ones.
+  twin is not decoded at all. This memory is bounded and never decides anything.
+- Kind, route and identity are read from the compared part of a value. So equal events have equal ones.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from twinstream.spec.file.paths import Path as FieldPath
 __all__ = ["IGNORED", "TWINS_LIMIT", "Codec", "RefusedRecord", "canonical_value", "decode"]
 
 TWINS_LIMIT = 200_000
-"""Forms kept for their twins: bounds the memory to the records of a few batches."""
+"""Forms kept for their twins: limits the memory to the records of a few batches."""
 LATELY = 1_000
-"""Values kept of records that were asked to be close: those of one scope are, again and again."""
+"""Decoded values kept for checks of tolerance: the records of one scope are asked for again and again."""
 
 
 class RefusedRecord(NamedTuple):
-    """A record that is not matched: its place, and why it is no event (None: it is, but is left out)."""
+    """A record that is not matched: its index, and why it is no event (None: an event that is left out)."""
 
     place: int
     reason: str | None
 
 
 class _Rules(NamedTuple):
-    """What holds for one kind: what is compared of a value, and where what decides something is in it."""
+    """The rules of one kind: the compared part of a value, and the fields that decide something of it."""
 
     reduce: Change | None
     show: Change | None
@@ -60,14 +60,14 @@ class _Rules(NamedTuple):
 
 
 class Codec:
-    """What one spec makes of a record.
+    """Reads records for one spec.
 
-    `order` is the order that the routes of its forms are for. `canonical` maps the contents of its forms to
-    canonical form, `identity` a record to what it is about. `close` tells whether two equal records agree
-    within every tolerance, and `exact` maps contents to what they are without one; both are None where there
-    is none.
+    `order` is the order that the routes of its forms belong to. `canonical` maps contents of forms to
+    canonical form, `identity` a record to the identity of its event. `close` says whether two equal records
+    agree within every tolerance, and `exact` maps contents to canonical forms that keep all numbers; both are
+    None if the spec has no tolerance.
 
-    All records but those given to `forms` are as forms hold them (`Form.record`).
+    Every method but `forms` takes records as forms hold them (`Form.record`).
 
     Raises SpecError where a schema file, or the function of a callable order, cannot be used.
     """
@@ -98,11 +98,11 @@ class Codec:
             self._choose_readers(spec, routing)
 
     def _routing(self, spec: Spec) -> Routing:
-        """The order, and the way of an event through it."""
+        """The order, and the routes of events through it."""
         return routing_of(spec, self._records.decode)
 
     def _choose_readers(self, spec: Spec, routing: Routing) -> None:
-        """What reads records that have no twin."""
+        """Choose the readers of records that have no twin."""
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
         if self._records.json:
@@ -113,11 +113,11 @@ class Codec:
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT
     ) -> tuple[list[Form], list[RefusedRecord]]:
-        """The forms of the events among some records of a side, and those that are not to be matched.
+        """The forms of some records of a side, and the records that are not matched.
 
-        The form of a refused record is `IGNORED`, so that the forms stay in line with the records. The side
-        matters where the sides have formats of their own. Raises SourceError where a schema registry cannot
-        be asked; nothing has changed then, and the same records can be given again.
+        The form of a refused record is `IGNORED`, so that forms and records stay in line. The side matters if
+        the sides have different formats. Raises SourceError if a schema registry cannot be reached; then
+        nothing has changed, and the same records can be given again.
 
         Complexity: about 0.1 µs for a record whose twin was read lately, 1 µs for a plain one, several µs for
         one that must be read the exact way.
@@ -137,7 +137,7 @@ class Codec:
         return found, [] if all(found) else self._refused(held, found)
 
     def _read_all(self, records: Sequence[bytes | None]) -> list[Form]:
-        """The forms of records that have no twin, as columns where that can be."""
+        """The forms of records that have no twin, read as columns if possible."""
         read = self._read
         if self._columns is None:
             return list(map(read, records))
@@ -147,11 +147,11 @@ class Codec:
         return [read(record) if form is None else form for form, record in zip(found, records, strict=True)]
 
     def form_again(self, record: bytes) -> Form:
-        """The form of a record as a form holds it, which had one before; about 1 µs for a plain one."""
+        """The form of a record as a form holds it, which had one before; takes about 1 µs for a plain one."""
         return self._read(record)
 
     def _refused(self, records: Sequence[bytes | None], found: list[Form]) -> list[RefusedRecord]:
-        """Why each record without a form has none: they are few, and read again for it."""
+        """Why each record without a form has none: they are few, so they are read again to find out."""
         return [
             RefusedRecord(place, self._reason(record))
             for place, (record, form) in enumerate(zip(records, found, strict=True))
@@ -166,7 +166,7 @@ class Codec:
         return None
 
     def _exactly(self, record: bytes | None) -> Form:
-        """The form of a record that no fast reader takes, `IGNORED` where it has none."""
+        """The form of a record that no fast reader takes, `IGNORED` if it has none."""
         try:
             form = self.form(record)
         except DecodeError:
@@ -195,23 +195,23 @@ class Codec:
         return self._records.decode(record)
 
     def compared(self, record: bytes) -> Any:
-        """What is compared of a record's value; numbers with a tolerance are as they came."""
+        """The compared part of a record's value; numbers with a tolerance stay as they came."""
         value = self.decode(record)
         show = self._rules[self._kind(value)].show
         return value if show is None else show(value)
 
     def compared_pair(self, one: bytes, other: bytes) -> tuple[Any, Any]:
-        """What is compared of two records, with the same number in both where two are close enough."""
+        """The compared parts of two records, with the same number in both where two are close enough."""
         value = self.compared(one)
         allowed = self._rules[self._kind(self.decode(one))].allowed
         return value, with_closer(value, self.compared(other), allowed)
 
     def members(self, paths: Sequence[FieldPath]) -> Callable[[bytes], Hashable]:
-        """What reads the values at some paths from a record, as a key; absent ones are told apart."""
+        """A reader of the values at some paths of a record, as a key in which absent differs from null."""
         return _members(paths, self._value)
 
     def scope(self, record: bytes) -> dict[str, Any]:
-        """The fields that the order reads of a record, with their values."""
+        """The fields that the order reads from a record, with their values."""
         value = self._value(record)
         fields = self._rules[self._kind(self.decode(record))].order
         members = {field: read(value, path) for field, path in fields}
@@ -223,7 +223,7 @@ class Codec:
         return kind
 
     def _value(self, record: bytes) -> Any:
-        """What order and identity read: what is compared, and null for what is absent where that is equal."""
+        """The value for order and identity: the compared part, with null for absent if both are equal."""
         value = self.decode(record)
         rules = self._rules[self._kind(value)]
         if rules.reduce is not None:
@@ -233,7 +233,7 @@ class Codec:
         return value
 
     def _content(self, kind: str, value: Any) -> bytes:
-        """The canonical form; with the kind where kinds are not compared alike, so that no two are equal."""
+        """The canonical form; with the kind if kinds are compared differently, so that no two kinds match."""
         content = canonical_value(value)
         return b"%b %b" % (kind.encode(), content) if self._told_apart else content
 
@@ -244,24 +244,24 @@ class Codec:
         return self._content(kind, value if reduce is None else reduce(value))
 
     def _exact_record(self, record: bytes) -> bytes:
-        """The same with the numbers that have a tolerance as they came."""
+        """The same, with the numbers that have a tolerance as they came."""
         value = self._records.decode(record)
         kind = self._kind(value)
         show = self._rules[kind].show
         return self._content(kind, value if show is None else show(value))
 
     def _close(self, one: bytes, other: bytes) -> bool:
-        """Whether two records whose canonical forms are equal agree within every tolerance. Exact."""
+        """Whether two records with equal canonical forms agree within every tolerance. Exact."""
         allowed, value = self._lately(one)
         return not allowed or close(value, self._lately(other)[1], allowed)
 
     def _tolerated(self, record: bytes) -> tuple[Tolerances, Any]:
-        """The tolerances of a record, and what is compared of its value."""
+        """The tolerances of a record, and the compared part of its value."""
         return self._rules[self._kind(self.decode(record))].allowed, self.compared(record)
 
 
 def _by_place(order: Order) -> bool:
-    """Whether partners are found by where they stand alone, and canonical forms only compared at need."""
+    """Whether partners are found by place alone, so that canonical forms are compared only if needed."""
     match order:
         case Lanes():
             return True
@@ -297,7 +297,7 @@ def _fill(value: Any, paths: Sequence[FieldPath]) -> None:
 
 
 def _kind_of(spec: Spec) -> Callable[[Any], str | None]:
-    """The kind of a value, None for one that is left out; raises DecodeError where no kind fits."""
+    """The kind of a value, None for one that is left out. Raises DecodeError if no kind fits."""
     if not spec.kinds:
         return lambda _value: DEFAULT_KIND
     rules = [
@@ -333,7 +333,7 @@ def _identity_of(spec: Spec, value_of: Callable[[bytes], Any]) -> Callable[[byte
 def about(
     members: Callable[[bytes], Hashable], is_nothing: Callable[[Any], bool]
 ) -> Callable[[bytes], Hashable]:
-    """What an event is about, of its members; one that has none of them is about nothing that another is."""
+    """The identity of an event, read from its members; an event with none of them shares it with no other."""
 
     def identity(record: bytes) -> Hashable:
         found = members(record)

@@ -1,17 +1,17 @@
-"""`keep: hashes`: what is held of an event is a digest of it, and nothing of what it says.
+"""`keep: hashes`: holds only digests of an event, nothing of its content.
 
 Matching asks whether events are equal, whether the fields that the order reads are equal, and whether those
-of the identity are. A digest answers all of that: 128 bits of BLAKE2b, keyed with the secret of the
-comparison, of the canonical form and of each of these fields. So the record of a form is a *token*, the kind
-and these digests, from which the form is made again. Times cannot be compared so, nor numbers that need only
-be close: a file that asks for those is refused (`keeping_laws`).
+of the identity are. Digests answer all three: 128 bits of BLAKE2b, keyed with the secret of the comparison,
+of the canonical form and of each of these fields. So the record of a form is a *token*: the kind and these
+digests. The form can be made from it again. Digests cannot compare times, nor numbers with a tolerance; a
+file that asks for those is refused (`keeping_laws`).
 
-Of n events any two that differ have one digest by chance with a probability below n² / 2^129: for 10^9 of
-them that is 10^-20.
+The probability that among n events any two different ones share a digest is below n² / 2^129: 10^-20 for 10^9
+events.
 
-A field has one digest wherever it stands: rules may ask for fields of two names to be equal.
+A field has the same digest under any name: rules may ask for two fields of different names to be equal.
 
-Rules of this file: what is read of an event lives until its batch is taken; what is kept holds digests alone.
+Rules of this file: decoded values live until their batch is taken; only digests are kept.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ DIGEST_BYTES = 16
 _APPLICATION = b"twinstream keep"
 _KIND_BYTES = 2
 _NONE = bytes(DIGEST_BYTES)
-"""Stands for a field that is not there."""
+"""Stands for an absent field."""
 
 
 class WithheldRecord(bytes):
-    """Stands for a record that is only known by its token: what is shown in its place, and why."""
+    """Stands for a record known only by its token: the text shown in its place, with the reason."""
 
     __slots__ = ()
 
 
 def codec_of(spec: Spec) -> Codec:
-    """What a matcher reads events with, that holds of them what the comparison file says.
+    """The codec of a matcher, which holds events as the comparison file says.
 
     Raises SpecError like `Codec`.
     """
@@ -50,7 +50,7 @@ def codec_of(spec: Spec) -> Codec:
 
 
 class Digests:
-    """Tokens of events, and forms of tokens. `route` is that of the order."""
+    """Makes tokens of events, and forms of tokens. `route` is that of the order."""
 
     def __init__(self, spec: Spec, route: Route) -> None:
         self._route = route
@@ -72,9 +72,9 @@ class Digests:
         return digest.digest()
 
     def place(self, kind: str, value: Any, letter: bytes) -> tuple[Hashable, bytes, bytes]:
-        """What is held of an event: its lane, its digest, its token.
+        """The lane, the digest and the token of an event.
 
-        Raises DecodeError where the order needs a field that it lacks.
+        Raises DecodeError if the event lacks a field that the order needs.
         """
         told = [self._told(value, path, kind) for path in self._paths[kind]]
         digest = self.of(letter)
@@ -87,9 +87,9 @@ class Digests:
         return Form(self._lane(kind, digest, told), digest, kind, token)
 
     def members(self, paths: Sequence[Path]) -> Callable[[bytes], Hashable]:
-        """What reads the digests of the fields at some paths from a token, as a key.
+        """A reader of the digests of the fields at some paths of a token, as a key.
 
-        A field that decides nothing of the events of a kind is as one that they lack.
+        A field that decides nothing for a kind counts as absent in its events.
         """
         places = {
             kind: [known.index(path) for path in paths if path in known]
@@ -116,7 +116,7 @@ class Digests:
         return self._kinds[int.from_bytes(token[:_KIND_BYTES])], digest, told
 
     def _lane(self, kind: str, digest: bytes, told: Sequence[bytes]) -> Hashable:
-        """The route of an event that has digests for values."""
+        """The route of an event with digests as values."""
         value: dict[str, Any] = {}
         for path, digested in zip(self._paths[kind], told, strict=True):
             if digested != _NONE:
@@ -128,9 +128,10 @@ class Digests:
 
 
 class KeptCodec(Codec):
-    """A codec whose forms hold tokens: their `record` is one, and their `content` a digest.
+    """A codec whose forms hold tokens: the `record` of a form is one, its `content` a digest.
 
-    `form_again`, `identity` and `members` read tokens; all else reads records. `take` comes before any event.
+    `form_again`, `identity` and `members` read tokens; other methods read records. `take` comes before any
+    event.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -141,7 +142,7 @@ class KeptCodec(Codec):
             self.identity = about(members, lambda told: not told.strip(_NONE))
 
     def _routing(self, spec: Spec) -> Routing:
-        """Where an event is read, its lane, digest and token stand for its route."""
+        """Make the lane, digest and token of an event stand for its route while it is read."""
         routing = super()._routing(spec)
         self._digests = Digests(spec, routing.route)
         return routing._replace(route=self._digests.place, letters=True)
@@ -154,7 +155,7 @@ class KeptCodec(Codec):
     def forms(
         self, records: Sequence[bytes | None], side: Side = Side.LEFT
     ) -> tuple[list[Form], list[RefusedRecord]]:
-        """See `Codec.forms`. A twin is told by a digest, too."""
+        """See `Codec.forms`. A twin is also found by a digest."""
         held = self._records.held(records, side)
         found = list(map(self._known if self._has_twins else self._new, held))
         self._twins.clear()  # The readers have left records there.
@@ -163,7 +164,7 @@ class KeptCodec(Codec):
         return found, [] if all(found) else self._refused(held, found)
 
     def _known(self, record: bytes | None) -> Form:
-        """The form of a record, which may have been read of the other side lately."""
+        """The form of a record, which the other side may have brought lately."""
         if record is None:
             return self._new(record)
         seen = self._digests.of(record)
@@ -184,7 +185,7 @@ class KeptCodec(Codec):
         return Form(lane, digest, read[2], token)
 
     def held(self, record: bytes, side: Side) -> bytes:
-        """A record of a side as Kafka has it, in the form in which all but what is named above reads it."""
+        """A record of a side as Kafka has it, in the form that all methods but those for tokens read."""
         (held,) = self._records.held((record,), side)
         assert held is not None, "only a tombstone has none"
         return held
@@ -194,12 +195,12 @@ class KeptCodec(Codec):
         return self._digests.form(record)
 
     def members(self, paths: Sequence[Path]) -> Callable[[bytes], Hashable]:
-        """What reads the fields at some paths from a token, as a key."""
+        """A reader of the fields at some paths of a token, as a key."""
         return self._digests.members(paths)
 
 
 def _paths(spec: Spec, kind: str) -> list[Path]:
-    """Where the fields are that decide something of the events of a kind, beside the kind itself."""
+    """The paths of the fields that decide something for a kind, besides those that decide the kind."""
     fields = [
         decision.field
         for decision in spec.decisions

@@ -1,4 +1,4 @@
-"""Where two values differ, field by field."""
+"""Finds where two values differ, field by field."""
 
 from __future__ import annotations
 

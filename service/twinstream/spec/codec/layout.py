@@ -1,8 +1,8 @@
-"""How the records of a comparison file are placed, where that is simple enough to be told in advance.
+"""Finds the kind and the lane of records by single members, where a comparison file allows it.
 
-Where kinds are declared, one member at the top tells them all: a table from its value to the kind. Only
-texts and whole numbers are looked up in it, since Python takes True, 1 and 1.0 for one key. The lane of a
-kind is always the same, or the content, or the value of one member; else what the order says of each event.
+Where kinds are declared, one member at the top decides them all: a table maps its value to the kind. Only
+texts and whole numbers are looked up, since Python takes True, 1 and 1.0 for one key. The lane of a kind is a
+constant, the content, or the value of one member; otherwise the order is asked for each event.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from twinstream.spec.file.paths import parse_path
 
 Route = Callable[[str, Any, bytes], Hashable]
 TELLING = frozenset((str, int, type(None)))
-"""The types of a member that tells a kind; null, like an absent one, tells the kind that fits everything."""
+"""The types of a member that decides the kind; null, like an absent member, gives the kind that fits all."""
 KEYS = frozenset((str, int))
-"""The types of keys that are their own lane: booleans, numbers with a point and the like are not."""
+"""The types of keys that are their own lane; booleans, numbers with a point and others are not."""
 BY_CONTENT, BY_ROUTE = object(), object()
-"""Stand for the lane of a form: its content; what the order says of each event."""
+"""Stand for the lane of a form: its content; the lane that the order gives to the event."""
 
 
 class PlacedKind(NamedTuple):
-    """How a kind is placed; `name` is None for one that is left out.
+    """The lane of a kind; `name` is None for a kind that is left out.
 
-    The lane is the value of the member `key`; where that is empty, it is `lane`, or what that stands for.
+    The lane is the value of the member `key`; if that is empty, it is `lane`, or what `lane` stands for.
     """
 
     name: str | None
@@ -36,9 +36,9 @@ class PlacedKind(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """The member that tells the kinds, the kind for each of its values, and that for all others, if any.
+    """The member that decides the kind, the kind for each of its values, and the kind for all others, if any.
 
-    It stands at the top of the value: of what is decoded or, where that is a whole record, `inside` it.
+    The member is at the top of the decoded value or, if that is a whole record, of the value `inside` it.
     """
 
     inside: bool
@@ -48,7 +48,7 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(spec: Spec, route: Route) -> Kinds | None:
-    """How the kinds are told by one member, None where they are not."""
+    """The member that decides the kinds, with its table; None if no single member does."""
     if not spec.kinds:
         return Kinds(False, "", {}, _kind(spec, DEFAULT_KIND, route))
     members = {spec.path_of(field) for kind in spec.kinds.values() for field in kind.where}
@@ -62,7 +62,7 @@ def kinds_of(spec: Spec, route: Route) -> Kinds | None:
 
 
 def _table(spec: Spec, route: Route) -> tuple[dict[Any, PlacedKind], PlacedKind | None]:
-    """The kind for each value of the one member that tells them, and the kind for all others."""
+    """The kind for each value of the one member that decides them, and the kind for all others."""
     by_value: dict[Any, PlacedKind] = {}
     for name, kind in spec.kinds.items():
         made = PlacedKind(None, "", None) if kind.ignore else _kind(spec, name, route)
@@ -75,10 +75,11 @@ def _table(spec: Spec, route: Route) -> tuple[dict[Any, PlacedKind], PlacedKind 
 
 
 def _kind(spec: Spec, name: str, route: Route) -> PlacedKind:
-    """How a kind is placed, found by asking for the routes of a few events.
+    """The lane of a kind, found by asking for the routes of a few events.
 
-    A route raises DecodeError where a field that it reads is missing. So one for an event without fields
-    reads none; and one for an event with one text, or one whole number, that is just this, reads that alone.
+    A route raises DecodeError if a field that it reads is missing. So a route of an event without fields
+    reads none; and if the route of an event with one text, or one whole number, is that value, it reads that
+    alone.
     """
     try:
         lanes = [route(name, {}, content) for content in (b"1", b"2")]
@@ -101,9 +102,9 @@ def _is_key(member: str, value: str | int, kind: str, route: Route) -> bool:
 
 
 def lane_members(kind: PlacedKind, members: Sequence[str], route: Route) -> tuple[str, ...]:
-    """Those of some members that are the lane of a kind together, where the order has to be asked for it.
+    """The members that together make the lane of a kind, if the order has to be asked for it.
 
-    That is found by asking for the routes of two events, as above.
+    They are found by asking for the routes of two events, as above.
     """
     if kind.name is None or kind.lane is not BY_ROUTE:
         return ()
@@ -114,7 +115,7 @@ def lane_members(kind: PlacedKind, members: Sequence[str], route: Route) -> tupl
 
 
 def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...]:
-    """The members of which an event has the values in its lane, and nothing else."""
+    """The members whose values are the lane of an event; none if it holds anything else."""
     try:
         lane: Any = route(kind, {name: value for value, name in members.items()}, b"")
     except (DecodeError, TypeError, AttributeError):
@@ -125,7 +126,7 @@ def _told_by(members: dict[Any, str], kind: str, route: Route) -> tuple[str, ...
 
 
 def ignored_members(equality: Equality) -> list[str] | None:
-    """The members at the top that are not compared, None where that is not all that equality says."""
+    """The members at the top that are not compared, None if equality says more than that."""
     paths = [parse_path(field) for field in equality.ignore]
     only = equality == SpecEquality(ignore=equality.ignore)
     return [path[0] for path in paths] if only and all(len(path) == 1 for path in paths) else None

@@ -1,14 +1,14 @@
-"""The fast readers: from the bytes of a plain JSON record to its form, in one function for each common shape.
+"""The fast readers: from a plain JSON record to its form, in one function for each common shape.
 
-`Codec.form` reads every record of every spec, through several calls. Where a record decodes without loss, one
-function does the same with less in between. A fast reader may decline any record and leave it to
-`Codec.form`; what it returns is what that returns.
+`Codec.form` reads every record of every spec, through several calls. For a record that decodes without loss,
+one function does the same with fewer calls. A fast reader may decline any record and leave it to
+`Codec.form`; its result is always that of `Codec.form`.
 
-Why a decoded record is known to be exact: orjson writes it back to the same bytes (`formats.jsontext`). For
+How a decoded record is known to be exact: orjson writes it back to the same bytes (`formats.jsontext`). For
 simple members (texts, whole numbers, booleans, null) an equal length says the same: orjson writes each in the
 fewest bytes, so a record with a member more than once would be longer.
 
-A form is made as a plain tuple of the shape of `Form`, at a fifth of the cost.
+A form is made as a plain tuple in the shape of `Form`, at a fifth of the cost.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from twinstream.spec.file.model import DEFAULT_KIND, Spec
 
 
 class _NoForm(Form):
-    """False, so that `all` tells at the speed of C whether a batch has no such record."""
+    """False, so that `all` finds such a record in a batch at the speed of C."""
 
     __slots__ = ()
 
@@ -47,24 +47,24 @@ class _NoForm(Form):
 
 
 IGNORED = _NoForm(None, b"", "", b"")
-"""Stands for an event of a kind that the spec leaves out of the comparison, and for what is no event."""
+"""Stands for an event of a kind that the spec leaves out, and for a record that is no event."""
 
 RecordReader = Callable[[bytes | None], Form]
 DecodeRecord = Callable[[bytes | None], Any]
 PlaceOf = Callable[[dict[str, Any], bytes], tuple[Hashable, str] | None]
 Twins = dict[bytes, Any]
-"""Forms by their record; Any, since a plain tuple stands for a form."""
+"""Forms by their record; typed Any, since a plain tuple stands for a form."""
 
 _loads, _dumps = orjson.loads, orjson.dumps
 _DECLINE = (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError, DecodeError)
 
 
 class Way(NamedTuple):
-    """How the records of a spec are read where nothing is in the way of it.
+    """The functions that read the records of a spec, for the fast readers.
 
-    `route` places an event. `reduce` leaves what is compared of a value, None where that is all. `keeps`
-    tells whether the content of a form is the record. `exactly` is what a reader calls for each record that
-    it declines. Where `twins` is given, forms are left there, as `exactly` does.
+    `route` gives the route of an event. `reduce` leaves only the compared part of a value; None if all of it
+    is compared. `keeps` tells whether the content of a form is the record. `exactly` reads each record that a
+    reader declines. If `twins` is given, forms are stored there, as `exactly` does.
     """
 
     route: Route
@@ -75,13 +75,13 @@ class Way(NamedTuple):
 
 
 def reader_of(spec: Spec, way: Way, decode: DecodeRecord) -> RecordReader:
-    """The reader of records of any format, or `exactly` itself where the kinds are not told simply."""
+    """The reader of records of any format, or `exactly` itself if no single member decides the kinds."""
     kinds = kinds_of(spec, way.route)
     return way.exactly if kinds is None else _decoded(decode, _placing(kinds, way.route), way)
 
 
 def json_reader_of(spec: Spec, way: Way) -> RecordReader:
-    """The fast reader of plain JSON records, or `exactly` itself where the kinds are not told simply."""
+    """The fast reader of plain JSON records, or `exactly` itself if no single member decides the kinds."""
     route, reduce, keeps, exactly, _ = way
     twins = {} if way.twins is None else way.twins
     kinds = kinds_of(spec, route)
@@ -105,9 +105,9 @@ def json_reader_of(spec: Spec, way: Way) -> RecordReader:
 
 
 def _placing(kinds: Kinds, route: Route) -> PlaceOf:
-    """What tells the lane and the kind of a value, None for one that is left out.
+    """A function that gives the lane and the kind of a value, None for a value that is left out.
 
-    It raises one of `_DECLINE` where it cannot tell.
+    It raises one of `_DECLINE` if it cannot.
     """
     inside, member, by_value, other = kinds
 
@@ -195,7 +195,7 @@ def _without(fields: list[str], kind: PlacedKind, exactly: RecordReader) -> Reco
 
 
 def _placed(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
-    """The content is the record."""
+    """Reads records whose content is the record itself."""
 
     def read(record: Any) -> Any:
         try:
@@ -215,7 +215,7 @@ def _placed(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader
 
 
 def _compared(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordReader:
-    """The content is the canonical form of all of the record."""
+    """Reads records whose content is the canonical form of all of the record."""
 
     def read(record: Any) -> Any:
         try:
@@ -236,7 +236,7 @@ def _compared(place: PlaceOf, exactly: RecordReader, twins: Twins) -> RecordRead
 
 
 def _reduced(reduce: Change, place: PlaceOf, exactly: RecordReader) -> RecordReader:
-    """The content is the canonical form of what is compared."""
+    """Reads records whose content is the canonical form of the compared part."""
 
     def read(record: Any) -> Any:
         try:
@@ -254,7 +254,7 @@ def _reduced(reduce: Change, place: PlaceOf, exactly: RecordReader) -> RecordRea
 
 
 def _decoded(decode: DecodeRecord, place: PlaceOf, way: Way) -> RecordReader:
-    """Any format, read by its decoder."""
+    """Reads records of any format with its decoder."""
     _, reduce, keeps, exactly, twins = way
 
     def read(record: Any) -> Any:

@@ -1,21 +1,21 @@
-"""What is compared of a value: the rules of `equality`, as one function that leaves just that.
+"""Reduces a value to its compared part: the rules of `equality` as one function.
 
-The rules are applied in this order, so that each sees what those before it have left:
+The rules are applied in this order; each sees the result of those before it:
 
-1. `absent_is_null`: members that are null go, in objects at every depth. A null in an array stays.
-2. `compare_only` or `ignore`: members go that are not compared.
+1. `absent_is_null`: members that are null are removed, in objects at every depth. A null in an array stays.
+2. `compare_only` or `ignore`: members that are not compared are removed.
 3. `quantum`: a number becomes the nearest multiple, half to even, of its exact decimal.
-4. `tolerance`: a number becomes 0, so that what is compared here is only that there is one. Whether two of
-   them are close is asked of the pair (`close`): closeness is not transitive, so no single form can tell it.
+4. `tolerance`: a number becomes 0, so that only its presence is compared here. Whether two numbers are close
+   is asked of the pair (`close`): closeness is not transitive, so no single form can tell it.
 5. `unordered`, `sets`: an array is sorted by the canonical forms of its elements; a set drops repeats.
 
 Rules of this file:
 
 - A path names members of objects. An array on the way is passed through: the rule holds in each element, and
-  `compare_only` keeps the array's length. So is an array at the end of a path of `quantum` or `tolerance`;
-  at the end of one of `unordered` or `sets` just that array is meant, not those inside it.
-- What is no finite number is not rounded and has no tolerance: it is compared by value. So is a number that
-  takes more than `DIGITS_LIMIT` digits when it is written out; 1e999999999 would fill the memory.
+  `compare_only` keeps the array's length. An array at the end of a path of `quantum` or `tolerance` is passed
+  through too; at the end of a path of `unordered` or `sets` just that array is meant, not those inside it.
+- A value that is no finite number is not rounded and has no tolerance: it is compared by value. So is a
+  number with more than `DIGITS_LIMIT` digits when it is written out; 1e999999999 would fill the memory.
 - Values are changed in place: they were decoded for this alone.
 """
 
@@ -46,11 +46,11 @@ class Margin(NamedTuple):
 Tolerances = Sequence[tuple[Path, Margin]]
 DIGITS_LIMIT = 1_000
 _SURE_QUANTA = 1 << 40
-"""So many quanta, told from a float, are wrong by less than 0.001: its error is under 2**-51 of it."""
+"""Up to so many quanta, a count told from a float is wrong by less than 0.001 (relative error < 2**-51)."""
 
 
 def reduction(spec: Spec, equality: Equality, *, tolerant: bool = True) -> Change | None:
-    """What leaves of a value just what is compared; None where that is all of it.
+    """The function that reduces a value to its compared part; None if all of it is compared.
 
     With `tolerant` false, the numbers that `tolerance` names stay as they are.
     """
@@ -80,15 +80,15 @@ def tolerances(spec: Spec, equality: Equality) -> Tolerances:
 
 
 def close(one: Any, other: Any, allowed: Tolerances) -> bool:
-    """Whether two values whose canonical forms are equal agree within every tolerance. Exact.
+    """Whether two values with equal canonical forms agree within every tolerance. Exact.
 
-    Both are as `reduction` with `tolerant` false leaves them.
+    Both must be reduced with `tolerant` false.
     """
     return all(near(a, b, by) for path, by in allowed for a, b in _pairs(one, other, path))
 
 
 def near(one: Any, other: Any, by: Margin) -> bool:
-    """Whether two numbers differ by at most ``abs + rel * max(|one|, |other|)``; other values, not at all."""
+    """Whether two numbers differ by at most ``abs + rel * max(|one|, |other|)``; others may not differ."""
     a, b = number_of(one), number_of(other)
     if a is None or b is None:
         return canonical_value(one) == canonical_value(other)
@@ -96,7 +96,7 @@ def near(one: Any, other: Any, by: Margin) -> bool:
 
 
 def with_closer(one: Any, other: Any, allowed: Tolerances) -> Any:
-    """`other` with the numbers of `one` where the two are close, so that only real differences are left."""
+    """`other` with the numbers of `one` where the two are close, so that only real differences remain."""
     for path, by in allowed:
         other = _closer(one, other, path, by)
     return other
@@ -127,7 +127,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def _kept(spec: Spec, equality: Equality) -> list[Path] | None:
-    """The paths of all that is compared; None for everything. Beyond the value, only what the spec names."""
+    """The paths of all compared fields; None for everything. Outside the value, only those the spec names."""
     if equality.compare_only is None and not spec.whole:
         return None
     named = [field for _, _, field in spec.deciding_fields if field.startswith("$")]
@@ -137,7 +137,7 @@ def _kept(spec: Spec, equality: Equality) -> list[Path] | None:
 
 
 _Tree = dict[str, Any]
-"""The names to keep, each with those below it, or None where all of the member is kept."""
+"""The names to keep, each with those below it, or None if all of the member is kept."""
 
 
 def _keeper(paths: Iterable[Path]) -> Change:
@@ -160,7 +160,7 @@ def _keeper(paths: Iterable[Path]) -> Change:
 
 
 def _only(value: Any, tree: _Tree | None) -> Any:
-    """The parts of a value that a tree names, in the same places; `ABSENT` for none."""
+    """The parts of a value that a tree names, in the same places; `ABSENT` if there are none."""
     if tree is None:
         return value
     if type(value) is list:
@@ -173,7 +173,7 @@ def _only(value: Any, tree: _Tree | None) -> Any:
 
 
 def _at(path: Path, change: Change) -> Change:
-    """The change of the members at a path; what becomes `ABSENT` is taken out."""
+    """The change of the members at a path; a member that becomes `ABSENT` is removed."""
 
     def changed(value: Any) -> Any:
         _visit(value, path, change)
@@ -199,7 +199,7 @@ def _visit(value: Any, path: Path, change: Change) -> None:
 
 
 def number_of(value: Any) -> Fraction | None:
-    """The exact number that a value is; None for what is no finite number, or too long written out."""
+    """The exact number of a value; None if it is no finite number, or too long written out."""
     kind = type(value)
     if kind is int:
         return Fraction(value)
@@ -225,7 +225,7 @@ def _tolerated(value: Any) -> Any:
 
 
 def _rounder(quantum: Decimal) -> Change:
-    """What rounds a number to the nearest multiple of a quantum, half to even."""
+    """A function that rounds a number to the nearest multiple of a quantum, half to even."""
     _, digits, exponent = quantum.as_tuple()
     assert isinstance(exponent, int), "a quantum is finite"
     multiplier, exact, quick = int("".join(map(str, digits))), Fraction(quantum), _inverse(quantum)
@@ -245,7 +245,7 @@ def _rounder(quantum: Decimal) -> Change:
 
 
 def _inverse(quantum: Decimal) -> float:
-    """About ``1 / quantum``; not a number where no float is near it, so that nothing is told from it."""
+    """About ``1 / quantum``; NaN if no float is near it, so that nothing is concluded from it."""
     try:
         return float(1 / Fraction(quantum)) or nan
     except OverflowError:
@@ -256,7 +256,7 @@ def _inverse(quantum: Decimal) -> float:
 
 
 def _inner_first(spec: Spec, arrays: Iterable[tuple[str, Change]]) -> list[tuple[Path, Change]]:
-    """An array is sorted by what its elements are in the end, so those inside it come before."""
+    """Put inner arrays first: an array is sorted by the final form of its elements."""
     at = [(spec.path_of(field), change) for field, change in arrays]
     return sorted(at, key=lambda rule: -len(rule[0]))
 
@@ -277,7 +277,7 @@ def _as_set(value: Any) -> Any:
 
 
 def _pairs(one: Any, other: Any, path: Path) -> Iterator[tuple[Any, Any]]:
-    """The members at a path of two values of one shape."""
+    """The pairs of members at a path of two values of one shape."""
     if type(one) is list and type(other) is list and len(one) == len(other):
         for item, twin in zip(one, other, strict=True):
             yield from _pairs(item, twin, path)

@@ -1,12 +1,12 @@
-"""The declared order, compiled: the core's order, and for each event its route through it.
+"""Compiles the declared order: to the core's order, and a route through it for each event.
 
-What is declared is brought into the form that has the quickest index:
+The declared order is brought into the form with the quickest index:
 
 - sequences, bags, keys and branches of these become lanes;
 - a rule ``[kind, "*"]`` makes that kind a barrier;
-- of the other rules, kinds that no rule connects are branches; a class of kinds in which each pair is
-  dependent is a sequence, or a sequence per key where all of it asks for the same fields to be equal; where
-  all rules of a class ask for that, it is keyed, and only what is left of the rules is looked up by rule.
+- for the other rules, kinds that no rule connects are branches; a class of kinds in which each pair is
+  dependent is a sequence, or a sequence per key if all its rules ask for the same fields to be equal; if all
+  rules of a class ask for that, it is keyed, and only the rest of the rules is looked up by rule.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from twinstream.spec.file.model import (
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
 
 TIME_DIGITS = 400
-"""Places before or behind the point that a time may have: written out, 1e999999999 fills the memory."""
+"""Places before or after the point that a time may have: written out, 1e999999999 would fill the memory."""
 
 Route = Callable[[str, Any, bytes], Any]
 """The route of an event, from its kind, its value and its canonical form. Raises DecodeError."""
@@ -59,7 +59,7 @@ Project = Callable[[Any], Hashable]
 
 
 class Routing(NamedTuple):
-    """An order, and how an event finds its way through it.
+    """An order, and the function that gives each event its route through it.
 
     `flat`: the route is a lane and nothing else. `letters`: some lanes are canonical forms.
     """
@@ -73,7 +73,7 @@ class Routing(NamedTuple):
 def routing_of(spec: Spec, decode: DecodeValue = decode) -> Routing:
     """Compile the order of a spec. Raises SpecError where its function cannot be found.
 
-    A function is called with what `decode` makes of records as forms hold them.
+    A function is called with the result of `decode` for records as forms hold them.
     """
     return _Compiler(spec, decode).compile(spec.order, spec.kind_names)
 
@@ -100,7 +100,7 @@ class _Rule:
         return all(first == second for first, second in self.same)
 
     def covers(self, one: str, another: str) -> bool:
-        """Whether it speaks of these two kinds."""
+        """Whether it applies to these two kinds."""
         return (one in self.first and another in self.second) or (
             another in self.first and one in self.second
         )
@@ -125,7 +125,7 @@ class _Compiler:
                 each = order.copies == "per_partition"
                 below = self.compile(inner, rest)
                 if each and isinstance(below.order, Epochs):
-                    below = _side_by_side([(rest, below)])  # so that a barrier further in is no copy
+                    below = _side_by_side([(rest, below)])  # so that an inner barrier is no copy
                 return _with_barriers(frozenset(barriers), below, copies=each)
             case Parallel(parallel=branches):
                 parts = [
@@ -203,7 +203,7 @@ class _Compiler:
         return _joined(parts, looked_up)
 
     def _lanes_of(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing | None:
-        """The lanes of a class of kinds that rules connect; None where it has none."""
+        """The lanes of a class of kinds that rules connect; None if it has none."""
         if not rules:
             return self.compile("unordered", kinds)
         common = _common(rules)
@@ -214,16 +214,16 @@ class _Compiler:
 
 
 class _Class(NamedTuple):
-    """Kinds that rules connect, and these rules."""
+    """Kinds that rules connect, with these rules."""
 
     kinds: Sequence[str]
     rules: Sequence[_Rule]
 
 
 def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_Class]) -> Routing:
-    """One routing of classes that are lanes and of classes that must be looked up by rule.
+    """One routing for classes that are lanes and classes that must be looked up by rule.
 
-    Kinds that no rule names need no lanes of their own beside rules: there they are in no role.
+    Kinds that no rule names need no lanes of their own beside rules: they have no role.
     """
     if not classes:
         return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
@@ -237,7 +237,7 @@ def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_C
 
 
 def _common(rules: Sequence[_Rule]) -> tuple[tuple[Path, Path], ...] | None:
-    """The fields that all rules ask to be equal, by one name; None where they differ in that."""
+    """The fields that all rules ask to be equal, by one name; None if the rules differ in that."""
     common = rules[0].same
     return common if all(rule.same == common and rule.keyed_alike for rule in rules) else None
 
@@ -247,7 +247,7 @@ def _kinds(name: str, kinds: Sequence[str]) -> frozenset[str]:
 
 
 def _restricted(rules: Iterable[_Rule], kinds: frozenset[str]) -> list[_Rule]:
-    """The rules as far as they speak of these kinds."""
+    """The rules, restricted to these kinds."""
     kept = [
         _Rule(rule.first & kinds, rule.second & kinds, rule.same, rule.time, rule.within) for rule in rules
     ]
@@ -315,7 +315,7 @@ def typed(value: Any) -> Hashable:
 
 
 def projection(paths: Sequence[Path], purpose: str) -> Project:
-    """The values at some paths, as a key. Raises DecodeError where one is missing."""
+    """A function that reads the values at some paths, as a key. Raises DecodeError if one is missing."""
     if len(paths) == 1:
         return _one(paths[0], purpose)
     parts = [_one(path, purpose) for path in paths]
@@ -338,7 +338,7 @@ def shown(path: Path) -> str:
 
 
 def exact_time(number: Any) -> Time:
-    """A number of a record as an exact time. Raises DecodeError for anything else.
+    """A number of a record as an exact time. Raises DecodeError for any other value.
 
     >>> exact_time(3), exact_time(0.1)
     (3, Fraction(1, 10))
@@ -358,7 +358,7 @@ def exact_time(number: Any) -> Time:
 
 
 def _looked_up(classes: Sequence[_Class]) -> Routing:
-    """Classes that are looked up by rule: each a group, divided where its rules ask for the same fields."""
+    """Classes looked up by rule: each a group, divided if its rules ask for the same fields."""
     plans: dict[str, KindInRules] = {}
     keys: dict[str, list[Project]] = {}
     roles = 0
@@ -379,7 +379,7 @@ def _looked_up(classes: Sequence[_Class]) -> Routing:
 
 
 def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Project]]:
-    """What an event of a kind is in one rule, whose roles have this number and the next."""
+    """The roles of a kind in one rule, whose roles have this number and the next."""
     timed = rule.time is not None
     if rule.one_role:
         return [(KindInRule(number, number, timed), _key(rule, 0))] if kind in rule.first else []
@@ -391,14 +391,14 @@ def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Projec
 
 
 def _key(rule: _Rule, role: int) -> Project:
-    """The key of an event that has one of the two roles."""
+    """The key of an event with one of the two roles."""
     paths = [pair[role] for pair in rule.same]
     key: Project = projection(paths, "that the order needs") if paths else lambda _value: ()
     return key if rule.time is None else _timed(rule.time, rule.within, role, key)
 
 
 def _timed(path: Path, within: Time | None, role: int, key: Project) -> Project:
-    """The key of an event in a rule about times. The first role of `before` opposes what is later."""
+    """The key of an event in a rule about times. The first role of `before` opposes later events."""
     time_at = _time(path)
 
     def timed(value: Any) -> RuleTime:

@@ -1,12 +1,12 @@
-"""Shapes: the members that the records of a topic have, as structs of msgspec that read and write them.
+"""Learns the shapes of records: msgspec structs that read and write their members.
 
-The records of a topic are of few shapes: the same members in the same order, some of them left out now and
-then. So one struct reads all of them, with each member in its place, and any of them absent. It is learned
-from records.
+The records of a topic have few shapes: the same members in the same order, some of them absent now and then.
+So one struct reads all of them, with each member in its place, and any of them absent. It is learned from
+records.
 
-Of what is compared a second struct takes what msgspec writes in its canonical form (`core.canonical`):
-texts, truth values, null, whole numbers of up to 64 bits, and numbers with a point that are neither whole
-nor very large or small.
+A second struct reads the compared members whose values msgspec writes in canonical form (`core.canonical`):
+texts, booleans, null, whole numbers of up to 64 bits, and numbers with a point that are neither whole nor
+very large or small.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 MEMBERS = 64
 SHAPES = 100
-"""Of more members, and for more shapes that are learned, no struct is made."""
+"""No struct is made for more members, or after this many shapes."""
 _WHOLE = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _SCALAR: Any = str | int | float | bool | None | UnsetType
 _WRITTEN: Any = str | _WHOLE | bool | None | UnsetType
 _WRITTEN_NUMBER: Any = str | _WHOLE | float | bool | None | UnsetType
-"""The types of a scalar; of one that is written in canonical form; the same where it may have a point."""
+"""The types of a scalar; of one written in canonical form; and of one so written that may have a point."""
 _NESTED = (dict, list)
 _NEEDS_ESCAPING = frozenset(map(chr, range(32))) | set('"\\')
 
@@ -34,9 +34,9 @@ JsonDecoder = msgspec.json.Decoder[Any]
 
 
 class Shape:
-    """The members of records in their order; which of them may have a point, and which are `nested`.
+    """The members of records in their order; which may have a point, and which are `nested`.
 
-    `every` reads all of a record. `number` counts the shapes that were learned before this one.
+    `every` reads all of a record. `number` counts the shapes learned before this one.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Shape:
         )
 
     def compared(self, dropped: Collection[str]) -> JsonDecoder:
-        """What reads all but some members, in the order of their names."""
+        """A decoder of all but some members, in the order of their names."""
         if self._compared is None or self._compared[0] is not dropped:
             names = sorted(name for name in self._names if name not in dropped)
             types = {name: _WRITTEN_NUMBER if name in self._floats else _WRITTEN for name in names}
@@ -64,19 +64,19 @@ class Shape:
         return self._compared[1]
 
     def column(self, name: str, values: Sequence[Any]) -> list[Any]:
-        """A member of each of some values that this has read, `UNSET` where it is absent."""
+        """One member of each of some decoded values, `UNSET` where it is absent."""
         field = self._fields.get(name)
         return [UNSET] * len(values) if field is None else list(map(attrgetter(field), values))
 
     def unusual(self, values: Sequence[Any], dropped: Collection[str]) -> Iterable[int]:
-        """The places of values that `compared` has read and that are not written in their canonical form."""
+        """The indexes of values read by `compared` that are not written in their canonical form."""
         for name in self._floats.difference(dropped) if values else ():
             for place, member in enumerate(self.column(name, values)):
                 if type(member) is float and (member.is_integer() or not 1e-3 <= abs(member) < 1e15):
                     yield place
 
     def learned(self, records: Iterable[Any]) -> Shape | None:
-        """A shape with what some records have besides, or this one; None where shapes are of no use."""
+        """A shape extended by the members of some records, or this one; None if shapes are of no use."""
         names, floats, nested = list(self._names), set(self._floats), set(self.nested)
         for value in filter(None, map(_object, records)):
             _merge(names, list(value))
@@ -101,7 +101,7 @@ def _object(record: Any) -> dict[str, Any] | None:
 
 
 def _merge(names: list[str], more: list[str]) -> None:
-    """Put members where they stand among those that are known; where orders contradict, the newer holds."""
+    """Insert new members where they stand among the known ones; where orders contradict, the newer holds."""
     known = set(names)
     for place, name in enumerate(more):
         if name not in known:

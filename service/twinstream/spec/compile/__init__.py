@@ -1,1 +1,1 @@
-"""From the comparison file to what the core needs."""
+"""Compiles the comparison file to the objects of the core."""

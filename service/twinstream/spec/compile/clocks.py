@@ -1,4 +1,4 @@
-"""What `overdue` declares, compiled: how the time, or the input record, of an event is read."""
+"""Compiles `overdue`: how the time, or the input record, of an event is read."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from twinstream.spec.file.paths import read
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001")}
-"""By name, how many milliseconds the units have in which numbers count time since 1970."""
+"""By name, how many milliseconds each unit has in which numbers count time since 1970."""
 _CENTURY = (946_684_800_000, 4_102_444_800_000)
-"""The years 2000 to 2099, in milliseconds: less than a thousandfold, so one unit fits at most."""
+"""The years 2000 to 2099, in milliseconds. They span less than a factor of 1000, so at most one unit fits."""
 _BEYOND = 1 << 60
 """No time in milliseconds is that far from 1970."""
 
 
 def clock_of(spec: Spec, codec: Codec) -> EventTime | Input | None:
-    """The clock that says how far each side has come; None for Kafka's timestamps."""
+    """The clock that measures how far each side has come; None for Kafka's timestamps."""
     overdue = spec.overdue
     if overdue.clock == "event_time" and overdue.field is not None:
         return EventTime(
@@ -43,7 +43,7 @@ def clock_of(spec: Spec, codec: Codec) -> EventTime | Input | None:
 
 
 def _place(mark: str) -> InputPosition | None:
-    """Where the input record of an event stands; None where its mark cannot be read."""
+    """The position of an event's input record; None if its mark cannot be read."""
     try:
         return input_position(mark)
     except DecodeError:
@@ -60,7 +60,7 @@ def _time_of(spec: Spec, codec: Codec, field: str) -> Callable[[bytes], int | No
 
 
 def milliseconds(value: Any, unit: Decimal) -> int | None:
-    """A time since 1970, rounded up: a number of units of so many milliseconds, or a text as of ISO 8601.
+    """A time since 1970, rounded up: a number of units of so many milliseconds, or a text of ISO 8601.
 
     A text without an offset is UTC. None for anything else.
 
@@ -76,7 +76,7 @@ def milliseconds(value: Any, unit: Decimal) -> int | None:
 
 
 def other_unit(time_ms: int, unit: str) -> str | None:
-    """The unit in which the number of a time would be one of this century, if it is none in its own.
+    """The unit in which the number of a time falls in this century, if it does not in its own unit.
 
     >>> other_unit(1_767_225_600, "ms"), other_unit(1_767_225_600_000, "ms"), other_unit(5_000, "ms")
     ('s', None, None)
@@ -86,7 +86,7 @@ def other_unit(time_ms: int, unit: str) -> str | None:
 
 
 def unit_of(number: Decimal) -> str | None:
-    """The one unit in which a number is a time of this century; None where there is none."""
+    """The one unit in which a number is a time of this century; None if there is none."""
     return next((unit for unit, ms in UNITS.items() if _CENTURY[0] <= number * ms < _CENTURY[1]), None)
 
 

@@ -1,4 +1,4 @@
-"""From the comparison file to what the core needs."""
+"""Compiles the comparison file to the rules of matching of the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sorts events into before and behind the start of a comparison, as its file says."""
+"""Compiles the cut of a comparison file: which events lie before its start, and which after."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from twinstream.spec.file.paths import ABSENT, read
 from twinstream.spec.file.start import instant
 
 HELD_LIMIT = 200_000
-"""Events of a side that are held until a barrier is found; a quarter of `limits.unmatched_events` at most."""
+"""Events of a side held until a barrier is found; at most a quarter of `limits.unmatched_events`."""
 
 
 def cut_of(spec: Spec, codec: Codec) -> Cut | None:
-    """What sorts events, None where all that is read is compared."""
+    """The cut of a comparison file, None if everything read is compared."""
     if spec.start.at == "event_time":
         first = spec.start.first_compared()
         text = first.isoformat() if isinstance(first, datetime) else f"{first:f}"
@@ -43,7 +43,7 @@ def cut_of(spec: Spec, codec: Codec) -> Cut | None:
 
 
 def _milliseconds(first: datetime | Decimal) -> int | None:
-    """A time as Kafka counts it; of a number only where one unit alone makes it a time of this century."""
+    """A time as Kafka counts it; a number counts only if exactly one unit makes it a time of this century."""
     if isinstance(first, datetime):
         return floor(first.timestamp() * 1000)
     unit = unit_of(first)
@@ -51,7 +51,7 @@ def _milliseconds(first: datetime | Decimal) -> int | None:
 
 
 def _time_of(spec: Spec, codec: Codec) -> Callable[[bytes], datetime | Time]:
-    """Reads the time of an event: an instant where `from` is one, else a number. It raises DecodeError."""
+    """A reader of the time of an event: an instant if `from` is one, else a number. Raises DecodeError."""
     field = spec.start.field
     assert field is not None, "a start by event time names a field"
     path = spec.path_of(field)

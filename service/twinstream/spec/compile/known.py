@@ -1,4 +1,4 @@
-"""The known differences of a comparison file, compiled: which findings a rule covers."""
+"""Compiles the known differences of a comparison file: which findings a rule covers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def known_differences(
 ) -> tuple[KnownDifference, ...]:
     """The rules of a spec for the core.
 
-    A rule covers records with a timestamp before its day of expiry; where `running_at` is given, as for
-    recorded input, all of them if that lies before it, else none.
+    A rule covers records with a timestamp before its day of expiry. If `running_at` is given, as for recorded
+    input, it covers all records if `running_at` lies before that day, else none.
     """
     running_ms = None if running_at is None else int(running_at.timestamp() * 1000)
     covering = [(rule, _Coverage(rule, spec, codec)) for rule in spec.known_differences]
@@ -43,7 +43,7 @@ def known_differences(
 
 
 def _until(rule: Declared, running_ms: int | None) -> float:
-    """When a rule expires, by the timestamps of events; on recorded input it has or has not."""
+    """When a rule expires, by the timestamps of events; for recorded input, always or never."""
     expires_ms = datetime.combine(rule.expires, time(), UTC).timestamp() * 1000
     if running_ms is None:
         return expires_ms
@@ -54,19 +54,19 @@ class _Coverage:
     def __init__(self, rule: Declared, spec: Spec, codec: Codec) -> None:
         self._kinds = frozenset(rule.when.divergences)
         if codec.close is not None and "extra" in self._kinds:
-            self._kinds |= {"duplicate"}  # which of the two it is, is no more than a name then
+            self._kinds |= {"duplicate"}  # which of the two it is called makes no difference then
         self._where = _condition(rule, spec)
         self._fields = [spec.path_of(field) for field in rule.when.fields]
         self._codec = codec
 
     def covers(self, finding: Finding) -> bool:
-        """Whether the rule speaks of a finding."""
+        """Whether the rule applies to a finding."""
         if not self.may_cover(finding):
             return False
         return finding.kind != "changed" or not self._fields or self._only_these_differ(finding)
 
     def may_cover(self, finding: Finding) -> bool:
-        """Whether the rule speaks of this kind, and of the events that the finding has so far."""
+        """Whether the rule applies to this kind, and to the events that the finding has so far."""
         if finding.kind not in self._kinds:
             return False
         events = [event for event in (finding.left, finding.right) if event is not None]
@@ -84,7 +84,7 @@ class _Coverage:
 
 
 def _condition(rule: Declared, spec: Spec) -> Holds | None:
-    """What the fields of an event must hold; None where that is anything."""
+    """The condition on the fields of an event; None if there is none."""
     if not rule.when.where:
         return None
     wanted = [

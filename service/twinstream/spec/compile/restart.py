@@ -1,4 +1,4 @@
-"""A comparison file with another start: the one that a reset asks for."""
+"""Gives a comparison file another start: the one that a reset asks for."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Control records: what a version says of its own progress, on the control topic.
+"""Reads control records, in which a version reports its own progress on the control topic.
 
-After a micro-batch is written, the pipeline writes one record: "I have finished batch b: the input is
-consumed up to these offsets, with this watermark, and my output stands in the topic up to these". Records are
-cumulative, so a lost one is healed by the next. The topic has one partition and no compaction.
+After each micro-batch, the pipeline writes one record: "I have finished batch b: the input is consumed up to
+these offsets, with this watermark, and my output stands in the topic up to these". Records are cumulative, so
+the next one makes up for a lost one. The topic has one partition and no compaction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from twinstream.errors import DecodeError
 
 _LARGEST = 2**63 - 1
-"""Spark and Kafka count in 64 bits, and so does what is saved of this."""
+"""Spark and Kafka count in 64 bits, and so do checkpoints."""
 
 Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 Partition = Annotated[int, Field(ge=0, lt=2**31)]
@@ -25,11 +25,11 @@ WrittenOffsets = dict[str, dict[Partition, Count]]
 class ControlRecord(BaseModel):
     """One finished micro-batch.
 
-    `version` is the text that the comparison file gives to a side. `consumed` and `written` are next
-    offsets: all before them is consumed, or stands in the topic; nothing that stands there by then comes of
-    input behind them. `consumed_from`, which may be left out, is where this batch itself began. `watermark`
-    is in milliseconds since the epoch, None for a query without one. `rows` is how many events the batch
-    wrote. The newest `run_id` of a query wins.
+    `version` is the text that the comparison file gives to a side. `consumed` and `written` are next offsets:
+    all before them is consumed, or stands in the topic; no output that stands there by then comes from input
+    behind them. `consumed_from` is optional: where this batch itself began. `watermark` is in milliseconds
+    since the epoch, None for a query without one. `rows` is how many events the batch wrote. The newest
+    `run_id` of a query wins.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -48,7 +48,7 @@ class ControlRecord(BaseModel):
 
 
 def control_record(record: bytes | None) -> ControlRecord:
-    """Read a control record. Raises DecodeError with what is wrong in one sentence."""
+    """Read a control record. Raises DecodeError with the fault in one sentence."""
     if record is None:
         raise DecodeError("a tombstone is no control record")
     try:

@@ -1,12 +1,12 @@
-"""The headers by which a pipeline marks what it writes: which attempt wrote a record, and from which input.
+"""Reads and writes the headers in which a pipeline names the attempt and the input record of its output.
 
     twinstream-query    the query, an identifier that survives restarts
     twinstream-batch    the number of the micro-batch
     twinstream-attempt  EXECUTION/TASK.ATTEMPT: which execution of the batch, which task, which attempt of it
     twinstream-input    topic:partition:offset of the one input record that a row comes from
 
-Both the sink of the pipelines and the matcher read and write them here, so that they agree. A record without
-marks is no error; one whose marks cannot be read is no event of a comparison that asks for them.
+Both the sink of the pipelines and the matcher use this module, so that they agree. A record without marks is
+no error; in a comparison that asks for marks, a record with unreadable marks is no event.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Headers = Sequence[tuple[str, bytes | None]]
 """The headers of a record, as Kafka has them."""
 
 _NUMBER = "[0-9]{1,18}"
-"""What fits into 64 bits, as every number that Spark and Kafka count with does."""
+"""The largest number of 64 bits, the width of every number that Spark and Kafka count with."""
 _BATCH = re.compile(_NUMBER)
 _ATTEMPT = re.compile(rf"(?P<execution>[^/]+)/(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})")
 _INPUT = re.compile(rf"(?P<topic>.+):(?P<partition>{_NUMBER}):(?P<offset>{_NUMBER})")
 
 
 class Attempt(NamedTuple):
-    """What wrote a record: one attempt of one task of one execution of a micro-batch of a query.
+    """The writer of a record: one attempt of one task of one execution of a micro-batch of a query.
 
     >>> attempt_of([(QUERY, b"views"), (BATCH, b"7"), (ATTEMPT, b"9f2c/3.0")])
     Attempt(query='views', batch=7, execution='9f2c', task=3, attempt=0)
@@ -46,7 +46,7 @@ class Attempt(NamedTuple):
 
     @property
     def headers(self) -> list[tuple[str, bytes]]:
-        """What a sink writes beside the record."""
+        """The headers that a sink writes with the record."""
         attempt = f"{self.execution}/{self.task}.{self.attempt}"
         texts = ((QUERY, self.query), (BATCH, str(self.batch)), (ATTEMPT, attempt))
         return [(name, text.encode()) for name, text in texts]
@@ -65,12 +65,12 @@ class InputPosition(NamedTuple):
 
     @property
     def header(self) -> tuple[str, bytes]:
-        """What a sink writes beside the record."""
+        """The header that a sink writes with the record."""
         return INPUT, f"{self.topic}:{self.partition}:{self.offset}".encode()
 
 
 def attempt_of(headers: Headers) -> Attempt | None:
-    """What wrote a record; None where it has none of the three headers. Raises DecodeError."""
+    """The attempt that wrote a record; None if it has none of the three headers. Raises DecodeError."""
     marks = [_value(headers, name) for name in (QUERY, BATCH, ATTEMPT)]
     if marks == [None, None, None]:
         return None
@@ -82,7 +82,7 @@ def attempt_of(headers: Headers) -> Attempt | None:
 
 @lru_cache(maxsize=4096)
 def _attempt(*marks: bytes) -> Attempt:
-    """An attempt writes many records, so its marks are read once."""
+    """The attempt named by its marks. An attempt writes many records, so its marks are parsed once."""
     query, batch, attempt = map(_text, marks, (QUERY, BATCH, ATTEMPT))
     found = _ATTEMPT.fullmatch(attempt)
     if found is None:
@@ -93,18 +93,18 @@ def _attempt(*marks: bytes) -> Attempt:
 
 
 def input_mark(headers: Headers) -> str | None:
-    """The text that names the input record, not read yet. Complexity: about 0.2 µs."""
+    """The text that names the input record, not parsed yet. Complexity: about 0.2 µs."""
     value = _value(headers, INPUT)
     return None if value is None else value.decode("utf-8", "replace")
 
 
 def kept_mark(mark: str | None) -> str | None:
-    """The text where it names an input record; of any other text nothing is kept."""
+    """The text if it names an input record; nothing is kept of any other text."""
     return mark if mark is None or _INPUT.fullmatch(mark) else ""
 
 
 def input_position(mark: str) -> InputPosition:
-    """What such a text names. Raises DecodeError."""
+    """The position that such a text names. Raises DecodeError."""
     found = _INPUT.fullmatch(mark)
     if found is None:
         raise DecodeError(f"its header {INPUT} is not TOPIC:PARTITION:OFFSET ({trait(mark)})")
@@ -112,7 +112,7 @@ def input_position(mark: str) -> InputPosition:
 
 
 def _value(headers: Headers, name: str) -> bytes | None:
-    """The last header of a name."""
+    """The last header with a name."""
     for other, value in reversed(headers):
         if other == name:
             return value

@@ -1,11 +1,11 @@
-"""What is handed around as the record, and the value that it holds.
+"""The form in which records are passed around, and how their values are read from it.
 
-Almost always that is the value's bytes as Kafka has them. Two comparison files need more:
+Almost always that form is the bytes of the value as Kafka has them. Two comparison files need more:
 
 - one that names the key, a header, the timestamp or the partition: the record is an envelope of all of them,
   which the adapters make (`Spec.whole` tells them to);
-- one whose sides have formats of their own: the record gets a byte in front that tells its side, so that
-  wherever it turns up later, in a checkpoint or in a report, it can be decoded by itself.
+- one whose sides have different formats: the record gets a byte in front that names its side, so that it can
+  be decoded by itself wherever it turns up later, in a checkpoint or in a report.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import Path as FieldPath
 
 TOMBSTONE: Final = object()
-"""What a record without a value decodes to where such records are left out."""
+"""The decoded value of a record without a value, if such records are left out."""
 
 _Read = Callable[[bytes | None], Any]
 _NO_VALUE = 2
-"""Added to the byte of the side where the record is a tombstone."""
+"""Added to the byte of the side if the record is a tombstone."""
 
 
 class Records:
     """The records of one comparison. `alike` tells whether both sides are read in the same way.
 
     `json` tells whether each is a JSON text and nothing more, `structured` whether values have members.
-    Raises SpecError where a schema file cannot be used.
+    Raises SpecError if a schema file cannot be used.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -49,7 +49,7 @@ class Records:
         """The value of a record as it is held, or `TOMBSTONE`. Raises DecodeError and SourceError."""
 
     def held(self, records: Sequence[bytes | None], side: Side) -> Sequence[bytes | None]:
-        """Records of a side as Kafka has them, or in envelopes, in the form in which they are held."""
+        """Records of a side, as Kafka has them or in envelopes, in the form in which they are held."""
         if self.alike:
             return records
         tag, tombstone = bytes((side,)), bytes((side + _NO_VALUE,))
@@ -66,7 +66,7 @@ def _tagged(reads: Sequence[_Read]) -> _Read:
 
 
 def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath] | None) -> _Read:
-    """How a record of one side is read; with `named`, the paths outside the value, from an envelope."""
+    """A reader of the records of one side; with `named`, the paths outside the value, from an envelope."""
 
     def tombstone() -> Any:
         if ignores_tombstones:
@@ -88,6 +88,6 @@ def _read(decoder: Decoder, ignores_tombstones: bool, named: frozenset[FieldPath
 
 
 def _named(spec: Spec) -> frozenset[FieldPath]:
-    """Where the fields outside the value are that decide something."""
+    """The paths of the fields outside the value that decide something."""
     fields = (field for _, _, field in spec.deciding_fields)
     return frozenset(spec.path_of(field) for field in fields if field.startswith("$"))

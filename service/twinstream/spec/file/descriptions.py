@@ -1,4 +1,4 @@
-"""What each key of the comparison file means, in a line: an editor shows it beside the key.
+"""Describes each key of the comparison file, in one line that an editor shows beside the key.
 
 By the name of the class in `twinstream.spec.file.model`, then by the name of the member.
 """

@@ -1,4 +1,4 @@
-"""The evidence that a comparison file asks for, and what lacks of it."""
+"""The evidence that a comparison file asks for, and which part of it is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twinstream.spec.file.model import Spec
 
 
 class Wanted(NamedTuple):
-    """What must have been compared before the verdict can be EQUIVALENT; a match of each of `kinds`, too."""
+    """The evidence needed before the verdict can be EQUIVALENT; `kinds` must each have a match."""
 
     matched: int
     seconds: float
@@ -17,7 +17,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(spec: Spec) -> Wanted:
-    """What a comparison file asks for."""
+    """The evidence that a comparison file asks for."""
     asked = spec.evidence
     kinds = spec.compared_kinds if spec.kinds else ()
     return Wanted(
@@ -26,7 +26,7 @@ def wanted(spec: Spec) -> Wanted:
 
 
 def lacking(asked: Wanted, matched: int, seconds: float, by_kind: Mapping[str, int]) -> list[str]:
-    """What lacks of it, in sentences.
+    """The missing evidence, in sentences.
 
     >>> lacking(Wanted(1000, 300, ("ride", "end_of_day")), 1200, 12, {"ride": 1200})
     ['12 of 300 seconds of Kafka time', 'no `end_of_day` has matched']

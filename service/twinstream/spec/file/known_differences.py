@@ -1,4 +1,4 @@
-"""The known differences of a comparison file: divergences that their owner has looked at and explained.
+"""The known differences of a comparison file: divergences that their owner has examined and explained.
 
 Each has an owner, a day on which it expires and a ceiling, so that none outlives its reason unseen.
 """

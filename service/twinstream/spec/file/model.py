@@ -1,10 +1,9 @@
 """The comparison file (spec version 1) as one typed model.
 
-Each class is one mapping of the file; unknown keys are refused. The order is in `orders`, the
-equality in `equality`, plain values in `values`; all can be imported from
-here. `twinstream.spec.load` reads a file into the model, checks the laws that relate one key to another
-(`spec.laws`) and turns every violation into a sentence with file, line and key. The file itself is
-described in ``docs/spec.md``.
+Each class is one mapping of the file; unknown keys are refused. The order is in `orders`, the equality in
+`equality`, plain values in `values`; all can be imported from here. `twinstream.spec.load` reads a file into
+the model, checks the laws that relate one key to another (`spec.laws`) and turns every violation into a
+sentence with file, line and key. The file itself is described in ``docs/spec.md``.
 """
 
 # ruff: noqa: RUF012 - pydantic gives each instance a default of its own
@@ -94,7 +93,7 @@ __all__ = [
 ]
 
 DUPLICATE_HORIZON = 10_000
-"""Offsets of a partition over which copies are told where a rule asks for it: about 3 MB for each."""
+"""Offsets of a partition within which copies are found if a rule asks for it: about 3 MB a partition."""
 DEFAULT_KIND = "event"
 """The kind of every event where the file declares none."""
 
@@ -210,7 +209,7 @@ class Limits(Strict):
 
 
 class Decision(NamedTuple):
-    """A field that decides something of an event: its place in the file, and of which kinds it is read."""
+    """A field that decides something of an event: its place in the file, and the kinds it is read for."""
 
     field: str
     at: Location
@@ -276,27 +275,27 @@ class Spec(Strict):
         return version.decode or self.decode
 
     def equality_of(self, kind: str) -> Equality:
-        """What is compared of the events of a kind."""
+        """The equality for the events of a kind."""
         return self.equality.per_kind.get(kind, self.equality)
 
     @property
     def tells_copies(self) -> bool:
-        """Whether a verdict hangs on what is a copy: a rule names one of `duplicate` and `extra`."""
+        """Whether a verdict depends on which events are copies: a rule names `duplicate` or `extra` alone."""
         named = (known.when.divergences for known in self.known_differences)
         return any(("duplicate" in kinds) != ("extra" in kinds) for kinds in named)
 
     @property
     def reads_marks(self) -> bool:
-        """Whether the headers of records are asked for, in which a pipeline says what it wrote."""
+        """Whether the comparison needs marks: the headers in which a pipeline says what it wrote."""
         return "input" in (self.overdue.clock, self.start.at) or self.duplicates.policy == "replays"
 
     @property
     def followed(self) -> str | None:
-        """The control topic, where anything depends on it: the same as asks for headers."""
+        """The control topic, if anything depends on it; the same declarations need headers."""
         return self.control if self.reads_marks else None
 
     def version_of(self, side: Side) -> Version:
-        """What the file says of a side."""
+        """The entry of a side in the file."""
         return self.reference if side is Side.LEFT else self.candidate
 
     @property
@@ -336,7 +335,7 @@ class Spec(Strict):
         return any(field.startswith("$") for _, _, field in self.deciding_fields)
 
     def path_of(self, field: str) -> Path:
-        """Where a field stands in a decoded record: in a `whole` spec that has `$value`, `$key` and so on."""
+        """The path of a field in a decoded record; that of a `whole` spec has `$value`, `$key` and so on."""
         path = parse_path(field)
         return path if field.startswith("$") or not self.whole else ("$value", *path)
 

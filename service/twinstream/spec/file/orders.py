@@ -1,6 +1,6 @@
-"""The order of a comparison file: a tree of named forms, which says which events are dependent.
+"""The order of a comparison file: a tree of named forms that says which events are dependent.
 
-The grammar is that of data-trace types, and beside it a list of rules:
+The grammar is that of data-trace types, plus a list of rules:
 
     order := unordered | total | {per_key: [field…]} | {by_key: [field…], inner: order}
            | {barrier: kind | [kind…], inner: order, copies: one | per_partition}
@@ -10,9 +10,9 @@ The grammar is that of data-trace types, and beside it a list of rules:
 Rules of this file:
 
 - A form is told by its key (`per_key`, `barrier`, …) before anything in it is read, so that a message is
-  about the form that was meant.
-- `nodes` is the one walk over the tree: it gives each node with its place in the file and the kinds that
-  reach it. A barrier keeps its kinds from what is inside, a branch lets in its own.
+  about the intended form.
+- `nodes` is the only walk over the tree: it gives each node with its place in the file and the kinds that
+  reach it. A barrier keeps its kinds from the inner order; a branch lets in only its own.
 
 Source: Mamouras, Stanford, Alur, Ives, Tannen, "Data-Trace Types for Distributed Stream Processing Systems"
 (PLDI 2019), section 3.
@@ -34,7 +34,7 @@ EVERY = "*"
 """In a rule: every kind that reaches the node."""
 
 TAG = "\0"
-"""What the names of forms begin with in pydantic's locations, and no key of a file does."""
+"""The names of forms in pydantic's locations begin with it; no key of a file does."""
 
 
 class PerKey(Strict):
@@ -216,7 +216,7 @@ def _form(value: Any) -> Any:
 
 
 def _formless(value: dict[Any, Any]) -> Exception:
-    """What was probably meant by a mapping without the key of any form."""
+    """An error that names the form probably meant by a mapping without the key of any form."""
     for key in value:
         near = nearest(key, _FORMS) if key not in {"inner", "copies"} else None
         if near:
@@ -272,7 +272,7 @@ class Node(NamedTuple):
 
 
 class FieldRead(NamedTuple):
-    """A field that a node reads, its place in the file, and the kinds of whose events it is read."""
+    """A field that a node reads, its place in the file, and the kinds whose events it is read from."""
 
     field: str
     at: Location

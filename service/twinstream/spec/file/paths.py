@@ -10,7 +10,7 @@ from typing import Any
 Path = tuple[str, ...]
 
 ABSENT = object()
-"""What `read` returns for a member that is not there; it differs from null."""
+"""`read` returns this for an absent member; it differs from null."""
 
 
 def parse_path(text: str) -> Path:
@@ -23,7 +23,7 @@ def parse_path(text: str) -> Path:
 
 
 def path_text(path: Path) -> str:
-    r"""The text of a path: what `parse_path` reads.
+    r"""The text of a path, the inverse of `parse_path`.
 
     >>> print(path_text(("a.b", "c")))
     a\.b.c
@@ -32,18 +32,18 @@ def path_text(path: Path) -> str:
 
 
 def overlap(one: Path, another: Path) -> bool:
-    """Whether one path is the other, an ancestor or a descendant of it."""
+    """Whether one path equals the other or is an ancestor or a descendant of it."""
     shorter = min(len(one), len(another))
     return one[:shorter] == another[:shorter]
 
 
 def nested(fields: Sequence[str]) -> tuple[int, str] | None:
-    """The first field that an earlier one is, holds or lies in: its index, and the earlier one."""
+    """The first field that overlaps an earlier one: its index, and the earlier one."""
     return _first(fields, overlap)
 
 
 def repeated(fields: Sequence[str]) -> tuple[int, str] | None:
-    """The first field that an earlier one is: its index, and the earlier one."""
+    """The first field that repeats an earlier one: its index, and the earlier one."""
     return _first(fields, eq)
 
 

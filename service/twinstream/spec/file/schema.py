@@ -1,8 +1,8 @@
-"""The JSON Schema of the comparison file, for editors: made from the model, so that both say the same.
+"""Makes the JSON Schema of the comparison file, for editors, from the model.
 
 ``python -m twinstream.spec.file.schema`` prints it; it is kept in ``docs/comparison.schema.json``. The schema
-knows the shape of a file and the short forms that loading takes. The laws that relate one key to another are
-checked when a file is loaded, and by no schema.
+covers the shape of a file and the short forms that loading accepts. The laws that relate one key to another
+are checked only when a file is loaded.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FIELD_PATH = {
 
 
 def _tidy(node: Any) -> Any:
-    """Without what helps nobody: titles made of names, defaults that say nothing, patterns said ten times."""
+    """Remove what helps nobody: titles made of names, defaults that say nothing, repeated patterns."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -70,7 +70,7 @@ def _tidy(node: Any) -> Any:
 
 
 def _tidy_names(key: str, value: Any) -> Any:
-    """The names of members and definitions are not keywords."""
+    """Leave the names of members and definitions alone: they are not keywords."""
     if key in {"properties", "$defs"}:
         return {name: _tidy(schema) for name, schema in value.items()}
     return _tidy(value)
@@ -81,7 +81,7 @@ def _says_nothing(key: str, value: Any) -> bool:
 
 
 def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
-    """What loading takes besides: one barrier without a list, a start by name, `{a: b}` for two fields."""
+    """Add the short forms: one barrier without a list, a start by name, `{a: b}` for two fields."""
     barrier = definitions["Barrier"]["properties"]["barrier"]
     definitions["Barrier"]["properties"]["barrier"] = _either(barrier, barrier["items"])
     start = spec["properties"]["start"]
@@ -103,7 +103,7 @@ def _add_short_forms(spec: JsonSchema, definitions: JsonSchema) -> None:
 
 
 def _either(long: JsonSchema, short: JsonSchema) -> JsonSchema:
-    """A schema that takes both forms, described once."""
+    """A schema that accepts both forms, described once."""
     forms = [
         {key: form[key] for key in form if key not in {"description", "default"}} for form in (short, long)
     ]
@@ -111,7 +111,7 @@ def _either(long: JsonSchema, short: JsonSchema) -> JsonSchema:
 
 
 def text() -> str:
-    """The schema as it is kept."""
+    """The text of the schema, as in the file."""
     return json.dumps(comparison_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The text of a comparison file: its data, and the line of every place in it.
+"""Reads the text of a comparison file: its data, and the line of every place in it.
 
-YAML is read as its version 1.2 has it, where `NO`, `2026-01-01` and `12:30` are texts, as in a record. A key
-that stands twice in one mapping is refused, since YAML would keep the last of them in silence.
+YAML is read as version 1.2, in which `NO`, `2026-01-01` and `12:30` are texts, as in a record. A key that
+stands twice in one mapping is refused, since YAML would silently keep the last one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twinstream.spec.file.values import Location
 
 
 class SourceText(NamedTuple):
-    """A file that was read: its name in messages, its data, and the line of each place in it."""
+    """The text of a file as read: its name in messages, its data, and the line of each place in it."""
 
     file: str
     data: Any
@@ -30,7 +30,7 @@ class SourceText(NamedTuple):
         return SpecError(self.file, self._line(at), key, problem)
 
     def _line(self, at: Location) -> int | None:
-        """The line of a location, or of the nearest place around it that the file has."""
+        """The line of a place, or of the nearest place around it that the file has."""
         while at:
             for place in (at, (*at[:-1], str(at[-1]))):
                 if place in self.lines:
@@ -40,7 +40,7 @@ class SourceText(NamedTuple):
 
 
 def read_source(text: str, file: str) -> SourceText:
-    """Read the text of a comparison file. Raises SpecError where it is no mapping in YAML."""
+    """Read the text of a comparison file. Raises SpecError if it is no YAML mapping."""
     try:
         node = yaml.compose(text, Loader=_Loader)
         if not isinstance(node, yaml.MappingNode):
@@ -59,7 +59,7 @@ def read_source(text: str, file: str) -> SourceText:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 for plain words."""
+    """Reads plain words as YAML 1.2 does."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -79,7 +79,7 @@ for _tag, _form, _first in (
 
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> float | Decimal:
-    """A number as it is written: a decimal where a float would be another number."""
+    """A number as it is written: a decimal where a float would change its value."""
     number: float = loader.construct_yaml_float(node)
     if "inf" in node.value or "nan" in node.value:
         return number
@@ -94,7 +94,7 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what the loader reads."""
+    """Writes text that the loader reads back."""
 
 
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
@@ -107,7 +107,7 @@ _Dumper.add_representer(
 
 
 def dump(data: Any) -> str:
-    """A text of one line that is read as this data; decimals are exact."""
+    """A text of one line that is read back as this data; decimals are exact."""
     text = yaml.dump(
         data, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=inf
     )
@@ -115,7 +115,7 @@ def dump(data: Any) -> str:
 
 
 def _lines(node: yaml.Node, at: Location, file: str) -> Iterator[tuple[Location, int]]:
-    """The line of every key; a key that stands twice is refused here."""
+    """The line of every key. Refuses a key that stands twice."""
     yield at, node.start_mark.line + 1
     if isinstance(node, yaml.ScalarNode):
         _check_text(node, file)

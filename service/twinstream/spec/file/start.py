@@ -47,7 +47,7 @@ def _moment(value: Any) -> Any:
 
 
 def _span(value: Any) -> Any:
-    """A duration, or an exact number where a number is given: which of the two fits is told by `from`."""
+    """A duration, or an exact number if a number is given; `from` decides which of the two is valid."""
     return duration(value) if isinstance(value, str) else value if value is None else exact(value)
 
 
@@ -114,16 +114,16 @@ class Start(Strict):
         return self
 
     def offsets_of(self, side: Side) -> Mapping[int, int]:
-        """The offsets that are named for a side, by partition; none where another start is."""
+        """The named offsets of a side, by partition; empty if the start is of another form."""
         return (self.reference, self.candidate)[side] or {}
 
     @property
     def is_cut(self) -> bool:
-        """Whether what is compared does not depend on where reading begins."""
+        """Whether the set of compared events is the same wherever reading begins."""
         return self.at != "earliest"
 
     def as_written(self) -> dict[str, Any]:
-        """The mapping as a comparison file has it, of JSON values: a start again, and the same."""
+        """The mapping as in a comparison file, of JSON values; it reads back as the same start."""
         found: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for name, value in (("from", self.from_), ("warm_up", self.warm_up)):
             if isinstance(value, Decimal):
@@ -131,7 +131,7 @@ class Start(Strict):
         return found
 
     def first_compared(self) -> datetime | Decimal:
-        """The time from which on events are compared: the warm-up is over."""
+        """The time from which events are compared: the end of the warm-up."""
         if isinstance(self.from_, str):
             more = self.warm_up or timedelta()
             return datetime.fromisoformat(self.from_) + (

@@ -1,8 +1,8 @@
-r"""What stands at the keys of a comparison file: field paths, exact numbers, durations, names.
+r"""The types of values in a comparison file: field paths, exact numbers, durations, names.
 
 Each type checks itself and says in one sentence what must be written instead. `Strict` is the base of all
-mappings. Where pydantic's own report would be about the inside of a union, a check comes first and raises a
-`problem`, whose text is the whole message; its `key`, if any, is the member of the mapping that it is about.
+mappings. If pydantic's own report would be about the inside of a union, a check comes first and raises a
+`problem`, whose text is the whole message; its `key`, if any, is the member of the mapping at fault.
 
 A field path that begins with ``$`` reaches outside the value: ``$key``, ``$timestamp``, ``$partition``,
 ``$headers.NAME``. A member of the value whose name begins with it is written with a backslash: ``\$oid``.
@@ -53,7 +53,7 @@ def dotted(at: Location) -> str:
 
 
 class Breach(NamedTuple):
-    """A law that a file breaks: the place of what is wrong, the key that names it, the sentence about it."""
+    """A law that a file breaks: the place of the fault, the key that names it, the sentence about it."""
 
     at: Location
     key: str
@@ -61,7 +61,7 @@ class Breach(NamedTuple):
 
 
 def breach(at: Location, problem: str) -> Breach:
-    """A breach whose key is that of its place; an index at the end, of one of a list, is left out.
+    """A breach whose key is that of its place; an index at the end, of a list's element, is left out.
 
     >>> breach(("order", "dependent", 0, "pair", 1), "…").key
     'order.dependent.0.pair'
@@ -70,7 +70,7 @@ def breach(at: Location, problem: str) -> Breach:
 
 
 def given(value: Any) -> str:
-    """A value of the file, as a message shows it."""
+    """A value of the file, as messages show it."""
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
@@ -139,7 +139,7 @@ def _date(value: Any) -> Any:
 
 
 def _wanted(value: Any) -> Any:
-    """One value, or a list of values, that a field is compared with."""
+    """One value, or a list of values, to compare a field with."""
     if value == []:
         raise problem("is an empty list, which no value is in; name one or more")
     if all(_is_scalar(item) for item in (value if isinstance(value, list) else [value])):
@@ -149,7 +149,7 @@ def _wanted(value: Any) -> Any:
 
 
 def _no_flag(value: Any) -> Any:
-    """True is not 1, here as little as in a record."""
+    """Refuse a boolean where a number is expected: True is not 1, as in a record."""
     if isinstance(value, bool):
         raise ValueError(f"must be a number, but {given(value)} was given")
     return value
@@ -205,11 +205,11 @@ FieldPath = Annotated[
 ]
 KindName = Annotated[str, Field(min_length=1)]
 Flag = Annotated[bool, Field(strict=True)]
-"""True or false as YAML and JSON have them: `NO` is a text, and 1 a number."""
+"""True or false as in YAML and JSON: `NO` is a text, and 1 a number."""
 NO_FLAG = BeforeValidator(_no_flag)
-"""Stands behind the bounds of a number, which the schema would not know else."""
+"""Comes after the bounds of a number, which the schema would not contain otherwise."""
 Finite = Annotated[Annotated[float, Field(allow_inf_nan=False)] | Decimal, WithJsonSchema({"type": "number"})]
-"""A number that is no whole one: a decimal where a float would be another number."""
+"""A finite number: a decimal where a float would change its value."""
 Above0 = Annotated[
     Decimal,
     BeforeValidator(exact),

@@ -1,1 +1,1 @@
-"""What is refused in a comparison file, and why."""
+"""The laws of a comparison file: what is refused, and why."""

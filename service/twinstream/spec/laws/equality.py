@@ -1,12 +1,12 @@
-"""The laws of equality: what decides is compared as it is, and no form of equality takes another's field.
+"""The laws of equality: fields that decide are compared unchanged, and no field has two conflicting forms.
 
 `equality_paths` lists every field that an equality names, with what it does to the field. The equality of a
-kind in `per_kind` takes the place of the whole of that of all kinds, so each is checked by itself, against
-the fields that decide something of its own kinds.
+kind in `per_kind` replaces that of all kinds as a whole. So each is checked by itself, against the fields
+that decide something for its own kinds.
 
 Tolerance is not transitive (1 ~ 2 and 2 ~ 3, but not 1 ~ 3), so it cannot be part of a canonical form: it is
-allowed where the partner of an event is known without it. In a sequence the partner stands in the same place;
-`identity` names it. In a bag it is found by equality alone.
+allowed only where the partner of an event is known without it. In a sequence the partner stands in the same
+place; `identity` names the partner. In a bag only equality finds it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHANGES = ("ignore", "quantum", "tolerance", "unordered", "sets")
 
 
 def _holds(inner: Path, array: Path) -> bool:
-    """Whether a field is in the elements of an array, or is the array."""
+    """Whether a field is the array, or lies in its elements."""
     return inner[: len(array)] == array
 
 
@@ -36,15 +36,14 @@ _EXCLUDE = {
     ("tolerance", "sets"): _holds,
     ("unordered", "sets"): eq,
 }
-"""The ways that exclude each other, and when: an array in the elements of another is another array.
+"""The forms that exclude each other, and when. An array in the elements of another is another array.
 
-Two elements of an array without an order have no places that tell which of them belong together, as a
-tolerance has to know.
+Elements of an array without an order have no places that show which belong together, as a tolerance needs.
 """
 
 
 class EqualityPath(NamedTuple):
-    """A field that an equality names: its place, and the key that says what is done to it."""
+    """A field that an equality names: its place, and the key that says how it is compared."""
 
     field: str
     at: Location
@@ -56,7 +55,7 @@ class EqualityPath(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """One equality of the file, its place, and the kinds that it is for."""
+    """One equality of the file, its place, and the kinds that it applies to."""
 
     equality: Equality
     at: Location
@@ -85,7 +84,7 @@ def equality_paths(spec: Spec) -> Iterator[EqualityPath]:
 
 
 def equality_laws(spec: Spec) -> Iterator[Breach]:
-    """The breaches in the equality of a file, that of all kinds before those of single ones."""
+    """The breaches in the equality of a file: that of all kinds first, then those of single kinds."""
     for part in _parts(spec):
         yield from _decided(spec, part)
         yield from _told_from_null(spec, part)
@@ -94,7 +93,7 @@ def equality_laws(spec: Spec) -> Iterator[Breach]:
 
 
 def _parts(spec: Spec) -> Iterator[_Part]:
-    """The equality of all kinds that have none of their own, then those of single kinds."""
+    """The equality of all kinds without one of their own, then those of single kinds."""
     own = spec.equality.per_kind
     yield _Part(spec.equality, ("equality",), tuple(kind for kind in spec.kind_names if kind not in own))
     for kind, equality in own.items():
@@ -102,7 +101,7 @@ def _parts(spec: Spec) -> Iterator[_Part]:
 
 
 def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
-    """A field that decides something must be compared, and as it is."""
+    """A field that decides something must be compared, and unchanged."""
     decisions = [d for d in spec.decisions if not d.field.startswith("$") and set(d.kinds) & set(part.kinds)]
     for decision in decisions:
         path = parse_path(decision.field)
@@ -119,14 +118,14 @@ def _because(decision: Decision) -> str:
 
 
 def _covered(field: str, equality: Equality) -> bool:
-    """Whether `compare_only` names a field or what holds it."""
+    """Whether `compare_only` names a field or one that holds it."""
     path = parse_path(field)
     kept = [parse_path(kept) for kept in equality.compare_only or ()]
     return any(path[: len(names)] == names for names in kept)
 
 
 def _told_from_null(spec: Spec, part: _Part) -> Iterator[Breach]:
-    """A kind may not ask for null where null and absent are equal."""
+    """A kind may not require null if null and absent are equal."""
     if not part.equality.absent_is_null:
         return
     for decision in spec.decisions:
@@ -138,7 +137,7 @@ def _told_from_null(spec: Spec, part: _Part) -> Iterator[Breach]:
 
 
 def _apart(part: _Part) -> Iterator[Breach]:
-    """No field is treated in two ways that exclude each other, or treated and left out."""
+    """No field is compared in two ways that exclude each other, or in some way and left out."""
     paths = list(part.paths())
     for one, other in combinations(paths, 2):
         clash = _EXCLUDE.get((one.does, other.does))
@@ -151,7 +150,7 @@ def _apart(part: _Part) -> Iterator[Breach]:
 
 
 def _left_out(part: _Part, found: EqualityPath) -> Iterator[Breach]:
-    """A field that is not compared cannot be compared in some way."""
+    """A field that is not compared cannot have a form of comparison."""
     path = parse_path(found.field)
     dropped = [parse_path(field) for field in part.equality.ignore]
     if any(path[: len(names)] == names for names in dropped):
@@ -163,7 +162,7 @@ def _left_out(part: _Part, found: EqualityPath) -> Iterator[Breach]:
 
 
 def _reaches(kept: Path, path: Path, does: str) -> bool:
-    """Whether something of a field is kept; of an array, parts of its elements will do."""
+    """Whether some of a field is kept; of an array, parts of its elements are enough."""
     return overlap(kept, path) if does in {"unordered", "sets"} else path[: len(kept)] == kept
 
 
@@ -181,7 +180,7 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
 
 
 def in_sequence(order: Order, kind: str) -> bool:
-    """Whether the events of a kind (under a key) stand in one sequence, so that places tell partners."""
+    """Whether the events of a kind (under a key) form one sequence, so that places show partners."""
     match order:
         case PerKey() | "total":
             return True

@@ -1,4 +1,4 @@
-"""What cannot be asked for where nothing is held of an event but digests (see `digests`)."""
+"""The laws of `keep: hashes`: what is refused because only digests of events are held (see `digests`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CURE = "take it out, or leave `keep` out"
 
 
 def keeping_laws(spec: Spec) -> Iterator[Breach]:
-    """The first of what a file asks for and `keep: hashes` cannot do."""
+    """The first declaration of a file that `keep: hashes` does not support."""
     if spec.keep == "records":
         return
     for at, what in _asked(spec):
@@ -23,7 +23,7 @@ def keeping_laws(spec: Spec) -> Iterator[Breach]:
 
 
 def _asked(spec: Spec) -> Iterator[tuple[Location, str]]:
-    """Everything that needs more than digests: where it stands, and what it needs."""
+    """Every declaration that needs more than digests: its place, and what it needs."""
     return chain(_of_order(spec), _of_values(spec), _of_times(spec), _of_fields(spec))
 
 
@@ -58,7 +58,7 @@ def _of_times(spec: Spec) -> Iterator[tuple[Location, str]]:
 
 
 def _of_fields(spec: Spec) -> Iterator[tuple[Location, str]]:
-    """A field is asked for as a whole: one that another holds would be known twice."""
+    """Fields must not hold one another: such a field would be known twice."""
     deciding = [decision for decision in spec.decisions if decision.what in ("order", "identity")]
     for one, other in combinations(deciding, 2):
         paths = spec.path_of(one.field), spec.path_of(other.field)

@@ -1,12 +1,12 @@
 """The laws that relate one key of a comparison file to another.
 
-Equal events must have equal dependences: it holds by construction where kind, order and identity are read
-from what the canonical form preserves. So a field that decides one of them, what holds it and what lies in
-it must be compared as it is. The laws of the order alone are in `twinstream.spec.laws.order`, those of the
+Equal events must have equal dependences. This holds by construction if kind, order and identity are read from
+what the canonical form preserves. So a field that decides one of them must be compared unchanged, and so must
+the fields around and inside it. The laws of the order alone are in `twinstream.spec.laws.order`, those of the
 equality in `twinstream.spec.laws.equality`.
 
-Rules of this file: a law is a generator of breaches, pure and independent of the others; `breaches` gives
-them in the order in which they are worth telling. A law may rely on the model, never on another law.
+Rules of this file: a law is a generator of breaches, pure and independent of the others; `breaches` yields
+them in order of importance. A law may rely on the model, never on another law.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARTS = "$key, $timestamp, $partition and $headers.NAME"
 
 
 def breaches(spec: Spec) -> Iterator[Breach]:
-    """Every breach of a law, the most telling first."""
+    """Every breach of a law, the most important first."""
     laws = (
         _topics,
         _control,
@@ -52,7 +52,7 @@ def _topics(spec: Spec) -> Iterator[Breach]:
 
 
 def _control(spec: Spec) -> Iterator[Breach]:
-    """Control records are told apart by version, and clock and start of the input are made of them."""
+    """Control records are told apart by version; the clock and the start of the input are made from them."""
     if spec.control is None:
         problem = "`input` needs `control`, the topic on which both versions say how far they have come"
         for at, named in ((("overdue", "clock"), spec.overdue.clock), (("start", "at"), spec.start.at)):
@@ -71,7 +71,7 @@ def _control(spec: Spec) -> Iterator[Breach]:
 
 
 def _times(spec: Spec) -> Iterator[Breach]:
-    """The field of a clock is in the value, of both sides."""
+    """The field of a clock must be in the value, on both sides."""
     plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
     for name in ("field", "window_end"):
         field = getattr(spec.overdue, name)
@@ -84,7 +84,7 @@ def _times(spec: Spec) -> Iterator[Breach]:
 
 
 def _kinds(spec: Spec) -> Iterator[Breach]:
-    """The kinds that are named outside the order are declared, and are compared where that matters."""
+    """Kinds named outside the order must be declared, and compared if they decide something."""
     if EVERY in spec.kinds:
         yield breach(
             ("kinds", EVERY), f"`{EVERY}` stands for every kind in rules, so no kind may have this name"
@@ -104,7 +104,7 @@ def _kinds(spec: Spec) -> Iterator[Breach]:
 
 
 def _start(spec: Spec) -> Iterator[Breach]:
-    """A barrier is a cut only where everything depends on it."""
+    """A barrier is a cut only if everything depends on it."""
     if spec.start.at == "barrier" and not isinstance(spec.order, Barrier):
         problem = (
             "`barrier` is a start only where the outermost form of `order` is a barrier: elsewhere events "
@@ -114,7 +114,7 @@ def _start(spec: Spec) -> Iterator[Breach]:
 
 
 def _parts(spec: Spec) -> Iterator[Breach]:
-    """A path that begins with `$` names a part of a record, and only what decides may name one."""
+    """A path that begins with `$` must name a part of a record, and only fields that decide may have one."""
     for decision in spec.decisions:
         if decision.field.startswith("$") and not _is_part(decision.field):
             problem = (
@@ -142,7 +142,7 @@ def _escape(field: str) -> str:
 
 
 def _value_fields(spec: Spec) -> dict[Location, list[str]]:
-    """The fields that must be of the value (all that decide nothing), by the list that names them."""
+    """The fields that must be in the value (all that decide nothing), by the list that names them."""
     fields: dict[Location, list[str]] = {}
     for path in equality_paths(spec):
         fields.setdefault(path.at[:-1], []).append(path.field)
@@ -155,7 +155,7 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
 
 
 def _fields_of_values(spec: Spec) -> Iterator[Breach]:
-    """Only values of some formats have fields."""
+    """Only the values of some formats have fields."""
     plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
     for decision in spec.decisions if plain else ():
         if not decision.field.startswith("$"):
@@ -164,7 +164,7 @@ def _fields_of_values(spec: Spec) -> Iterator[Breach]:
 
 
 def _lists(spec: Spec) -> Iterator[Breach]:
-    """No list names a field twice; nor one inside another, but for arrays in the elements of arrays."""
+    """No list names a field twice, or a field inside another, except arrays in the elements of arrays."""
     lists = _value_fields(spec)
     lists["identity",] = spec.identity or []
     for node in nodes(spec.order, spec.compared_kinds):

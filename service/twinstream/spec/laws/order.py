@@ -1,8 +1,7 @@
 """The laws of an order by itself: every kind that a node names reaches it, and dependence is symmetric.
 
-A kind is named where it can never be: misspelt, left out of the comparison, kept by a barrier further out, or
-let into another branch. Each is refused, since a rule that can never hold is one that its author relies on in
-vain.
+A node can name a kind that never reaches it: one misspelt, left out of the comparison, kept by an outer
+barrier, or let into another branch. Each is refused: its author would rely on a rule that can never hold.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def order_laws(spec: Spec) -> Iterator[Breach]:
 
 
 def _told_apart(spec: Spec, node: Node) -> Iterator[Breach]:
-    """What tells events apart by kind needs kinds."""
+    """A node that tells events apart by kind needs declared kinds."""
     if isinstance(node.order, (Barrier, Parallel)) and not spec.kinds:
         form = "barrier" if isinstance(node.order, Barrier) else "parallel"
         problem = "tells events apart by their kind, and the file declares none; write `kinds` first"
@@ -79,7 +78,7 @@ def _reaches(spec: Spec, node: Node, kind: str, at: Location) -> Iterator[Breach
 
 
 def _elsewhere(spec: Spec, node: Node, kind: str) -> str:
-    """Which node further out keeps a kind from coming here."""
+    """The outer node that keeps a kind from coming here, as text."""
     for outer in nodes(spec.order, spec.compared_kinds):
         inside = node.at[: len(outer.at)] == outer.at and node.at != outer.at
         if inside and isinstance(outer.order, Barrier) and kind in outer.order.barrier:
@@ -98,7 +97,7 @@ def _once(kinds: list[str], at: Location) -> Iterator[Breach]:
 
 
 def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
-    """Copies count the epochs of whole partitions, which only what everything depends on can divide."""
+    """Copies count the epochs of whole partitions, so everything must depend on such a barrier."""
     if order.copies == "per_partition" and node.at != ("order",):
         problem = (
             "`per_partition` says that a barrier divides whole partitions, so only the outermost form of "
@@ -108,7 +107,7 @@ def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
 
 
 def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
-    """Every kind that reaches the node is in exactly one branch."""
+    """Every kind that reaches the node must be in exactly one branch."""
     branch_of: dict[str, str] = {}
     for name, branch in order.parallel.items():
         at = (*node.at, "parallel", name, "kinds")
@@ -124,7 +123,7 @@ def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
 
 
 def _symmetric(node: Node, order: Dependent) -> Iterator[Breach]:
-    """A rule that tells first from second must not hold a kind against itself."""
+    """A rule that tells first from second must not relate a kind to itself."""
     rules = [(n, rule) for n, rule in enumerate(order.dependent) if isinstance(rule, PairRule)]
     return chain.from_iterable(_rule_is_symmetric(rule, (*node.at, "dependent", n)) for n, rule in rules)
 

@@ -1,1 +1,1 @@
-"""What a comparison file amounts to."""
+"""The lint report: what a comparison file amounts to."""

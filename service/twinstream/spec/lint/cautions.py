@@ -1,4 +1,4 @@
-"""What is allowed in a comparison file and often not what was meant, each with what follows from it."""
+"""Warns of declarations that are allowed but often not meant, each with its consequence."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from twinstream.spec.lint.relations import scope_fields, when
 
 
 class Note(NamedTuple):
-    """A key of the file, and what to know about what stands there."""
+    """A key of the file, with a remark about its value."""
 
     key: str
     text: str
 
 
 def cautions(spec: Spec, today: date) -> Iterator[Note]:
-    """Every caution about a file, those about what is compared first."""
+    """Every caution about a file, those about the compared events first."""
     yield from chain(_kinds(spec), _order(spec), _equality(spec), _duplicates(spec), _proofs(spec))
     yield from chain(_clock(spec), _telling(spec))
     yield from chain(_expired(spec, today), _never(spec))
@@ -57,7 +57,7 @@ def _kinds(spec: Spec) -> Iterator[Note]:
 
 
 def _implies(one: EventKind, other: EventKind) -> bool:
-    """Whether every event that fits the one fits the other."""
+    """Whether every event that fits the first kind fits the other."""
     return all(
         field in one.where and _values(one.where[field]) <= _values(wanted)
         for field, wanted in other.where.items()
@@ -85,7 +85,7 @@ def _order(spec: Spec) -> Iterator[Note]:
 
 
 def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
-    """A kind that no rule names is probably one that was forgotten."""
+    """A kind that no rule names was probably forgotten."""
     pairs = [rule.pair if isinstance(rule, PairRule) else rule for rule in order.dependent]
     named = {kind for pair in pairs for kind in pair}
     for kind in node.kinds:
@@ -97,7 +97,7 @@ def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
 def one_partition(spec: Spec) -> Iterator[tuple[str, str]]:
     """The places of an order that need topics of one partition, with the reason.
 
-    Events of one key are in one partition, so nothing inside a key needs more than that.
+    Events of one key are in one partition, so orders inside a key do not need it.
     """
     needs = "Kafka keeps no order between partitions, so each topic needs to have one only"
     inside: list[tuple[str | int, ...]] = []
@@ -185,7 +185,7 @@ def _duplicates(spec: Spec) -> Iterator[Note]:
 
 
 def _proofs(spec: Spec) -> Iterator[Note]:
-    """Where only time can tell that an event is lost."""
+    """Orders and clocks with which only time can show that an event is lost."""
     alone = [kind for kind in spec.compared_kinds if when(spec.order, kind, kind) == "never"]
     alone = [
         kind
@@ -208,7 +208,7 @@ def _proofs(spec: Spec) -> Iterator[Note]:
 
 
 def _unmarked(spec: Spec) -> Iterator[Note]:
-    """What the clock of the input cannot judge."""
+    """Events that the clock of the input cannot judge."""
     window_end = spec.overdue.window_end
     if window_end is None:
         text = (
@@ -222,7 +222,7 @@ def _unmarked(spec: Spec) -> Iterator[Note]:
 
 
 def _clock(spec: Spec) -> Iterator[Note]:
-    """Keys of another clock."""
+    """Keys that belong to another clock."""
     if spec.control is not None and spec.followed is None:
         uses = "`overdue: {clock: input}`, `start: {at: input}` and `duplicates: {policy: replays}`"
         yield Note("control", f"is read for {uses} only, so nothing on it has a meaning")
@@ -257,7 +257,7 @@ def _decodes(spec: Spec) -> Iterator[tuple[str, str]]:
 
 
 def _never(spec: Spec) -> Iterator[Note]:
-    """What can never come about."""
+    """Declarations that can never take effect."""
     if not spec.gate.max_staleness:
         yield Note("gate.max_staleness", "is 0: what is verified is always a little older, so no gate passes")
     for known in spec.known_differences:

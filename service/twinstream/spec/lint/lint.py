@@ -1,7 +1,7 @@
-"""What a comparison file amounts to: which kinds depend on which, the index, what an event costs.
+"""Reports what a comparison file amounts to: which kinds depend on which, the index, the cost of an event.
 
-A file that loads is right in form. Whether it says what its author means shows in what follows from it: the
-matrix of kinds, the index, whether the work can be divided, and the cautions (`cautions`).
+A file that loads is valid. Its consequences show whether it says what its author means: the matrix of kinds,
+the index, whether the work can be divided, and the cautions (`cautions`).
 
 Rules of this file: everything is derived from the model, or from the index that the service itself would
 build. Nothing here decides anything.
@@ -38,9 +38,9 @@ OPERATION_NS: Mapping[str, int] = {
     "rule with times": 4500,
     "function": 1000,
 }
-"""What one operation takes on a core of a usual server, in nanoseconds, with up to 10,000 unmatched events.
+"""The time of one operation on a core of a usual server, in nanoseconds, with up to 10,000 unmatched events.
 
-Measured by ``loadtest.matching``, rounded up: for orientation, no promise. Reading the record comes on top.
+Measured by ``loadtest.matching``, rounded up: for orientation, no promise. Reading the record is extra.
 """
 
 _MEANING = {
@@ -66,20 +66,20 @@ class PairDependence(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One operation of an index for an event, and how often it is carried out."""
+    """One operation of an index for an event, and how often it runs."""
 
     operation: str
     times: int = 1
 
     @property
     def meaning(self) -> str:
-        """What is done, behind "the event"."""
+        """What the operation does, to be read behind "the event"."""
         more = f" ({self.times} of them)" if self.times > 1 else ""
         return f"{_MEANING[self.operation]}{more}"
 
 
 class Cost(NamedTuple):
-    """What the index does for an event of a kind. `nanoseconds` is None where it grows with what waits."""
+    """The work of the index for an event of a kind. `nanoseconds` is None if it grows with the unmatched."""
 
     kind: str
     steps: tuple[Step, ...]
@@ -88,7 +88,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class LintReport:
-    """What a comparison file amounts to. `refused` is filled where topics were looked at."""
+    """The report on a comparison file. `refused` is filled if topics were examined."""
 
     name: str
     spec_digest: str
@@ -123,7 +123,7 @@ class LintReport:
 
 
 def lint(spec: Spec, today: date) -> LintReport:
-    """The report on a comparison file that was loaded. Raises SpecError where its function is not found."""
+    """The report on a loaded comparison file. Raises SpecError if its function is not found."""
     kinds = spec.compared_kinds
     return LintReport(
         name=spec.name,
@@ -144,7 +144,7 @@ def lint(spec: Spec, today: date) -> LintReport:
 
 
 def costs(spec: Spec) -> Iterator[Cost]:
-    """What the index does for an event of each kind that is compared."""
+    """The work of the index for an event of each compared kind."""
     routing = routing_of(spec)
     value = _value_with_fields([spec.path_of(field) for field in spec.order_fields])
     for kind in spec.compared_kinds:
@@ -158,7 +158,7 @@ def costs(spec: Spec) -> Iterator[Cost]:
 
 
 def _value_with_fields(paths: Sequence[Path]) -> dict[str, Any]:
-    """A value that has every field: its route is that of any event, but for the keys."""
+    """A value that has every field: its route is that of any event, except for the keys."""
     value: dict[str, Any] = {}
     for path in sorted(paths, key=len, reverse=True):
         at = value

@@ -1,13 +1,13 @@
-"""Why two events may not change places, told from the order as it is declared.
+"""Explains why two events may not change places, from the declared order.
 
-The matching asks only whether two events are dependent. People ask why, and of kinds rather than of events:
+Matching asks only whether two events are dependent. People ask why, and about kinds rather than events:
 `links` gives every way in which the declared order makes events of two kinds dependent, `condition` says when
-it does, and `why` says it of two events.
+a link applies, and `why` explains it for two events.
 
 Rules of this file:
 
-- A link speaks of a first and a second kind as they were asked for, whichever way the file names them.
-- Links explain and decide nothing: that they agree with the matching is tested, not relied on.
+- The first and second kind of a link are those asked for, whichever way the file names them.
+- Links explain and decide nothing: a test checks that they agree with matching.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from twinstream.spec.file.model import (
 )
 
 Fields = Mapping[str, Any]
-"""The fields that the order reads of one event, with their values."""
+"""The fields that the order reads from one event, with their values."""
 
 
 @dataclass(frozen=True)
 class Link:
     """One way in which an event of the `first` kind and one of the `second` are dependent.
 
-    All of `same` (a field of the first, a field of the second) must be equal, and the times must fulfil
+    All of `same` (a field of the first, a field of the second) must be equal, and the times must satisfy
     `within`, or `before`: the field, and whether the smaller time must be that of the first. `barrier` is the
-    kind that is one, `function` the name of the user's, and `every` tells that a rule is about all kinds.
+    kind that is one, `function` the name of the user's, and `every` marks a rule about all kinds.
     """
 
     first: str
@@ -105,7 +105,7 @@ def _alike(fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _rule_links(rule: PairRule | tuple[str, str], first: str, second: str) -> Iterator[Link]:
-    """The link of a rule, if it speaks of these kinds, in the way in which they are asked for."""
+    """The link of a rule, if it applies to these kinds, in the way in which they are asked for."""
     pair = rule.pair if isinstance(rule, PairRule) else rule
     if _names(pair, first, second):
         turned = False
@@ -171,7 +171,7 @@ def when(order: Order, first: str, second: str) -> str:
 
 
 def scope_fields(order: Order, kind: str) -> tuple[str, ...]:
-    """The fields that tell apart events of a kind that never depend on each other: its key.
+    """The key of a kind: the fields such that events that differ in one never depend on each other.
 
     >>> scope_fields(PerKey.model_validate({"per_key": ["taxi"]}), "ride")
     ('taxi',)
@@ -209,7 +209,7 @@ def _common_fields(rules: Sequence[PairRule | tuple[str, str]]) -> tuple[str, ..
 
 
 def holds(link: Link, first: Fields, second: Fields) -> bool:
-    """Whether two events with these fields are dependent by a link, as far as that is told by fields."""
+    """Whether two events with these fields are dependent by a link, as far as fields can tell."""
     try:
         return all(
             canonical_value(first[here]) == canonical_value(second[there]) for here, there in link.same
@@ -233,10 +233,10 @@ def _times_hold(link: Link, first: Fields, second: Fields) -> bool:
 def why(
     order: Order, first: str, second: str, first_fields: Fields, second_fields: Fields, shown: Fields
 ) -> str:
-    """Why two events may not change places, as the part of a sentence that stands behind a colon.
+    """Why two events may not change places, as the part of a sentence after a colon.
 
-    The kinds and fields of both tell which link holds. `shown` has those fields of the first whose values may
-    be seen, as texts.
+    The kinds and fields of both tell which link holds. `shown` has the fields of the first whose values may
+    be shown, as texts.
 
     >>> order = PerKey.model_validate({"per_key": ["taxi"]})
     >>> why(order, "ride", "ride", {"taxi": 7}, {"taxi": 7}, {"taxi": "7"})
@@ -280,7 +280,7 @@ def _time_texts(link: Link) -> Iterator[str]:
 
 
 def _law(link: Link, whose: str = "") -> str:
-    """What the order asks for, said of the kinds."""
+    """The rule that the order states, in terms of the kinds."""
     if link.form == "sequence":
         return f"{whose or 'all '}events must keep their order"
     if link.form == "barrier":

@@ -1,4 +1,4 @@
-"""Whether the work of a comparison can be divided among several matchers (see `core.sharding`).
+"""Tells whether several matchers can share the work of a comparison (see `core.sharding`).
 
 Rules of this file: it decides from the comparison file and the numbers of partitions alone, so that all
 matchers of a comparison come to the same answer.
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from twinstream.spec.file.model import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey, Spec
 
 DividingKeys = tuple[str, ...] | Literal["event"] | None
-"""Fields that keep events apart; ``event`` where all events are; None where nothing does."""
+"""Fields that keep events apart; ``event`` if every event stands alone; None if nothing does."""
 
 
 class Division(NamedTuple):
@@ -36,7 +36,7 @@ def division(spec: Spec) -> Division:
 
 
 def refusal(spec: Spec, shards: int) -> str | None:
-    """Why a comparison cannot be divided, whatever its topics are; None where it may be."""
+    """Why a comparison cannot be divided, whatever its topics; None if it can."""
     if shards == 1:
         return None
     reason = _indivisible(spec)
@@ -110,7 +110,7 @@ def _rule_keys(rule: PairRule | tuple[str, str]) -> DividingKeys:
 
 
 def _common(found: Sequence[DividingKeys]) -> DividingKeys:
-    """The fields of all; in a bag nothing depends on anything."""
+    """The fields common to all; in a bag nothing depends on anything."""
     if None in found:
         return None
     lists = [set(one) for one in found if one is not None and one != "event"]

@@ -1,4 +1,4 @@
-"""What the topics themselves say against a comparison: facts of Kafka that no comparison file can know."""
+"""Checks the topics of a comparison: facts of Kafka that no comparison file can know."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Topic(NamedTuple):
 
 
 def control_refusal(name: str, topic: Topic) -> str | None:
-    """Why what is said on this topic could not be relied on; a policy that is not known is no reason."""
+    """Why the records of a control topic cannot be relied on; an unknown policy is no reason."""
     if topic.partitions > 1:
         return (
             f"{name} has {topic.partitions} partitions, and only one would be read: "
@@ -33,7 +33,7 @@ def control_refusal(name: str, topic: Topic) -> str | None:
 
 
 def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
-    """Why a comparison cannot be right on these topics; None stands for a topic that is not there."""
+    """Why a comparison cannot be right on these topics; None stands for a missing topic."""
     for side, version in (("reference", spec.reference), ("candidate", spec.candidate)):
         topic = topics[version.topic]
         key = f"{side}.topic"
@@ -58,7 +58,7 @@ def refusals(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
 
 
 def hints(spec: Spec, topics: Mapping[str, Topic | None]) -> Iterator[Note]:
-    """What topics allow or forbid, and no reason to refuse."""
+    """What topics allow or forbid without being a reason to refuse."""
     if spec.followed is not None and topics.get(spec.followed) is None:
         waits = "the last batch is not known to be whole"
         if spec.overdue.clock == "input":

@@ -6,10 +6,10 @@ from, so two sides may have formats of their own.
 
 The laws of a decoder:
 
-- It says what the bytes say, exactly, or it raises DecodeError with the reason; it repairs and drops nothing.
+- It gives exactly what the bytes say, or raises DecodeError with the reason; it repairs and drops nothing.
 - Equal bytes give equal values.
 - No value is nested deeper than 128, and no record makes a decoder hang or crash.
-- A service that it needs and cannot reach is a `SourceError`, never a `DecodeError`: the record may be fine.
+- If it cannot reach a service that it needs, it raises `SourceError`: the record may be fine.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Avro: one datum without a container, read with the schema that it was written with.
 
-What the types are: int, long, float and double are numbers, bytes and fixed are bytes, an enum is the text of
-its symbol, a record and a map are objects, a union is the value alone. Of the logical types, a decimal is its
-exact number and a uuid is a text. Dates, times and timestamps are the numbers that are stored, in the unit of
-their type: nothing is lost, and an order by time can read them. Other logical types are what they stand on.
+The types: int, long, float and double are numbers, bytes and fixed are bytes, an enum is the text of its
+symbol, a record and a map are objects, a union is the value alone. Of the logical types, a decimal is its
+exact number and a uuid is a text. Dates, times and timestamps are the stored numbers, in the unit of their
+type: nothing is lost, and an order by time can read them. Other logical types are read as their base type.
 
-A float of 32 bits is the float of 64 bits of the same value. Defaults are for readers with another schema, so
-they play no part.
+A float of 32 bits is the float of 64 bits of the same value. Defaults are not used: they are for readers with
+another schema.
 
 fastavro reads recursive types by recursion in C, which a deep enough record could crash. So for a schema that
 refers to itself, a record of more than a few hundred bytes is read by fastavro's Python twin.
@@ -31,13 +31,13 @@ from twinstream.errors import DecodeError, SpecError
 from twinstream.spec.decode.formats.registry import Body, Registry, framed, text_of
 
 _SAFE_BYTES = 500
-"""Records that are too short to be nested so deep that C could run out of stack."""
+"""Records up to this size cannot be nested so deep that C runs out of stack."""
 _DECIMAL, _UUID = "twinstream-decimal", "twinstream-uuid"
 _MALFORMED = (EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
 
 def from_file(path: Path) -> Body:
-    """The decoder for a schema file. Raises SpecError where it is no Avro schema."""
+    """The decoder for a schema file. Raises SpecError if it is no Avro schema."""
     key = "decode.schema_file"
     try:
         return body_of(Schema(path.read_text(encoding="utf-8")))
@@ -61,7 +61,7 @@ def registered(url: str) -> Body:
 
 
 def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> Schema:
-    """A schema with all those that it refers to, which come before it."""
+    """A schema with all schemas that it refers to, which come before it."""
     recursive = False
     for reference in schema.references or ():
         found = registry.version(reference.subject, reference.version)
@@ -72,9 +72,9 @@ def _from_registry(registry: Registry, schema: Any, named: dict[str, Any]) -> Sc
 
 
 class Schema:
-    """A schema, ready to read with. `named` are the types that it may refer to, and gets its own.
+    """A schema, ready to read with. `named` are the types that it may refer to; its own are added to them.
 
-    Raises ValueError where it is none.
+    Raises ValueError if it is no schema.
     """
 
     def __init__(self, text: str, named: dict[str, Any] | None = None) -> None:
@@ -92,7 +92,7 @@ class Schema:
             raise ValueError("it is nested too deep") from None
 
     def _prepared(self, schema: Any, around: tuple[str, ...]) -> Any:
-        """The schema with our own logical types and no others. `around` are the records that it stands in."""
+        """The schema with our own logical types and no others. `around` are the records that enclose it."""
         if isinstance(schema, list):
             return [self._prepared(branch, around) for branch in schema]
         if isinstance(schema, str):

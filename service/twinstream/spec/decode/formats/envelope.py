@@ -1,7 +1,7 @@
-r"""A whole record in one text of bytes: for comparison files that name more of a record than its value.
+r"""Packs a whole record into bytes, for comparison files that name more of a record than its value.
 
-Where `kinds`, `order` or `identity` name ``$key``, ``$timestamp``, ``$partition`` or ``$headers.NAME``, what
-is handed around as the record is this envelope. It can be opened without knowing where it came from.
+If `kinds`, `order` or `identity` name ``$key``, ``$timestamp``, ``$partition`` or ``$headers.NAME``, this
+envelope is passed around as the record. It can be opened without knowing where it came from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinstream.spec.decode.headers import Headers
 from twinstream.spec.file.paths import Path
 
 NO_TIMESTAMP: Final = -1
-"""What Kafka has in the place of a timestamp where a record has none."""
+"""Kafka's timestamp for a record that has none."""
 
 
 class Whole(NamedTuple):
@@ -32,7 +32,7 @@ class Whole(NamedTuple):
 def envelope(
     value: bytes | None, key: bytes | None, headers: Headers, timestamp_ms: int, partition: int
 ) -> bytes:
-    r"""Put the parts of a record into one text of bytes. Complexity: O(n), about 0.5 µs.
+    r"""Pack the parts of a record into bytes. Complexity: O(n), about 0.5 µs.
 
     >>> envelope(b"{}", None, [("a", b"1")], 5, 0)
     b'\x95\x00\x05\xc0\x91\x92\xa1a\xc4\x011\xc4\x02{}'
@@ -44,15 +44,15 @@ def envelope(
 
 
 def opened(packed: bytes) -> Whole:
-    """The parts of an envelope; the opposite of `envelope`."""
+    """The parts of an envelope; the inverse of `envelope`."""
     return Whole(*msgpack.unpackb(packed))
 
 
 def outside(named: Collection[Path]) -> Callable[[Whole], dict[str, Any]]:
-    """What reads all that a record has beside its value, under the names that comparison files use.
+    """A reader of all parts of a record besides its value, under the names that comparison files use.
 
-    `named` are the paths that the comparison file names. Of the headers only those are read, of several with
-    one name the last. It raises DecodeError where the key or a header is named and is not UTF-8.
+    `named` are the paths that the comparison file names. Only headers named there are read, and of several
+    with one name the last. The reader raises DecodeError if the key or a header is named and is not UTF-8.
     """
     names, key_is_named = [path[1] for path in named if path[0] == "$headers"], ("$key",) in named
 

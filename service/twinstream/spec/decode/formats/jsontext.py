@@ -1,9 +1,9 @@
-"""JSON: read fast where that loses nothing, and exactly everywhere else.
+"""JSON: read fast if that loses nothing, and exactly otherwise.
 
-A record is decoded by orjson and written again. If that gives the same bytes, but for the spaces that some
-writers put after separators, nothing was lost in decoding: a duplicate member would be gone, a rounded number
-have other digits. All others are read by `twinstream.core.canonical.parse`, which also knows why a record is
-none.
+A record is decoded by orjson and written again. If that gives the same bytes, except for the spaces that some
+writers put after separators, decoding lost nothing: a duplicate member would be gone, a rounded number would
+have other digits. `twinstream.core.canonical.parse` reads all other records; it also knows why a record is
+not JSON.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from twinstream.core.canonical import DEPTH_LIMIT
 
 _loads, _dumps = orjson.loads, orjson.dumps
 SHORT = 2 * DEPTH_LIMIT
-"""Bytes that are too few to be nested too deep."""
+"""Records up to this many bytes cannot be nested too deep."""
 
 
 def decode(record: bytes, around: int = 0) -> Any:
     """Read a JSON value without losing anything: numbers are int, float or Decimal, and exact.
 
-    `around` is how many levels are around the value that counts. Raises DecodeError.
+    `around` is how many levels enclose the value that counts. Raises DecodeError.
     """
     try:
         value = _loads(record)
@@ -34,7 +34,7 @@ def decode(record: bytes, around: int = 0) -> Any:
 
 
 def lossless(record: bytes, written: bytes) -> bool:
-    """Whether a record that decodes to what is written as `written` has lost nothing."""
+    """Whether a record lost nothing in decoding, given the text written from its decoded value."""
     if written != record and written != record.replace(b'": ', b'":').replace(b", ", b","):
         return False
     return len(record) <= SHORT or record.count(b"{") + record.count(b"[") <= DEPTH_LIMIT

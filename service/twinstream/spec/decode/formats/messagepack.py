@@ -1,8 +1,8 @@
 """MessagePack: the values that JSON has, and bytes, NaN and infinities.
 
-The names of a map are texts, and none stands twice. A timestamp is its number of nanoseconds since 1970.
-Other extension types have no meaning that two programs share, so they are refused. A float of 32 bits is the
-float of 64 bits of the same value, since writers shorten floats where that loses nothing.
+The names of a map are texts, each used once. A timestamp is its number of nanoseconds since 1970. Other
+extension types have no meaning shared by two programs, so they are refused. A float of 32 bits is the float
+of 64 bits of the same value, since writers shorten floats if that loses nothing.
 """
 
 from __future__ import annotations

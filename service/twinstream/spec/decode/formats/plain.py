@@ -6,7 +6,7 @@ from twinstream.errors import DecodeError
 
 
 def text(record: bytes) -> str:
-    """The text of a record. Raises DecodeError where it is not UTF-8.
+    """The text of a record. Raises DecodeError if it is not UTF-8.
 
     >>> text("é".encode())
     'é'

@@ -4,12 +4,13 @@ A value has the names of the fields as the .proto file has them; numbers of any 
 the name of its value (its number, if it has none), bytes are bytes, a message and a map are objects. A key of
 a map becomes a text.
 
-What is absent is what proto calls unset. A field without presence (a plain scalar of proto3) is never unset:
-it is there with its default, as repeated fields and maps are, empty. No message type is treated specially: a
-Timestamp is an object of `seconds` and `nanos`. A float of 32 bits is the float of 64 bits of the same value.
+A field is absent if proto calls it unset. A field without presence (a plain scalar of proto3) is never unset:
+it is there with its default. Repeated fields and maps are always there, possibly empty. No message type is
+treated specially: a Timestamp is an object of `seconds` and `nanos`. A float of 32 bits is the float of 64
+bits of the same value.
 
-Fields that the schema does not know would be left out of the comparison without a word, so a record that has
-any is refused.
+Fields that the schema does not know would silently be left out of the comparison, so a record with any such
+field is refused.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from twinstream.spec.decode.formats.registry import Body, Registry, framed, text
 
 _KEY = "decode.schema_file"
 _SHORT = 100
-"""Bytes that are too few to be nested deeper than 128: each message, list or map takes one at least."""
+"""Too short to be nested deeper than 128: each message, list or map takes at least one byte."""
 Convert = Callable[[Any], Any]
 
 
 def from_descriptors(path: Path, name: str) -> Body:
-    """The decoder for a message of a descriptor set. Raises SpecError where the file has no such message."""
+    """The decoder for a message of a descriptor set. Raises SpecError if the file has no such message."""
     if path.suffix == ".proto":
         command = f"protoc --include_imports -o {path.with_suffix('.desc').name} {path.name}"
         problem = f"is the source of a schema; write its descriptor set with `{command}`, and name that here"
@@ -75,7 +76,7 @@ def registered_messages(url: str) -> Body:
 
 
 def _from_registry(registry: Registry, schema: Any, name: str) -> Iterator[FileDescriptorProto]:
-    """The files that a schema refers to, and then its own under a name."""
+    """The files that a schema refers to, followed by its own file under a name."""
     for reference in schema.references or ():
         found = registry.version(reference.subject, reference.version, "serialized")
         yield from _from_registry(registry, found.schema, reference.name)
@@ -89,7 +90,7 @@ def _from_registry(registry: Registry, schema: Any, name: str) -> Iterator[FileD
 
 
 def _indexed(body_of: Callable[[str], Body], file: FileDescriptorProto, number: int) -> Body:
-    """The decoder of what follows a frame: the path to the message's type in its file, then the message."""
+    """The decoder of the bytes after a frame: the path of the message's type in its file, and the message."""
     bodies: dict[tuple[int, ...], Body] = {}
 
     def decode(record: bytes) -> Any:
@@ -102,7 +103,7 @@ def _indexed(body_of: Callable[[str], Body], file: FileDescriptorProto, number: 
 
 
 def _path(record: bytes) -> tuple[tuple[int, ...], int]:
-    """The indexes at the beginning of a framed message, and where they end. None at all is the first type."""
+    """The indexes at the beginning of a framed message, and where they end. No index means the first type."""
     count, at = _whole(record, 0)
     indexes = []
     for _ in range(count):
@@ -133,7 +134,7 @@ def _name_at(file: FileDescriptorProto, path: tuple[int, ...], number: int) -> s
 
 
 def pool_of(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
-    """The types of some files and of those that they import. Raises TypeError where one is missing."""
+    """The types of some files and of those that they import. Raises TypeError if one is missing."""
     pool, known, added = DescriptorPool(), {file.name: file for file in files}, set[str]()
 
     def add(name: str) -> None:
@@ -151,7 +152,7 @@ def pool_of(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
 
 
 def _well_known(name: str) -> FileDescriptorProto:
-    """A file that comes with every compiler, and so is often left out of a descriptor set."""
+    """A file that comes with every compiler, and so is often absent from a descriptor set."""
     file = FileDescriptorProto()
     try:
         if not name.startswith("google/protobuf/"):
@@ -202,13 +203,13 @@ def body_of(descriptor: Descriptor) -> Body:
 
 
 class _Converter:
-    """Turns messages into plain values, by a plan for each type that is made when it is first met."""
+    """Turns messages into plain values, with a plan for each type that is made on its first use."""
 
     def __init__(self) -> None:
         self._plans: dict[str, list[tuple[str, bool, Convert]]] = {}
 
     def message(self, message: Message) -> dict[str, Any]:
-        """The fields that are there, and those that always are."""
+        """The fields that are set, and those that always have a value."""
         descriptor = message.DESCRIPTOR
         plan = self._plans.get(descriptor.full_name)
         if plan is None:
@@ -223,7 +224,7 @@ class _Converter:
         return value
 
     def _extensions(self, message: Message) -> dict[str, Any]:
-        """The fields from elsewhere, under the names that proto writes for them."""
+        """The extension fields, under the names that proto writes for them."""
         return {
             f"[{field.full_name}]": self._field(field)[2](value)
             for field, value in message.ListFields()
@@ -255,7 +256,7 @@ def _same(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """A text, which proto2 lets be any bytes."""
+    """A text, which proto2 allows to be any bytes."""
     if type(value) is not str:
         raise DecodeError("not a message of its schema: what stands where a text should be, is not UTF-8")
     return value

@@ -1,10 +1,10 @@
-"""Schemas from a registry, and the frame around the records that are written with one.
+"""Reads schemas from a registry, and the frame around the records written with them.
 
-A framed record is the byte 0, the id of its schema in four bytes, and then what the format makes of it. The
-registry is asked once for each id; what it has said of an id never changes, so it is kept.
+A framed record is the byte 0, the id of its schema in four bytes, and then the record in its format. The
+registry is asked once for each id; its answer for an id never changes, so it is kept.
 
-A registry that does not answer, or answers with trouble of its own, is a `SourceError`: nothing is known of
-the record. An id that it does not have is the record's fault, a `DecodeError`.
+A registry that does not answer, or fails by itself, gives a `SourceError`: nothing is known of the record. An
+id unknown to the registry is the record's fault, a `DecodeError`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from twinstream.errors import DecodeError, SourceError, without_secrets
 
 TIMEOUT_SECONDS = 3
-"""Bounds each request. The caller tries again: a loop that waits longer would look dead."""
+"""Bounds each request. The caller tries again; a loop that waited longer would look dead."""
 UNKNOWN_KEPT = 1_000
-"""Ids without a schema that are remembered, so that a topic full of them is not a flood of requests."""
+"""Ids without a schema that are remembered: a topic full of them must not cause a flood of requests."""
 
 _NOT_FOUND = 404
-"""How the registry's own codes for an unknown id, subject or version begin. Any server has a plain 404."""
+"""The registry's own codes for an unknown id, subject or version begin so. Any server has a plain 404."""
 
 T = TypeVar("T")
 Body = Callable[[bytes], Any]
@@ -33,7 +33,7 @@ _FRAME = struct.Struct(">bI")
 
 
 class Registry:
-    """The schemas of one registry. Nothing is connected before the first schema is needed."""
+    """The schemas of one registry. It connects only when the first schema is needed."""
 
     def __init__(self, url: str) -> None:
         self._url, self.name = url, without_secrets(url)
@@ -47,7 +47,7 @@ class Registry:
         return self._ask(f"schema {number}", lambda: self._client.get_schema(number, fmt=form))
 
     def version(self, subject: str, version: int, form: str | None = None) -> RegisteredSchema:
-        """A version of a subject, which a schema refers to. Raises DecodeError and SourceError."""
+        """A version of a subject that a schema refers to. Raises DecodeError and SourceError."""
         what = f"version {version} of subject {subject}"
         return self._ask(what, lambda: self._client.get_version(subject, version, deleted=True, fmt=form))
 
@@ -58,14 +58,14 @@ class Registry:
             if error.error_code // 100 == _NOT_FOUND:
                 raise DecodeError(f"the schema registry {self.name} has no {what}") from None
             raise SourceError(f"the schema registry {self.name} refuses {what}: {error}") from error
-        except Exception as error:  # its client passes on whatever the HTTP library raises
-            told = str(error) if self.name == self._url else ""  # It may have a part of the password.
+        except Exception as error:  # its client passes on every exception of the HTTP library
+            told = str(error) if self.name == self._url else ""  # It may contain a part of the password.
             problem = f"cannot be asked for {what}: {told or type(error).__name__}"
             raise SourceError(f"the schema registry {self.name} {problem}") from error
 
 
 def framed(load: Callable[[int], Body]) -> Body:
-    """The decoder of framed records; `load` makes, for a schema's id, that of what follows the frame."""
+    """The decoder of framed records; `load` makes the decoder of the bytes after the frame, by schema id."""
     bodies: dict[int, Body] = {}
     unknown: dict[int, str] = {}
 
@@ -91,7 +91,7 @@ def framed(load: Callable[[int], Body]) -> Body:
 
 
 def text_of(schema: Schema, wanted: str) -> str:
-    """The text of a schema that must be of a type. Raises DecodeError for one of another."""
+    """The text of a schema that must be of a given type. Raises DecodeError for another type."""
     found = schema.schema_type or "AVRO"
     if found != wanted:
         raise DecodeError(f"its schema is of type {found}, but {wanted} is declared")
