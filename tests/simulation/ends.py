@@ -14,7 +14,7 @@ from tests.simulation.scheduler import Scheduler
 from twinstream.adapters.memory import ManualClock, MemoryPublisher, MemoryStorage, MemoryStore
 from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.processes.shards import ShardStore
 from twinstream.status.comparison import ComparisonStatus, DivergenceReport, Withdrawn
 
@@ -65,7 +65,7 @@ def undisturbed(given: Input) -> Outcome:
     for side in Side:
         broker.produce(side, len(given.rows[side]))
     source, store = SimulatedSource(scheduler, broker, fickle=False), MemoryStore(MemoryStorage(), "calm")
-    worker = Worker(given.unlimited, source, store, publisher, clock, mask_secret=mask_secret)
+    worker = Worker(given.unlimited, Ports(source, store, publisher, clock, mask_secret))
     assert worker.start()
     for _ in range(4):
         worker.step()
@@ -88,7 +88,8 @@ def look(world: World, number: int) -> Worker:
     shard = Shard(number, world.given.shards)
     source = SimulatedSource(Scheduler(0), world.broker, fickle=False, steady=True)
     store = ShardStore(shelf, shard)
-    ports = (world.given.spec, source, store, MemoryPublisher(), ManualClock())
-    worker = Worker(*ports, None, shard, mask_secret=mask_secret)
+    worker = Worker(
+        world.given.spec, Ports(source, store, MemoryPublisher(), ManualClock(), mask_secret), shard
+    )
     worker.start()
     return worker

@@ -15,14 +15,16 @@ from twinstream.adapters.redis import scripts as redis_scripts
 from twinstream.adapters.redis.store import RedisStore
 from twinstream.checkpoints.format import decode
 from twinstream.core.accounts import Account
+from twinstream.core.arrivals.sharding import Shard
 from twinstream.core.events import Side
 from twinstream.errors import Fenced
-from twinstream.intake.falls import Falls
+from twinstream.intake.falls import Caution, Falls
 from twinstream.intake.intake import Intake
 from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.matcher.side_inputs import SideInputs
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Checkpoint, Gap, Stored
+from twinstream.spec.file.model import Spec
 from twinstream.starting.reset_model import Resets
 from twinstream.status.comparison import ResetRequest
 
@@ -32,7 +34,7 @@ class CommitsApart(Worker):
 
     def __init__(self, committed: dict[Side, dict[int, int]], *ports: Any, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._committed, self._topics_read = committed, ports[1]
+        self._committed, self._topics_read = committed, ports[1].source
 
     def start(self) -> bool:
         if not super().start():
@@ -52,7 +54,7 @@ class ReadsTwice(Worker):
 
     def __init__(self, *ports: Any, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._topics_read = ports[1]
+        self._topics_read = ports[1].source
 
     def start(self) -> bool:
         if not super().start():
@@ -271,9 +273,9 @@ class TakesItTwice(Worker):
         return super().begin_anew(request)
 
 
-def _incautious(*ports: Any, **more: Any) -> Worker:
+def _incautious(spec: Spec, ports: Ports, shard: Shard, _: Caution) -> Worker:
     """A worker that is never told where those before it fell."""
-    return Worker(*ports[:5], None, *ports[6:], **more)
+    return Worker(spec, ports, shard)
 
 
 def commits_apart(seed: int) -> Failure | None:

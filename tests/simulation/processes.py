@@ -22,8 +22,9 @@ from twinstream.core.events import Side
 from twinstream.errors import Fenced, SourceError, TwinstreamError
 from twinstream.intake.falls import Caution
 from twinstream.matcher.shard_resets import UNSURE
-from twinstream.matcher.worker import Worker
+from twinstream.matcher.worker import Ports, Worker
 from twinstream.ports import Clock, Publisher, Source, Store
+from twinstream.spec.file.model import Spec
 from twinstream.status.comparison import (
     ComparisonStatus,
     Publication,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 LONGEST_PAUSE = 45.0
 LATEST_ARRIVAL = 20.0
 NO_ANSWER_SECONDS = 2.0
-Make = Callable[..., Worker]
+Make = Callable[[Spec, Ports, Shard, Caution], Worker]
 """Makes the worker under test, of the arguments of `Worker`."""
 
 
@@ -130,8 +131,8 @@ class Process:
         store: Store = Watched(self, "store", held)
         publisher: Publisher = Watched(self, "publisher", self)
         clock: Clock = self.matcher.service.clock
-        ports = (self._world.given.spec, source, store, publisher, clock)
-        worker = self._world.make(*ports, self._caution, self.shard, store, mask_secret, shards=held)
+        ports = Ports(source, store, publisher, clock, mask_secret, bulletins=store, shards=held)
+        worker = self._world.make(self._world.given.spec, ports, self.shard, self._caution)
         if self._world.given.poisoned:
             worker._codec.forms = partial(_without_poison, worker._codec.forms)  # type: ignore[method-assign]
         return worker
