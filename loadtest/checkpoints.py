@@ -62,7 +62,7 @@ def _record(rng: random.Random, number: int) -> bytes:
 
 
 def _feed(intake: Intake, rng: random.Random, first: int, events: int) -> None:
-    """Let the reference put out these events, in batches of a partition as from Kafka."""
+    """Let the reference write these events, in batches of a partition as from Kafka."""
     for start in range(first, first + events, PARTITIONS * BATCH):
         for partition in range(PARTITIONS):
             numbers = range(start + partition, min(start + PARTITIONS * BATCH, first + events), PARTITIONS)

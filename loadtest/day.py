@@ -1,6 +1,6 @@
 """A day of two pipelines, made up as it is read: bounded disorder, retries, and a bug now and then.
 
-Pair n is a function of n alone. The reference puts pairs out in their order. The candidate puts out each
+Pair n is a function of n alone. The reference writes pairs in their order. The candidate writes each
 block of 4,000 key by key, and runs behind by up to five blocks, more and less in turn. Keys live for 100,000
 pairs. Each block is a micro-batch of four tasks, one for each partition. In some a task of either side is cut
 off in the middle and run again: its rows come twice. In some the candidate has a bug: it drops an event,

@@ -79,7 +79,7 @@ def batches(side: Side, numbers: Iterator[range], offsets: list[int]) -> Stream:
 
 
 class Feed:
-    """What both sides put out: `held` events of the reference, then as `ask` says."""
+    """What both sides wrote: `held` events of the reference, then as `ask` says."""
 
     def __init__(self, held: int) -> None:
         self.held = held
@@ -92,15 +92,15 @@ class Feed:
 
     @property
     def asked(self) -> int:
-        """How many events were asked for and have not been put out yet."""
+        """How many events were asked for and have not been written yet."""
         return sum(self._next[side] - self._given[side] for side in Side)
 
     def ask(self, side: Side, events: int) -> None:
-        """Have a side put out so many more events."""
+        """Have a side write so many more events."""
         self._next[side] += events
 
     def begin_pairs(self) -> None:
-        """From now on both put out the same events, and those held stay without partners."""
+        """From now on both write the same events, and those held stay without partners."""
         self._next[Side.RIGHT] = self._given[Side.RIGHT] = self._next[Side.LEFT]
 
     def _numbers(self, side: Side) -> Iterator[range]:

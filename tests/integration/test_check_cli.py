@@ -85,7 +85,7 @@ def test_without_json_the_answer_is_for_people(folder: Path) -> None:
         lines[4],
     ]
     assert lines[4].startswith("1. missing · id ")
-    assert lines[5].startswith('   The reference put out {"v":2} ')
+    assert lines[5].startswith('   The reference wrote {"v":2} ')
     assert lines[8] == '   1  {"v":2} ───────────────────✕       (no equal event)'
 
 

@@ -86,7 +86,7 @@ class Reading:
 def new_rows(side: Sequence[Row], reading: Reading) -> list[Row] | None:
     """The rows of a side without what a retry wrote again; None where its attempts do not agree.
 
-    A row is new where it raises what its batch has put out. A batch is judged when a later one is read, and
+    A row is new where it raises what its batch has written. A batch is judged when a later one is read, and
     at the end.
     """
     new: list[Row] = []

@@ -56,7 +56,7 @@ def spec_of(order: Any, keep: str = "records") -> Spec:
 
 
 class Trace(NamedTuple):
-    """What both sides put out, in the order in which it is read: side, partition, records."""
+    """What both sides wrote, in the order in which it is read: side, partition, records."""
 
     reads: list[tuple[Side, int, list[bytes]]]
 

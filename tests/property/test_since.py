@@ -1,4 +1,4 @@
-"""A gate that is asked about a moment passes on nothing that was put out before it."""
+"""A gate that is asked about a moment passes on nothing that was written before it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPEC = loads(
 
 
 class Put(NamedTuple):
-    """An event that both sides put out: what kind it is, and when each did, in milliseconds."""
+    """An event that both sides wrote: what kind it is, and when each did, in milliseconds."""
 
     kind: str
     at: tuple[int, int]
@@ -62,7 +62,7 @@ puts = st.lists(
 
 
 class Run:
-    """A comparison that is fed with what both sides put out, in runs of some length."""
+    """A comparison that is fed with what both sides wrote, in runs of some length."""
 
     def __init__(self) -> None:
         self.codec = Codec(SPEC)

@@ -1,6 +1,6 @@
 """Resets: where a comparison may be asked to begin anew, and what is true of it from there on.
 
-Only cuts are drawn that both sides share: what is put out behind one on one side has its partners behind it
+Only cuts are drawn that both sides share: what is written behind one on one side has its partners behind it
 on the other. So the end of a comparison that was reset is that of one which has never begun elsewhere.
 """
 

@@ -1,4 +1,4 @@
-"""Where a comparison begins that does not begin at the first records: what was put out before, and the cut.
+"""Where a comparison begins that does not begin at the first records: what was written before, and the cut.
 
 What lies before the cut differs from side to side, and must not matter. It is no event to `truth`.
 """
@@ -24,7 +24,7 @@ Sides = tuple[list[Row], list[Row]]
 
 
 class Beginning(NamedTuple):
-    """A start, its members in the comparison file, and what both versions put out, with what is before it.
+    """A start, its members in the comparison file, and what both versions wrote, with what is before it.
 
     `earlier` is how many records of each side lie in front of all that is compared.
     """
@@ -57,7 +57,7 @@ def draw_beginning(
 
 
 def _earlier(scheduler: Scheduler, side: Side) -> list[Event]:
-    """What a version has put out before: no event of it is one of the other."""
+    """What a version has written before: no event of it is one of the other."""
     return [
         {
             "type": scheduler.one_of("abce"),

@@ -97,7 +97,7 @@ class Input:
 
 
 class Outputs(NamedTuple):
-    """What both versions put out of one input. `unique`: no event comes twice.
+    """What both versions wrote of one input. `unique`: no event comes twice.
 
     `tolerant`: the numbers of the candidate are a little different.
     """

@@ -1,8 +1,8 @@
-"""Numbers that two runs of one job put out a little differently.
+"""Numbers that two runs of one job write a little differently.
 
 Where the comparison file has a tolerance, each event has a number of its own, a multiple of `STEP`, and each
-time it is put out that is up to `JITTER` off. So all that is put out of one event is within the tolerance,
-and so may be what is put out of two: closeness is not transitive. What is *another* number is `FURTHER` away.
+time it is written that is up to `JITTER` off. So all that is written of one event is within the tolerance,
+and so may be what is written of two: closeness is not transitive. What is *another* number is `FURTHER` away.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.orders import Event
 
 STEP, JITTER, WITHIN = 3, 1, 2
 FURTHER = 12
-"""Beyond the tolerance of what any run puts out of the same event."""
+"""Beyond the tolerance of what any run writes of the same event."""
 DIFFERENT = 4
 """So many numbers there are: few, so that many are close to each other."""
 

@@ -1,4 +1,4 @@
-"""What both versions put out: random events, reordered as far as that is allowed, and up to two faults."""
+"""What both versions wrote: random events, reordered as far as that is allowed, and up to two faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How what was put out lies in the topics: partitions, offsets with gaps, times and marks."""
+"""How what was written lies in the topics: partitions, offsets with gaps, times and marks."""
 
 from __future__ import annotations
 

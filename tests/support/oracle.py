@@ -108,7 +108,7 @@ class Wrote(NamedTuple):
 
 
 def batch_counts(rows: Sequence[Wrote]) -> Counter[Hashable]:
-    """What a batch put out: by letter the largest count over executions of the sum over tasks.
+    """What a batch wrote: by letter the largest count over executions of the sum over tasks.
 
     Of a task it is the largest count over its attempts (design, section 5, Duplicates).
     """
@@ -129,7 +129,7 @@ def _execution_counts(rows: Sequence[Wrote]) -> Counter[Hashable]:
 
 
 def attempts_agree(rows: Sequence[Wrote]) -> bool:
-    """Whether one execution, with one attempt of each task, has written all that the batch put out."""
+    """Whether one execution, with one attempt of each task, has written all that the batch wrote."""
     for execution in {row.execution for row in rows}:
         mine = [row for row in rows if row.execution == execution]
         one_each: Counter[Hashable] = Counter()

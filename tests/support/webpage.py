@@ -97,7 +97,7 @@ def reordered(identifier: str = "r", **changes: Any) -> DivergenceReport:
             reference=at_offset("reference", 11), candidate=at_offset("candidate", 32)
         ),
         "witness": witness,
-        "text": "Both sides put out the ride a, but not in the same order.",
+        "text": "Both sides wrote the ride a, but not in the same order.",
         "first_seen": START,
     }
     return divergence(identifier, **{**values, **changes})

@@ -28,11 +28,11 @@ FIELDS_NAMED = 3
 """The most fields of a changed event that are named with both values; beyond that only names are given."""
 
 _WHAT = {
-    "missing": "The reference put out {left}, and the candidate did not.",
-    "extra": "The candidate put out {right}, and the reference did not.",
-    "duplicate": "The candidate put out {right} once more than the reference.",
-    "changed": "The reference put out {left}, and the candidate {right} instead.",
-    "reordered": "Both sides put out {value}, but not in the same order ({places}).",
+    "missing": "The reference wrote {left}, and the candidate did not.",
+    "extra": "The candidate wrote {right}, and the reference did not.",
+    "duplicate": "The candidate wrote {right} once more than the reference.",
+    "changed": "The reference wrote {left}, and the candidate {right} instead.",
+    "reordered": "Both sides wrote {value}, but not in the same order ({places}).",
 }
 
 
@@ -180,7 +180,7 @@ def _moved(finding: Finding, sight: Sight) -> str:
     if not first:
         moved, other = other, moved
     return (
-        f"The reference put out {moved} before {other} ({_in_order(finding.left, left)}), "
+        f"The reference wrote {moved} before {other} ({_in_order(finding.left, left)}), "
         f"the candidate the other way round ({_in_order(finding.right, right)})."
     )
 

@@ -7,8 +7,8 @@ whatever ends in between leaves the old comparison or the new one.
 Where several matchers share the comparison, shard 0 does it, and the others follow (see `shard_resets`).
 
 `now` is where both sides have been read to, at a moment at which nothing waits for a partner: then all that
-was put out before is settled on both sides, and the partners of what comes later come later. Such a moment is
-waited for; it says nothing where the matcher does not follow all that is put out (`_unfit_for_now`).
+was written before is settled on both sides, and the partners of what comes later come later. Such a moment is
+waited for; it says nothing where the matcher does not follow all that is written (`_unfit_for_now`).
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ def at_offsets(positions: Positions) -> Start:
 def _unfit_for_now(spec: Spec, comparison: Comparison) -> str | None:
     """Why a moment at which nothing waits would say nothing of what is to come, if so."""
     if spec.duplicates.policy == "replays":
-        return "a retry may write again what was put out before (`duplicates: replays`)"
+        return "a retry may write again what was written before (`duplicates: replays`)"
     if spec.start.at in ("event_time", "input"):
-        return f"of what lies before its own start (`start: {spec.start.at}`) one side may still put out more"
+        return f"of what lies before its own start (`start: {spec.start.at}`) one side may still write more"
     if comparison.copies:
         return (
             "some partitions may have had their copy of a barrier, and others not (`copies: per_partition`)"

@@ -271,7 +271,7 @@ def test_characters_that_nobody_sees_are_written_out(
     service: Served, page: Page, one: str, other: str, shown: list[str]
 ) -> None:
     fields = {"name": Sides[Any](reference=one, candidate=other)}
-    text = f'The reference put out "{one}", and the candidate "{other}" instead.'
+    text = f'The reference wrote "{one}", and the candidate "{other}" instead.'
     service.publish(
         divergence(
             "i",

@@ -225,7 +225,7 @@ def test_pairs_and_kinds_are_asked_for_since_then_too() -> None:
 
 def test_a_moment_behind_what_is_verified_is_undecided() -> None:
     assert asked(status(), since=ago(1)).to_decide == (
-        "All that was put out before 2026-03-01 11:59:59 UTC has to be verified, and then enough of what "
+        "All that was written before 2026-03-01 11:59:59 UTC has to be verified, and then enough of what "
         "follows."
     )
     assert asked(status(), since=ago(1)).reason == (

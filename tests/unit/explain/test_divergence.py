@@ -50,7 +50,7 @@ TEXTS = [
         "total",
         "L:7a L:7b R:7b",
         """
-        The reference put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. Both
+        The reference wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. Both
         sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 1, candidate partition 0
         offset 0), and in the candidate no equal one came before it: all events must keep their order.
         """,
@@ -59,7 +59,7 @@ TEXTS = [
         "{per_key: [taxi]}",
         "L:7b R:7a R:7b",
         """
-        The candidate put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the reference did not. Both
+        The candidate wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the reference did not. Both
         sides have gone on to {"taxi":7,"ride":"b"} (reference partition 0 offset 0, candidate partition 0
         offset 1), and in the reference no equal one came before it: both are of taxi 7, whose events must
         keep their order.
@@ -69,7 +69,7 @@ TEXTS = [
         "{per_key: [taxi]}",
         "L:7a R:7a R:7a",
         """
-        The candidate put out {"taxi":7,"ride":"a"} (partition 0 offset 1) once more than the reference. No
+        The candidate wrote {"taxi":7,"ride":"a"} (partition 0 offset 1) once more than the reference. No
         further equal one came before the reference ended or was long past it.
         """,
     ),
@@ -77,7 +77,7 @@ TEXTS = [
         "{per_key: [taxi]}",
         "L:7a L:7b L:7c R:7b R:7c R:7a",
         """
-        The reference put out {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
+        The reference wrote {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
         1), the candidate the other way round (partition 0 offsets 0 and 2). Their order counts: both are of
         taxi 7, whose events must keep their order.
         """,
@@ -86,7 +86,7 @@ TEXTS = [
         "unordered",
         "L:7a",
         """
-        The reference put out {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. No
+        The reference wrote {"taxi":7,"ride":"a"} (partition 0 offset 0), and the candidate did not. No
         equal one came before the candidate ended or was long past it.
         """,
     ),
@@ -94,7 +94,7 @@ TEXTS = [
         "{barrier: night, inner: {per_key: [taxi]}}",
         "L:7a L:1 R:1 R:7a",
         """
-        The reference put out {"taxi":7,"ride":"a"} before {"type":"eod","day":1} (partition 0 offsets 0 and
+        The reference wrote {"taxi":7,"ride":"a"} before {"type":"eod","day":1} (partition 0 offsets 0 and
         1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night events
         must not change places with any other.
         """,
@@ -103,7 +103,7 @@ TEXTS = [
         "{dependent: [{pair: [ride, ride], same: [taxi]}, [night, night]]}",
         "L:7a L:7b R:7b R:7a",
         """
-        The reference put out {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
+        The reference wrote {"taxi":7,"ride":"a"} before {"taxi":7,"ride":"b"} (partition 0 offsets 0 and
         1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: both are of
         taxi 7, whose ride events must keep their order.
         """,
@@ -112,7 +112,7 @@ TEXTS = [
         "{dependent: [[night, ride]]}",
         "L:1 L:7a R:7a R:1",
         """
-        The reference put out {"type":"eod","day":1} before {"taxi":7,"ride":"a"} (partition 0 offsets 0 and
+        The reference wrote {"type":"eod","day":1} before {"taxi":7,"ride":"a"} (partition 0 offsets 0 and
         1), the candidate the other way round (partition 0 offsets 0 and 1). Their order counts: night and
         ride events must not change places.
         """,

@@ -5,7 +5,7 @@ from typing import Any
 from twinstream.explain.picture import ASCII
 from twinstream.explain.text import SHOWN, heading, tell_answer, tell_divergence
 
-TEXT = "The reference put out 1, and the candidate did not. " * 3
+TEXT = "The reference wrote 1, and the candidate did not. " * 3
 REPORT: dict[str, Any] = {
     "id": "5f0c",
     "kind": "missing",
@@ -40,7 +40,7 @@ def test_an_answer_is_told_with_counts_and_pictures() -> None:
         "",
         '1. missing · taxi 7, day "mon" · id 5f0c',
     ]
-    assert told[5].startswith("   The reference put out 1,")
+    assert told[5].startswith("   The reference wrote 1,")
     assert "✕" in told[-1]
 
 

@@ -33,7 +33,7 @@ class Saying(Bench):
             self.source.append(side, 0, orjson.dumps(row.value), 0, row.attempt.headers)
 
     def finish(self, side: Side, batch: int, query: str = "q", written: int | None = None) -> None:
-        """A version says that it has finished a batch, and written so much; else all that was put out."""
+        """A version says that it has finished a batch, and written so much; else all that was written."""
         topic = TOPICS[side]
         end = self.source.ends()[side][0] if written is None else written
         said = control_record(

@@ -106,7 +106,7 @@ def test_now_is_refused_where_one_side_may_still_put_out_what_lies_before_the_st
     assert not worker.begin_anew(request("now", "r-2"))
     assert refusal(bench) == (
         "`now` cannot be its start, since of what lies before its own start (`start: event_time`) one side "
-        "may still put out more: name a barrier, an event time or offsets as `start`"
+        "may still write more: name a barrier, an event time or offsets as `start`"
     )
     bench.write(Side.RIGHT, ("b", 1))
     assert bench.run(worker).verdict == "PENDING"

@@ -54,7 +54,7 @@ class GateScope(Frozen):
     since: Annotated[str, AfterValidator(_since)] = Field(
         "",
         max_length=40,
-        description="A pass must rest on what was put out from then on, as 2026-03-01T14:02:00Z.",
+        description="A pass must rest on what was written from then on, as 2026-03-01T14:02:00Z.",
     )
 
 
@@ -138,7 +138,7 @@ def _too_little(
     if through is None or through < since:
         until = "nothing" if through is None else f"only what is before {said(through)}"
         step = (
-            f"All that was put out before {said(since)} has to be verified, and then enough of what follows."
+            f"All that was written before {said(since)} has to be verified, and then enough of what follows."
         )
         return _lack(f"{until} is verified, and it was asked about since {said(since)}", [step])
     coverage = status.coverage

@@ -73,7 +73,7 @@ service cannot be reached, with --wait all the time.
     "--candidate", metavar="VERSION", callback=_said, help="The version that the candidate must be of."
 )
 @click.option(
-    "--since", metavar="TIME", callback=_since, help="A pass must rest on what was put out from then on."
+    "--since", metavar="TIME", callback=_since, help="A pass must rest on what was written from then on."
 )
 @click.option(
     "--spec-digest", metavar="DIGEST", callback=_said, help="The comparison file that the answer must be of."

@@ -1,4 +1,4 @@
-"""Replays: what a pipeline that retries has written again, told from what it has really put out twice.
+"""Replays: what a pipeline that retries has written again, told from what it has really written twice.
 
 Spark's Kafka sink is at-least-once: a retried task, or a micro-batch that is run again, writes events again.
 Where records say which *attempt* wrote them, a copy that another attempt wrote is told from a real one.
@@ -6,7 +6,7 @@ Within one batch of one query let
 
     n(e, t, a, x)   how often attempt a of task t of execution e has written the canonical form x,
     N(e, x)         the sum over the tasks t of e of max over a of n(e, t, a, x),
-    M(x)            max over e of N(e, x): what the batch put out.
+    M(x)            max over e of N(e, x): what the batch wrote.
 
 An event is *new* where it raises M, else it is a *replay*. So copies inside one attempt are always new, and
 so are copies of several tasks, since each task has rows of its own; in which order a retry writes its rows
@@ -14,7 +14,7 @@ does not matter. What was written first stands: matching never takes an event ba
 
 **Do the attempts agree?** An attempt that was killed has written a part of its rows. So they agree where one
 execution, with one attempt of each of its tasks, has written all of M: all else is part of it. Where there is
-none the batch has put out what no run of it would: a non-deterministic replay. Which of its rows count cannot
+none the batch has written what no run of it would: a non-deterministic replay. Which of its rows count cannot
 be known, so it is a hole.
 
 **Where numbers have a tolerance** rows of one form are equal only if they are close, and closeness is not

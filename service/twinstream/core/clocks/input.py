@@ -7,7 +7,7 @@ other clocks only suspect:
 
 - an event that comes from one input record should have come when `consumed` is past that record;
 - an event that stands for a window should have come when the watermark had passed the end of the window in an
-  *earlier* batch: the batch in which it passes may be the one before the window is put out.
+  *earlier* batch: the batch in which it passes may be the one before the window is written.
 
 A record takes effect when every partition is read up to its `written`, in the order of its query's batches.
 They are cumulative, so one that is lost costs nothing but time. A side that is silent, stopped or behind

@@ -1,6 +1,6 @@
 """Where two sides meet again after a scope was lost: at a barrier that came on both.
 
-Nothing is known of what a lost scope held. But a barrier that both sides put out after that cuts it off:
+Nothing is known of what a lost scope held. But a barrier that both sides wrote after that cuts it off:
 what lies behind it can be compared again. Each side's events are kept from a barrier on until such a pair is
 found; beyond `limit` events the oldest epochs are dropped, since a later barrier will do as well.
 """

@@ -115,7 +115,7 @@ class EpochsIndex(Index):
         return None if met is None else self._go_on(scope, side.other, met)
 
     def _go_on(self, scope: SetAside, other: Side, events: list[Event]) -> Event:
-        """Both sides have met at a barrier, the first of `events`, which the other side put out."""
+        """Both sides have met at a barrier, the first of `events`, which the other side wrote."""
         self._hooks.finish(scope)
         self._hooks.came_back(other, events)
         barrier, *behind = events

@@ -1,13 +1,13 @@
 """Where a comparison begins at its input: with the first record that both versions have consumed.
 
-A version that was started late has put out nothing of the input before that. So the *cut* is, for each
+A version that was started late has written nothing of the input before that. So the *cut* is, for each
 partition of the input, the larger of the first offsets that the two versions have consumed; what comes from a
 record at the cut or behind it is compared (`input_cut`). What each version says is told here.
 
 **The first offset** is told by control records, which say what is consumed *up to*. So of the first batch
 that is heard of only its end is known, unless the record says where the batch began (`since`): from there on
 the version has consumed everything. That may be later than the truth, and never earlier, so nothing is
-compared that the other version could not have put out. Of several queries of a version that read an input,
+compared that the other version could not have written. Of several queries of a version that read an input,
 the one that began last counts.
 
 **What can be read** bounds it, too. Retention, or who started the service, may have cut off the beginning of

@@ -1,4 +1,4 @@
-"""What a retry has written again, told from what was really put out twice."""
+"""What a retry has written again, told from what was really written twice."""
 
 from __future__ import annotations
 

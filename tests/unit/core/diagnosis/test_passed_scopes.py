@@ -35,7 +35,7 @@ def go_on(driver: Driver, until: int, start: int = 0) -> None:
 
 
 def differ(driver: Driver, left: bytes, right: bytes, second: int = 0) -> None:
-    """An event that comes once, and the candidate puts out another instead."""
+    """An event that comes once, and the candidate writes another instead."""
     driver.feed(LEFT, [left], [second * SECOND])
     driver.feed(RIGHT, [right], [second * SECOND])
     driver.comparison.review()

@@ -161,7 +161,7 @@ def put_out(driver: Driver, side: Side, *offsets: int | None, name: str = "v") -
 
 
 def say(driver: Driver, side: Side, batch: int, consumed: int, watermark: int | None = None) -> None:
-    """A version has finished a batch, and written all that was put out so far."""
+    """A version has finished a batch, and written all that was written so far."""
     fact = Finished("q", "r", batch, {IN: consumed}, watermark, {0: driver.offsets[side]})
     driver.comparison.note_finished(side, fact)
 
