@@ -1,4 +1,4 @@
-"""Which checkpoints are bases and which deltas, and when what is old goes out of them.
+"""Plans which saves are bases and which are deltas, and when a sweep replaces the base.
 
 A base holds everything, a delta what changed since the checkpoint before it. Who restores reads the base and
 all deltas behind it; so they must not become too many, nor too large. A new base would stop the matcher for a

@@ -1,4 +1,4 @@
-"""Keeps the state of a comparison in its store: what changed once a second, all of it where nobody knows.
+"""Writes the state of a comparison to its store: once a second the changes, else all of it.
 
 A store that is away is no reason to stop: `trouble` says what is wrong and since when, and what was not saved
 is saved when it is back. Only a store that another owner has taken over ends the work (`Fenced`).

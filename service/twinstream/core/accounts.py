@@ -1,4 +1,4 @@
-"""What became of each event of a side, and what was not checked.
+"""The accounts of a side (what became of each of its events), and holes (what was not checked).
 
 Every consumed event is in exactly one account:
 consumed = matched + ignored + before start + replayed + undecodable + explained + divergent + unmatched.

@@ -1,4 +1,4 @@
-"""Before matching: what is no event of its own is taken out, and what has to wait for others waits.
+"""Before matching: replays are taken out, and events behind a barrier wait for all its copies.
 
 What a retry has written again is settled as replayed (see `replays`). Where barriers have a copy in each
 partition, what is behind them waits until all have come (see `barrier_copies`).

@@ -1,4 +1,4 @@
-"""Whose turn it is to be read: what is behind, so that what runs ahead waits for it.
+"""Decides which side is read next: the one that is behind, so that the other waits for it.
 
 Reading everything alike would fill the memory with what waits for partners that are not read yet. So
 

@@ -1,4 +1,4 @@
-"""The events of a run with the records that they were read from, where the events hold digests alone.
+"""The events of a batch with their records, if the events themselves hold digests only.
 
 Coverage looks at some events as they come. Their records are in the batch that is taken; behind it nothing
 has them.

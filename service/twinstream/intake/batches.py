@@ -1,4 +1,4 @@
-"""Batches that may be written again (`duplicates: {policy: replays}`): marks, and what is said of them."""
+"""Batches that may be written again (`duplicates: {policy: replays}`): their marks and messages."""
 
 from __future__ import annotations
 

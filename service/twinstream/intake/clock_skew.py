@@ -1,4 +1,4 @@
-"""What time it is by the clocks that stamp records, and what they have to do with the clock of this host.
+"""Tells how far the clocks that stamp records are from the clock of this host.
 
 How old the verified prefix is decides whether it may pass. What says how far it reaches is Kafka's time of
 an event, which the clock of a broker or of a producer told. So its age is what time it is *there*, less that.

@@ -1,4 +1,4 @@
-"""What the versions say on the control topic, read and handed on; and whether it is fit to be read.
+"""Reads the control topic: what the versions say of themselves, and whether the topic is fit.
 
 Records of other versions are passed over: several comparisons may share a topic. One that cannot be read is
 no hole, since the next of its version says all that it said. So it is a trouble as long as it is the newest.

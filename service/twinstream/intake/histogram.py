@@ -1,4 +1,4 @@
-"""Durations by bucket, added in bulk: a batch of equal durations costs one addition."""
+"""A histogram of durations; a batch of equal ones costs one addition."""
 
 from __future__ import annotations
 

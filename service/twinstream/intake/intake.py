@@ -1,4 +1,4 @@
-"""The hot path: a batch of records becomes forms, the forms are fed, and what came of it is counted.
+"""The hot path: decodes a batch of records, feeds the comparison with it, and counts.
 
 Everything here is done once a batch, the work for one event is in `Codec.forms` and `Lanes.feed`.
 """

@@ -1,8 +1,7 @@
-"""What happens to the topics themselves, and is heard of in no record of them.
+"""Notices what happens to the topics themselves: one is created anew, gets partitions, or is compacted.
 
-A topic that was deleted and created anew, has a partition more, or is compacted: what Kafka says of a topic
-is held against what was known of it before, while the matcher runs and after it was away. Each change is a
-hole.
+What Kafka says of a topic is held against what was known of it before, while the matcher runs and after it
+was away. Each change is a hole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run of a comparison: from a start, found anew or taken over from what was saved, while it holds.
+"""One run of a comparison: from a start, new or restored from a checkpoint, until a reset.
 
 Where it begins is settled once: where the comparison file says (`start`, or `Opening` for a start at the
 input), where a checkpoint says, or, where Kafka remembers a run that the store has lost, where that one

@@ -1,4 +1,4 @@
-"""How much memory this process has, from the kernel, and what to do where that is too much."""
+"""The memory that this process uses, and what is done if it is too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading: what the source has brought of each side, taken in at once or kept until it can be.
+"""Reads both sides of a run, and keeps what cannot be taken in yet.
 
 What was read is kept unread, and nothing more of its side is asked for, while a schema or a control record is
 awaited for it, or while nobody knows yet whether both sides begin at the same time.

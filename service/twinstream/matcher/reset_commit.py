@@ -1,4 +1,4 @@
-"""Has a comparison begin anew, for the worker that owns it: from the request to the step that takes effect.
+"""Resets a comparison for the worker that owns it: from the request to the step that takes effect.
 
 That step is a checkpoint of its own store; where several share the comparison, shard 0 takes it, and the
 others follow (see `shard_resets`). It happens, or it does not; and whoever asked is told which, or that

@@ -1,4 +1,4 @@
-"""Surveys of a run: what waits, how far each side is read, and up to when all is settled.
+"""Surveys a run: its unmatched events, how far each side is read, and up to when all is settled.
 
 Where a side ended is known as of a question asked a moment ago. So what counts as its end is what stood there
 at the survey *before*: by now all of that has been read, or it is behind. How things stood at a survey may be

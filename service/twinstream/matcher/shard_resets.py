@@ -1,4 +1,4 @@
-"""That all shards of a comparison are of one beginning.
+"""Holds all shards of a comparison to one beginning: shard 0 resets, and the others follow.
 
 A reset is made by shard 0, in its own store. Each other shard looks at what shard 0 has saved, once a second;
 where that has begun later, it begins anew, too: from the start that the reset named, and with `now` where it

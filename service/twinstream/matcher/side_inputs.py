@@ -1,4 +1,4 @@
-"""What a run hears besides the records of its topics: what Kafka and the versions say.
+"""Polls all other inputs of a run: the metadata of its topics, and the control records.
 
 Each is asked for at every beat.
 """

@@ -1,4 +1,4 @@
-"""A second witness beside the store: what Kafka remembers of a comparison in its consumer group.
+"""A backup of positions beside the store: what Kafka keeps of a comparison in its consumer group.
 
 Next to each checkpoint the offsets that it holds are committed to the group `twinstream.NAME`, with a note.
 So a store that came back empty is told from a first start: the comparison is read again from where it once

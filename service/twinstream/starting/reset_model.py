@@ -1,4 +1,4 @@
-"""Beginning a comparison anew.
+"""Resets: where and when a comparison began anew, and what the next reset may ask for.
 
 A reset is a checkpoint in which nothing is compared yet, and which names the start. It takes effect as every
 checkpoint does, in one fenced step; then the matcher starts from its store, as it does after a crash. So

@@ -1,4 +1,4 @@
-"""Where reading begins, and why it cannot begin yet: decided from the topics and the comparison file alone.
+"""Decides where reading begins, or why it cannot begin yet, from the topics and the comparison file.
 
 `earliest` is safe only where both topics have their beginnings and those are of one time: what is gone on
 one side may be the partner of what is still there on the other. The other starts name a cut that both sides

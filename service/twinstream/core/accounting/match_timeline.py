@@ -1,4 +1,4 @@
-"""How much matched since when: the evidence of what was written from a moment on.
+"""The number of pairs by kind and time: the evidence for all that was written from a moment on.
 
 A release asks about the version that it has deployed, and what matched before that says nothing of it. So
 pairs are counted by the time of the older of their events, in stretches of time: both events of a pair in a

@@ -1,4 +1,4 @@
-"""The events of the candidate that matched lately: what tells a copy from an event never seen, by name.
+"""Digests of the events that the candidate matched lately: by them a surplus event is called a copy.
 
 A surplus event is a copy if it equals one of them exactly: in whatever spelling, and whatever its tolerance.
 So a digest of the exact form tells it, over a restart, too, and it does not matter which side was read first.

@@ -1,4 +1,4 @@
-"""Everything that is not settled, in the order in which it came.
+"""All unmatched events of both sides, in the order in which they came.
 
 Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. What a monitor
 asks of all of them together (the first open offset of a partition, the oldest time, their size, what changed

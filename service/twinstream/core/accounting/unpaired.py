@@ -1,4 +1,4 @@
-"""Strays: events that were settled without a partner, in case the other half turns up at another place.
+"""Events that were settled without a partner, kept in case their other half turns up elsewhere.
 
 An event that moved further than a scope reaches is settled as missing where it is lacking, and comes up as a
 surplus elsewhere. Both are one difference: an event that changed places, or one that changed besides. So

@@ -1,4 +1,4 @@
-"""What attempts have written of each batch of a query, what the batch wrote, and whether they agree.
+"""The rows that each attempt wrote of each batch of a query, and whether the attempts agree.
 
 The theory, and the letters n, N and M, stand in `replays`.
 """

@@ -1,4 +1,4 @@
-"""Barriers with a copy in each partition: one stream out of the partitions of a side.
+"""Makes one stream of the partitions of a side, where each barrier has a copy in each partition.
 
 Kafka orders only inside a partition. A barrier that is to hold for a whole topic is therefore written to each
 of its partitions. The copies are one logical event: the epoch of an event is the number of copies that its

@@ -1,4 +1,4 @@
-"""Homes: the partition in which each class of ordered events stands.
+"""Watches in which partition each class of ordered events stands; two partitions for one are a hole.
 
 Between the partitions of a topic Kafka keeps no order. So events that may be dependent must stand in one of
 them; where they do not, nothing can be said of their order. Watching costs a look at one event in `SAMPLE`: a

@@ -1,4 +1,4 @@
-"""Leaders: the rows of a batch by which rows are known where numbers have a tolerance (see `replays`).
+"""Leaders: the rows that stand for all rows close to them, if numbers have a tolerance (see `replays`).
 
 Without a tolerance a row is known by its canonical form. With one that is not enough: the form has 0 in the
 place of each tolerated number. So a row is known by a *leader* of its form: the first row of the batch with

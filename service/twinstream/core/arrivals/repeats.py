@@ -1,4 +1,4 @@
-"""What the candidate has written twice, where a verdict hangs on it: a known difference names `duplicate`.
+"""Tells which events the candidate wrote twice, if a known difference names `duplicate`.
 
 Then what tells a copy from an event that was never seen is state, and a function of each partition alone: an
 event is a *repeat* if its partition of the right side has an equal one within the `horizon` before it, in

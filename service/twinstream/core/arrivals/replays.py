@@ -1,4 +1,4 @@
-"""Replays: what a pipeline that retries has written again, told from what it has really written twice.
+"""Replays: tells the events that a retry wrote again from those that the pipeline really wrote twice.
 
 Spark's Kafka sink is at-least-once: a retried task, or a micro-batch that is run again, writes events again.
 Where records say which *attempt* wrote them, a copy that another attempt wrote is told from a real one.

@@ -1,4 +1,4 @@
-"""A run: what a comparison is fed, as columns, since the loop over records is the hot path."""
+"""A run: consecutive records of one partition as columns, in which a comparison is fed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When no partner comes: the age of an unmatched event on the arrival clock.
+"""The arrival clock: how old an unmatched event is, by the timestamps of Kafka.
 
 A lost event among independent ones is never finitely distinguishable from a late one (DiffStream, section
 4.4), so matching alone would stay silent for ever. An unmatched event is therefore *overdue* when the other

@@ -1,4 +1,4 @@
-"""How far a side has come on the clock of event time: the times that its events carry themselves.
+"""The clock of event time: how far a side has come, by the times that its events carry themselves.
 
 The *frontier* of a side is the smallest over its partitions of the largest event time seen there, less
 `after`: what is older should have come. Three things would make that wrong, or useless:

@@ -1,4 +1,4 @@
-"""How far a version has come on the clock of its input: what it says of itself in control records.
+"""The clock of the input: how far a version has come, by its own control records.
 
 After each micro-batch a version says "I have finished batch b: the input is consumed up to these offsets,
 with this watermark, and my output stands in the topic up to these". That is a *fact* once we have read the

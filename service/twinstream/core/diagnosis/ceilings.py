@@ -1,4 +1,4 @@
-"""Ceilings: which rule each known difference counts against, as many differences as the ceilings allow.
+"""Ceilings: which rule each known difference counts against, so that the most are explained.
 
 A difference that several rules cover may take a place that another one needs, which only one of them covers.
 Which of the two is found first must not decide. So where all rules that cover a difference are at their

@@ -1,4 +1,4 @@
-"""From events without a partner to differences that have a name and a proof.
+"""Names each difference (missing, extra, changed, reordered, duplicate) and finds the events that prove it.
 
 - an event left over on both sides has changed places with one that depends on it (`reordered`): pairing
   leaves the fewest such events it can find;

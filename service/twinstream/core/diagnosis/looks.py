@@ -1,4 +1,4 @@
-"""Where a scope closes: how much of its two pieces is looked at, and in which order.
+"""Where a scope closes: how much of its two pieces is compared, and in which order.
 
 The pieces of a scope grow as events come, and each time they could be compared anew. But then where it closes
 would be a matter of batches and of which side comes first. So the content decides at which lengths they are

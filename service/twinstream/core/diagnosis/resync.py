@@ -1,4 +1,4 @@
-"""Where two sequences meet again: behind the fewest differences that a run of equal events follows.
+"""Finds where two sequences meet again: behind the fewest differences that equal events follow.
 
 Two pieces of a sequence begin with events that differ. They have met where `length` events in a row are equal
 on both sides. Of all such places the one with the fewest differences before it is taken, of those with as

@@ -1,4 +1,4 @@
-"""Bags in which numbers have a tolerance: who is paired with whom is decided again as long as that may help.
+"""Bags of numbers with a tolerance: pairs are revised for as long as that gives more of them.
 
 The events of a lane of a bag have one canonical form, but need not be close. They are a graph of two sides,
 and what is wanted is a largest matching of it (see `tolerant`): then how many are left over is a function of

@@ -1,4 +1,4 @@
-"""Where two sides meet again after a scope was lost: at a barrier that came on both.
+"""Finds where two sides meet again after a scope was lost: at a barrier that both wrote.
 
 Nothing is known of what a lost scope held. But a barrier that both sides wrote after that cuts it off:
 what lies behind it can be compared again. Each side's events are kept from a barrier on until such a pair is

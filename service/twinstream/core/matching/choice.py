@@ -1,4 +1,4 @@
-"""Which index a declared order gets."""
+"""Chooses the index for a declared order."""
 
 from __future__ import annotations
 

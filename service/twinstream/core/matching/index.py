@@ -1,4 +1,4 @@
-"""What every index of unmatched events can do: the small interface behind which structures differ.
+"""The interface of every index of unmatched events.
 
 An index holds the unmatched events of both sides at one node of the order, and carries out the three steps of
 the `algorithm` for each event that comes.

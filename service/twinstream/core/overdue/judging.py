@@ -1,4 +1,4 @@
-"""Which of the events that wait are overdue: only suspected to have no partner, or proven to have none.
+"""Judges which unmatched events are overdue: suspected to have no partner, or proven to have none.
 
 Among independent events a lost one is never finitely distinguishable from a late one (DiffStream, section
 4.4). So the comparison file declares a clock, and what waits is judged by how far the other side has come on

@@ -1,4 +1,4 @@
-"""Events that have no partner, settled as differences.
+"""Settles events that have no partner as differences.
 
 That an event has none is known when both sides have ended, or where a clock proves it (see `judging`). Two of
 one identity, one of each side, are one event that has changed (see `findings`).

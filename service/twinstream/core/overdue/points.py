@@ -1,4 +1,4 @@
-"""Which unsettled events the other side has passed, on a clock that says how far each side has come.
+"""Finds the unmatched events that the other side has passed, on a clock of progress.
 
 Such a clock gives each event a *point*: a place on one of several axes (its event time; the offset of its
 input record, each input partition being an axis; the end of its window). And it says how far a side has

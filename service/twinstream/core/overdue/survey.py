@@ -1,4 +1,4 @@
-"""A look at everything that waits: what is overdue, what is oldest, what it weighs.
+"""Surveys all unmatched events: which are overdue, the oldest one, and their size.
 
 It costs what has changed since the last look, so it is taken once in a while, and the loop over batches knows
 nothing of clocks.

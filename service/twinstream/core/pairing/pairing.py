@@ -1,4 +1,4 @@
-"""Which events of two finite pieces belong together, under an order: the comparison behind every explanation.
+"""Pairs the events of two finite pieces under an order: the comparison behind every explanation.
 
 Each piece is what one side wrote in a part of the order, as it came. Pairing removes as few events as it
 can find so that the rest of both pieces is one trace; what it removed is the difference. By the order of the

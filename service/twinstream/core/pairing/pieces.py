@@ -1,4 +1,4 @@
-"""What pairing is about: two pieces of events, and which events of them belong together (see `pairing`)."""
+"""The data of pairing: two pieces of events, and the pairs among them (see `pairing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sorts events by the record of the input that they come from: the start of `input_start`.
+"""Sorts events into before and behind the start, by the input record that they come from.
 
 Each event names the one record that it comes from, so both versions sort it alike. A partition of the input
 that only one version has named so far is no part of the cut yet: its events have to wait until the other one

@@ -1,4 +1,4 @@
-"""Events as plain data: a list for each thing that is kept of them, which is how a snapshot has them."""
+"""Events as plain columns, as a snapshot has them."""
 
 from __future__ import annotations
 
