@@ -13,6 +13,12 @@ Where that is, its content tells, and never when it is looked at: see `looks`. A
 is *lost*. What it has found by then is booked, as when it closes: it is what stands for the verdict. All else
 that it has and gets is only counted, and stays unmatched for good.
 
+| state      | an event that comes          | is compared | what follows                          |
+| ---------- | ---------------------------- | ----------- | ------------------------------------- |
+| gathering  | matches, or is collected     | no          | collecting, at the end of its epoch   |
+| collecting | is collected                 | yes         | closed where the sides meet, or lost  |
+| lost       | is dropped, and counted      | no          | closed at a barrier that both wrote   |
+
 Source: DiffStream stops at the first difference (section 4.2); going on is ours.
 """
 
@@ -21,6 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -63,6 +70,23 @@ class Explanation(NamedTuple):
     newest_ms: int
 
 
+class State(Enum):
+    """What a scope does with an event that comes; see the table above."""
+
+    GATHERING = "gathering"
+    COLLECTING = "collecting"
+    LOST = "lost"
+
+
+STEPS = {
+    (State.COLLECTING, "gather"): State.GATHERING,
+    (State.GATHERING, "collect"): State.COLLECTING,
+    (State.COLLECTING, "collect"): State.COLLECTING,
+    (State.GATHERING, "lose"): State.LOST,
+    (State.COLLECTING, "lose"): State.LOST,
+}
+"""From a state by a step to the next state; there are no others."""
+
 NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
 
 
@@ -75,7 +99,7 @@ class Scope:
     `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
     got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
     alignment, and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed
-    open. While it is `gathering`, more of what it stands for may still be matched, and it is not looked at.
+    open.
     """
 
     def __init__(self, owner: Index, order: Order, depth: int, relation: Relation) -> None:
@@ -86,7 +110,7 @@ class Scope:
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.dropped: tuple[list[Event], list[Event]] = ([], [])
-        self.lost = False
+        self.state = State.COLLECTING
         self.example: Event | None = None
         self.findings: list[Finding] = []
         self._letter = relation.letter
@@ -95,10 +119,27 @@ class Scope:
         self._looks = Looks(order, self._items, tolerant=relation.close is not None)
         self._explained_at = 0
         self.kept_at = 0
-        self.gathering = False
 
     def __len__(self) -> int:
         return len(self.pieces[0]) + len(self.pieces[1])
+
+    @property
+    def gathering(self) -> bool:
+        """Whether more of what it stands for may still be matched."""
+        return self.state is State.GATHERING
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was given up."""
+        return self.state is State.LOST
+
+    def gather(self) -> None:
+        """Begin as one that gathers."""
+        self.state = STEPS[self.state, "gather"]
+
+    def collect(self) -> None:
+        """All that comes is collected from here on."""
+        self.state = STEPS[self.state, "collect"]
 
     def first_place(self) -> tuple[int, int, int]:
         """Where its first event stands: side, partition and offset."""
@@ -190,7 +231,7 @@ class Scope:
 
     def lose(self, booked: Explanation) -> None:
         """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
-        self.lost, self.findings = True, []
+        self.state, self.findings = STEPS[self.state, "lose"], []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for dropped, piece in zip(self.dropped, self.pieces, strict=True):

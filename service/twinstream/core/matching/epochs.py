@@ -209,7 +209,7 @@ class EpochsIndex(Index):
         """An event of the open epoch cannot be answered any more: the other side is past it."""
         if self._aside is None:
             self._aside = self._hooks.open(self, self._order, self._depth)
-            self._aside.gathering = True
+            self._aside.gather()
             self._classes = None
         self._aside.add(side, event)
         if self._classes is not None:
@@ -292,7 +292,7 @@ class EpochsIndex(Index):
             assert ahead is not None, "what is queued is of the side ahead"
             for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=_PLACE)):
                 whole.add(ahead, event)
-        whole.gathering = False
+        whole.collect()
         for part in inner:
             self._hooks.absorb(whole, part)
 

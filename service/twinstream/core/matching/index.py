@@ -39,14 +39,24 @@ class SetAside(Protocol):
 
     owner: Index
     example: Event | None
-    lost: bool
-    gathering: bool
+
+    @property
+    def lost(self) -> bool: ...  # noqa: D102
+
+    @property
+    def gathering(self) -> bool: ...  # noqa: D102
 
     @property
     def order(self) -> Order: ...  # noqa: D102
 
     @property
     def pieces(self) -> tuple[list[Event], list[Event]]: ...  # noqa: D102
+
+    def gather(self) -> None:
+        """Begin as one that gathers."""
+
+    def collect(self) -> None:
+        """Gather no more."""
 
     def add(self, side: Side, event: Event) -> None:
         """Collect one more event."""

@@ -318,7 +318,8 @@ def _restore_scope(
         scope.needs = frozenset((Side(side), name, number) for side, name, number in needs)
     (scope.example,) = _events(state["example"], form_of, read_at)
     comparison.scopes[scope] = None
-    scope.gathering = state.get("gathering", False)
+    if state.get("gathering"):
+        scope.gather()
     comparison.index.adopt(scope, scope.example[0][0])
     for side in Side:
         for partition, offset in state["places"][side]:
