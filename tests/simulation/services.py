@@ -1,6 +1,6 @@
 """Services: on a host of its own each, with a board, and matchers that are started again.
 
-A service is what `runtime.supervisor` and `bootstrap` make of a comparison, on simulated time.
+A service is what `processes.supervisor` and `bootstrap` make of a comparison, on simulated time.
 """
 
 from __future__ import annotations
