@@ -26,7 +26,7 @@ def numbered(random: Random, events: Iterable[Event]) -> list[Event]:
 
 
 def again(random: Random, events: Iterable[Any]) -> list[Any]:
-    """The events as another run puts them out; what is no event stays as it is."""
+    """The events as another run writes them; what is no event stays as it is."""
     return [one if isinstance(one, bytes) else {**one, "v": _near(random, one["v"])} for one in events]
 
 

@@ -39,7 +39,7 @@ def test_provisional_divergences_stand_apart_until_they_are_for_good(service: Se
     expect(page.get_by_text("the kind of these may change")).to_be_visible()
     expect(page.get_by_text("None of them is for good yet.")).to_be_visible()
     service.publish(divergence("d", kind="missing"))
-    expect(good.get_by_role("heading")).to_have_text("missing the candidate did not put it out")
+    expect(good.get_by_role("heading")).to_have_text("missing the candidate did not write it")
     expect(apart).to_be_hidden()
 
 
@@ -319,7 +319,7 @@ def test_what_is_known_of_it_changes_while_it_is_looked_at(service: Served, page
     see(page, service, "d")
     expect(verdict(page)).to_contain_text("reordered, provisional")
     service.publish(divergence("d", kind="missing"))
-    expect(verdict(page)).to_have_text("missing the candidate did not put it out")
+    expect(verdict(page)).to_have_text("missing the candidate did not write it")
 
 
 def test_one_that_no_longer_stands_says_so_and_keeps_its_records(service: Served, page: Page) -> None:

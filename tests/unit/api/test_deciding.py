@@ -156,7 +156,7 @@ def test_an_old_verified_prefix_is_told_with_the_event_that_holds_it_back() -> N
     assert steps(old, unmatched(8, seconds=-540), unmatched(9, seconds=-5)) == [
         (
             "The oldest event without a partner has to meet it: ads.reference 0:8, of 2026-03-01 11:51:00 "
-            "UTC. The candidate has not put it out yet."
+            "UTC. The candidate has not written it yet."
         )
     ]
     assert steps(old) == ["Both topics have to be read to their ends, with nothing left that waits."]

@@ -224,5 +224,5 @@ def _of_a_pass(known: GateFacts) -> Iterator[str]:
     other = _OTHER[oldest.side]
     yield (
         f"The oldest event without a partner has to meet it: {_place(oldest)}, of {said(oldest.at)}. The "
-        f"{other} has not put it out yet."
+        f"{other} has not written it yet."
     )

@@ -4,11 +4,11 @@ import { visible } from "./format.js";
 import { json } from "./record.js";
 
 export const MEANING = {
-  missing: "the candidate did not put it out",
-  extra: "only the candidate put it out",
+  missing: "the candidate did not write it",
+  extra: "only the candidate wrote it",
   changed: "same thing, other content",
-  reordered: "both put it out, in another order",
-  duplicate: "the candidate put it out once more",
+  reordered: "both wrote it, in another order",
+  duplicate: "the candidate wrote it once more",
 };
 
 /** A divergence in a few words; one that may still change is never called by its kind alone. */
