@@ -15,7 +15,7 @@ bounds memory and work, and leaves the ordinary alternation of two live sides un
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from sortedcontainers import SortedSet
@@ -59,13 +59,14 @@ class ArrivalClock:
 
         Complexity: O(k) in the number of ticks kept.
         """
-        own, other = self._ticks[waiting], self._ticks[waiting.other]
+        own = self._ticks[waiting]
+        other = list(self._ticks[waiting.other])  # It is asked by place k times.
         starts: list[int] = []
         ends: list[int] = []
         for tick in own:
             if ends and tick < ends[-1]:
                 continue
-            follower = other.bisect_left(tick)
+            follower = bisect_left(other, tick)
             if follower == len(other):
                 break
             if other[follower] != tick:

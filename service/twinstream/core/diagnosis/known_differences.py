@@ -79,16 +79,15 @@ class KnownDifferences:
         Where that rule is at its ceiling the finding counts against another one (see `ceilings`).
         """
         choices = self._choices(finding)
-        within = (rule for rule in choices if self._by_id[rule].allows(self.hits.get(rule, 0), matched))
-        first = next(within, choices[0] if choices else None)
         counted = self._ceilings.take(choices, self._free(self._ceilings, matched))
-        if first is None or counted is None:
+        if counted is None:
             return None
+        rule = counted if counted in choices else choices[0]
         hits = self.hits.get(counted, 0)
         self.hits[counted] = hits + 1
         if _is_example(hits):
-            self._examples.append(Covered(finding, first))
-        return first
+            self._examples.append(Covered(finding, rule))
+        return rule
 
     def speaks_of(self, finding: Finding) -> bool:
         """Whether a rule may cover an event under this name, whatever its ceiling."""
