@@ -95,7 +95,7 @@ def _sample(worker: Worker, client: Any, events: int, seconds: float) -> Sample:
         "matcher": round(resident_bytes() / MIB, 2),
         "redis": round(redis_figures(client)["used_memory"] / MIB, 2),
         "unmatched": sum(comparison.unmatched(side) for side in Side),
-        "divergences": comparison.ledger.closed_by_kind.total(),
+        "divergences": comparison.differences.closed_by_kind.total(),
         "saves": int(client.hget("twinstream:{growth}:checkpoint", "sequence") or 0),
         "load": round(os.getloadavg()[0], 2),
     }
@@ -104,7 +104,7 @@ def _sample(worker: Worker, client: Any, events: int, seconds: float) -> Sample:
 def _outcome(worker: Worker, blocks: int) -> dict[str, Any]:
     """What was found, held against what was planted."""
     comparison = worker.comparison
-    found = dict(sorted(comparison.ledger.closed_by_kind.items()))
+    found = dict(sorted(comparison.differences.closed_by_kind.items()))
     wanted = dict(sorted(day.planted(blocks).items()))
     assert not comparison.holes, comparison.holes
     return {

@@ -191,7 +191,7 @@ def _answer(driver: Driver) -> Outcome:
         assert 2 * account.get("consumed", 0) == sum(account.values()), "each event is in one account"
     found = [*driver.findings(), *comparison.provisional()]
     kinds: Counter[str] = Counter(divergence.finding.kind for divergence in found)
-    explained = comparison.ledger.known.counts
+    explained = comparison.differences.known.counts
     kinds_found: dict[str, int] = dict(sorted(kinds.items()))
     return Outcome(_verdict(comparison), accounts[0], accounts[1], kinds_found, _nonzero(explained))
 

@@ -65,11 +65,11 @@ def test_a_restored_clock_goes_on_as_the_old_one(
     clock, restored = ArrivalClock(AFTER), ArrivalClock(AFTER)
     saw(clock, LEFT, a, [2])
     saw(clock, RIGHT, b, [2])
-    restored.restore(clock.snapshot())  # type: ignore[arg-type]
+    restored.restore(clock.state())  # type: ignore[arg-type]
     for each in (clock, restored):
         saw(each, LEFT, c, [2])
         saw(each, RIGHT, d, [2])
-    assert clock.snapshot() == restored.snapshot()
+    assert clock.state() == restored.state()
     ages = [
         [each.stalls(side).age_ms(moment) for side in Side for moment in (*a, *c)]
         for each in (clock, restored)

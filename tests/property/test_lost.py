@@ -24,8 +24,8 @@ def told(driver: Driver) -> dict[str, Any]:
     return {
         "diverged": comparison.diverged,
         "holes": list(comparison.holes),
-        "booked": dict(comparison.ledger.closed_by_kind),
-        "total": comparison.ledger.closed_by_kind.total() + len(comparison.provisional()),
+        "booked": dict(comparison.differences.closed_by_kind),
+        "total": comparison.differences.closed_by_kind.total() + len(comparison.provisional()),
         "accounts": [dict(vars(account)) for account in comparison.accounts],
         "matched": comparison.matched,
         "unmatched": [comparison.unmatched(side) for side in Side],

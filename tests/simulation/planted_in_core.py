@@ -13,7 +13,7 @@ from unittest.mock import patch
 from tests.simulation import differences, inputs, streams
 from tests.simulation.run import Failure, simulate
 from tests.simulation.saying import RETRIES
-from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.differences import Differences
 from twinstream.core.arrivals import replays
 from twinstream.core.arrivals.repeats import Repeats
 from twinstream.core.diagnosis.scope import Scope
@@ -64,7 +64,11 @@ def never_gathers(seed: int) -> Failure | None:
 
 def keeps_what_it_explained(seed: int) -> Failure | None:
     """A half that a known difference has explained stays explained, whatever its other half is."""
-    with patch.object(Ledger, "_take_half", lambda *_: None), _known("missing", "extra"), _faults("move"):
+    with (
+        patch.object(Differences, "_take_half", lambda *_: None),
+        _known("missing", "extra"),
+        _faults("move"),
+    ):
         return simulate(seed)
 
 

@@ -59,7 +59,7 @@ class CheckpointWriter:
 
     def awaits_save(self, comparison: Comparison) -> bool:
         """Whether a save makes a report final, or has one that is not saved yet."""
-        return bool(self._reports.unsaved) or self._reports.awaits(comparison.ledger.doubted)
+        return bool(self._reports.unsaved) or self._reports.awaits(comparison.proven.doubted)
 
     def renewed(self) -> bool:
         """Prolong the lease; False when the store has lost what was saved. Raises Fenced."""
@@ -86,7 +86,7 @@ class CheckpointWriter:
             return None
         self._note_back()
         self.sequence = self._attempt
-        self._reports.saved(comparison.ledger.doubted)
+        self._reports.saved(comparison.proven.doubted)
         return CheckpointInfo(
             sequence=self.sequence,
             written_at=self._clock.now(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.run import Run
@@ -20,10 +20,12 @@ from twinstream.core.rules import Rules
 class Admission:
     """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, aside: OpenScopes) -> None:
-        self._canonical, self._close, self._ledger, self._aside = rules.canonical, rules.close, ledger, aside
+    def __init__(self, rules: Rules, differences: Differences, aside: OpenScopes) -> None:
+        self._canonical, self._close = rules.canonical, rules.close
+        self._differences, self._aside = differences, aside
+        self._ledger, self._certainty = differences.ledger, differences.certainty
         self.copies: tuple[Copies, ...] = (Copies(rules.equal), Copies(rules.equal)) if rules.copied else ()
-        self.retries = ledger.retries
+        self.retries = self._certainty.retries
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side, before its first event."""
@@ -83,7 +85,7 @@ class Admission:
 
     def _settle_batches(self, side: Side) -> None:
         """Take in what closed batches decide: a difference counts, or something was not checked."""
-        for hole in self._ledger.settle_batches(side):
+        for hole in self._differences.settle_batches(side):
             self._aside.doubt_batch(hole)
 
     # -- barriers with copies ------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ class Admission:
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
             hole = Hole(reason, side, event[1], event[2])
-            if hole not in self._ledger.holes:  # as after a restart
+            if hole not in self._certainty.holes:  # as after a restart
                 self._aside.hole(hole)
         copies.unequal.clear()
         self._ledger.held.entered(side, ready)

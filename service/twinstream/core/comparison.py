@@ -12,8 +12,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from twinstream.core.accounting.certainty import Certainty
+from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.proven import Proven
 from twinstream.core.accounts import Account, Hole
 from twinstream.core.admission import Admission
 from twinstream.core.arrivals.barrier_copies import Copies
@@ -57,13 +60,15 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.ledger = Ledger(rules)
+        self.certainty = Certainty(rules)
+        self.differences = Differences(rules, self.ledger, self.certainty)
         self.watch = PartitionWatch(rules.order, keeps_partitions=rules.co_partitioned)
-        self.aside = OpenScopes(rules, self.ledger, self.watch)
+        self.aside = OpenScopes(rules, self.differences, self.watch)
         self.bags = None if rules.close is None else Bags(rules.equal)
         hooks = replace(self.aside.hooks(), bags=self.bags, doubt=self.doubt_pairs)
         self.index: Index = index_of(rules.order, hooks)
-        self.arrivals = Admission(rules, self.ledger, self.aside)
-        self.partnerless = Partnerless(rules, self.ledger, self.index, self.aside, hooks)
+        self.arrivals = Admission(rules, self.differences, self.aside)
+        self.partnerless = Partnerless(rules, self.differences, self.index, self.aside, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
         self.clock = ArrivalClock(rules.overdue_after_ms)
         self.progress = InputProgress() if rules.hears else None
@@ -71,7 +76,7 @@ class Comparison:
             None if rules.passing is None else PointsClock(rules.passing, self.ledger.held, self.progress)
         )
         judge = Judge(rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing)
-        self._surveyor = Surveyor(self.ledger, self.aside, judge, self.partnerless)
+        self._surveyor = Surveyor(self.ledger, self.differences, self.aside, judge, self.partnerless)
         self.cut_short = self.overflowing = False
         self.ended = [False, False]
         self.disputed_at: int | None = None
@@ -90,21 +95,21 @@ class Comparison:
     @property
     def moment(self) -> int:
         """The driver's count of what it has fed."""
-        return self.ledger.moment
+        return self.certainty.moment
 
     @moment.setter
     def moment(self, moment: int) -> None:
-        self.ledger.moment = moment
+        self.certainty.moment = moment
 
     @property
     def holes(self) -> list[Hole]:
         """What was not checked."""
-        return self.ledger.holes
+        return self.certainty.holes
 
     @property
     def halted(self) -> bool:
         """Whether what comes is ignored, since the rules let nothing count after a difference."""
-        return self.ledger.halted
+        return self.differences.halted
 
     @property
     def scopes(self) -> dict[Scope, None]:
@@ -122,9 +127,14 @@ class Comparison:
         return self.arrivals.retries
 
     @property
+    def proven(self) -> Proven:
+        """The proofs of differences, and what they wait for."""
+        return self.certainty.proven
+
+    @property
     def diverged_at(self) -> int | None:
         """The earliest moment at which a difference was proven that no hole lies before."""
-        return self.ledger.diverged_at
+        return self.proven.at
 
     @property
     def diverged(self) -> bool:
@@ -134,13 +144,13 @@ class Comparison:
     @property
     def diverged_for_sure(self) -> bool:
         """Whether such a difference is proven in what was vouched for."""
-        return self.diverged_at is not None and self.diverged_at <= self.ledger.vouched_at
+        return self.proven.for_sure
 
     @property
     def in_dispute(self) -> bool:
         """Whether something differs that may turn out to be a known difference."""
         scopes = any(scope.disputed for scope in self.scopes)
-        return self.disputed_at is not None or scopes or len(self.ledger.disputed) > 0
+        return self.disputed_at is not None or scopes or len(self.differences.disputed) > 0
 
     @property
     def reads_input_marks(self) -> bool:
@@ -150,7 +160,7 @@ class Comparison:
     @property
     def is_held(self) -> bool:
         """Whether a difference waits for batches that may still be written again."""
-        return self.retries is not None and bool(self.retries.held)
+        return self.proven.waits_for_batches
 
     @property
     def disagreeing_batches(self) -> list[str]:
@@ -319,15 +329,15 @@ class Comparison:
 
     def vouch(self, moment: int) -> None:
         """What was fed up to a moment is what was to be compared; of what came later nobody knows yet."""
-        self.ledger.vouch(moment)
+        self.proven.vouch(moment)
 
     def disown(self) -> None:
         """Some of what was fed behind what is vouched for is not what was to be compared.
 
         So what was found since decides nothing. The driver says as a hole what it is that was not compared.
         """
-        self.ledger.disown()
-        self.aside.disown(self.ledger.vouched_at)
+        self.differences.disown()
+        self.aside.disown(self.proven.vouched_at)
 
     def review(self) -> bool:
         """Explain open scopes that have grown, and close those whose sides have met again.
@@ -336,8 +346,8 @@ class Comparison:
         credit for (see `open_scopes`).
         """
         closed = self.aside.review(self.index, self._over)
-        if self.halted and self.ledger.disputed:
-            self.ledger.settle_disputed()
+        if self.halted and self.differences.disputed:
+            self.differences.settle_disputed()
         return closed
 
     def refresh(self) -> None:
@@ -348,11 +358,10 @@ class Comparison:
 
     def _prove(self, *sides: Side) -> None:
         """What waits of these sides is a difference, which counts if it is no known one and was checked."""
-        ledger = self.ledger
-        if ledger.may_be_known():
+        if self.differences.may_be_known():
             self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
-        elif ledger.doubts_nothing():
-            ledger.diverge(self.moment)
+        elif self.certainty.doubts_nothing():
+            self.differences.diverge(self.moment)
         elif not self.diverged:
             for side in sides:
                 self.partnerless.prove_at_an_end(side)
@@ -441,18 +450,18 @@ class Comparison:
 
     def take_closed(self) -> list[Divergence]:
         """The divergences of closed scopes since the last call; one found again has its number."""
-        return self.ledger.take_closed()
+        return self.differences.take_closed()
 
     def take_tainted(self) -> list[int]:
         """The numbers of divergences taken before that were found to decide nothing since the last call."""
-        return self.ledger.take_tainted()
+        return self.differences.take_tainted()
 
     def provisional(self) -> list[Divergence]:
         """The best explanations of the scopes that are still open, and what faces a side that has ended."""
         open_findings = [
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
-        open_findings += [half.divergence for side in Side for half in self.ledger.disputed.all(side)]
+        open_findings += [half.divergence for side in Side for half in self.differences.disputed.all(side)]
         if self.cut_short or all(self.ended) or not any(self.ended):
             return open_findings
         return open_findings + self.partnerless.facing(Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT)

@@ -17,11 +17,13 @@ only is *in dispute*; its difference is not proven yet, so a hole without a plac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
+from typing import Any
 
-from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.differences import Differences
+from twinstream.core.accounting.event_rows import EventReader, event_columns
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.key_partitions import PartitionWatch
@@ -29,9 +31,9 @@ from twinstream.core.arrivals.retries import NotAgreed
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, PartitionOffset, Side
 from twinstream.core.matching.index import Hooks, Index, Pairs
-from twinstream.core.order import Order
+from twinstream.core.order import Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
 from twinstream.core.proofs import Starts, place_of
 from twinstream.core.rules import Rules
@@ -48,8 +50,9 @@ GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explain
 class OpenScopes:
     """The open scopes of one comparison, in the order in which they opened."""
 
-    def __init__(self, rules: Rules, ledger: Ledger, watch: PartitionWatch) -> None:
-        self._rules, self._ledger, self._watch = rules, ledger, watch
+    def __init__(self, rules: Rules, differences: Differences, watch: PartitionWatch) -> None:
+        self._rules, self._watch, self._differences = rules, watch, differences
+        self._ledger, self._certainty = differences.ledger, differences.certainty
         self.scopes: dict[Scope, None] = {}
         limit = f"limits.scope_events ({rules.scope_limit})"
         self._too_much = Hole(f"a difference spread over more than {limit}: {GIVEN_UP}")
@@ -83,7 +86,7 @@ class OpenScopes:
         """
         for scope in () if starts else self.scopes:
             scope.tainted = scope.tainted or scope.disputed
-        self._ledger.hole(hole, starts)
+        self._differences.hole(hole, starts)
 
     def doubt_batch(self, found: NotAgreed) -> None:
         """Note that it is not known which rows of a batch count: what hangs on it decides nothing."""
@@ -100,15 +103,14 @@ class OpenScopes:
     # -- what an index asks --------------------------------------------------------------------------------
 
     def _open(self, owner: Index, order: Order, depth: int) -> Scope:
-        ledger = self._ledger
         scope = Scope(owner, order, depth, self._rules)
-        scope.tainted, scope.moment = ledger.tainted, ledger.moment
+        scope.tainted, scope.moment = self._certainty.tainted, self._certainty.moment
         self.scopes[scope] = None
-        if ledger.may_be_known():
-            scope.disputed, scope.tainted = True, ledger.unchecked.all_over
+        if self._differences.may_be_known():
+            scope.disputed, scope.tainted = True, self._certainty.unchecked.all_over
             return scope
-        ledger.halt_by_rules()
-        if ledger.doubts_nothing():
+        self._differences.halt_by_rules()
+        if self._certainty.doubts_nothing():
             scope.needs = NO_BATCH
             self._count(scope)
         else:
@@ -124,9 +126,10 @@ class OpenScopes:
 
     def _judge(self, scope: Scope) -> None:
         """A difference counts by each of its proofs that was checked; without one, if everything was."""
-        ledger = self._ledger
-        proofs = [proof for proof in scope.proofs(self._rules) or (None,) if ledger.is_checked(proof)]
-        for needs in sorted(map(ledger.needs, proofs), key=len, reverse=True):
+        proofs = [
+            proof for proof in scope.proofs(self._rules) or (None,) if self._certainty.is_checked(proof)
+        ]
+        for needs in sorted(map(self._certainty.needs, proofs), key=len, reverse=True):
             scope.needs = needs
             self._count(scope)
 
@@ -145,24 +148,23 @@ class OpenScopes:
             return
         ends = zip(Side, explanation.places, strict=True)
         proof = [(side, partition, offset) for side, places in ends for partition, offset in places.items()]
-        scope.tainted = scope.tainted or not self._ledger.is_checked(proof)
-        scope.needs = self._ledger.needs(proof)
+        scope.tainted = scope.tainted or not self._certainty.is_checked(proof)
+        scope.needs = self._certainty.needs(proof)
 
     def _judge_at_an_end(self, scope: Scope, explanation: Explanation) -> None:
         """Nothing more will come: an event proves the difference, too, that has no equal one in a scope."""
-        ledger, rules = self._ledger, self._rules
         alone = (finding for finding in explanation.findings if finding.partner is None)
         for finding in islice(alone, PROVING):
             side, event = finding.side, finding.event
-            if ledger.unchecked.spares_at_an_end(side, event) and not any(
-                rules.equal(event, other) for other in scope.pieces[side.other]
+            if self._certainty.unchecked.spares_at_an_end(side, event) and not any(
+                self._rules.equal(event, other) for other in scope.pieces[side.other]
             ):
-                scope.needs = ledger.needs([place_of(side, event)])
+                scope.needs = self._certainty.needs([place_of(side, event)])
                 self._count(scope)
 
     def _count(self, scope: Scope) -> None:
         """The difference of a scope is no known one: it counts from when it was proven."""
-        scope.tainted = self._ledger.diverge(scope.moment, scope.needs) is None
+        scope.tainted = self._differences.diverge(scope.moment, scope.needs) is None
 
     def _absorb(self, whole: Scope, part: Scope) -> None:
         self.scopes.pop(part, None)
@@ -238,9 +240,9 @@ class OpenScopes:
 
     def _end_dispute(self, scope: Scope) -> None:
         """No rule applies any more to what is in dispute: it counts as what proves it says."""
-        if scope.disputed and self._ledger.known.expired(scope.oldest_ms()):
+        if scope.disputed and self._differences.known.expired(scope.oldest_ms()):
             scope.disputed = False
-            self._ledger.halt_by_rules()
+            self._differences.halt_by_rules()
             if not scope.tainted:
                 scope.tainted = True
                 self._judge(scope)
@@ -338,7 +340,7 @@ class OpenScopes:
         """Whether nothing that comes late could be a part of what a scope found."""
         if not all(finding.left and finding.right for finding in findings):
             return False
-        return not scope.disputed or self._ledger.known.covers(findings, self._ledger.matched)
+        return not scope.disputed or self._differences.known.covers(findings, self._ledger.matched)
 
     def explain(self, scope: Scope, *, whole: bool, lengths: Lengths | None = None) -> Explanation:
         """What the pieces of a scope, or as much of them, have in common, and where they differ."""
@@ -360,14 +362,15 @@ class OpenScopes:
 
     def _settle(self, scope: Scope, explanation: Explanation) -> Explanation:
         """Book what a scope found, and its pairs if they count; returns what is booked."""
-        ledger = self._ledger
-        if ledger.halted:
+        if self._differences.halted:
             explanation = explanation._replace(matched=[])
         in_time = bool(self._rules.known)
         until_ms = explanation.newest_ms + self._rules.overdue_after_ms if in_time else math.inf
         reach = Reach(explanation.places, until_ms)
         for finding in explanation.findings:
-            ledger.settle(finding, scope.moment, tainted=scope.tainted, needs=scope.needs, reach=reach)
+            self._differences.settle(
+                finding, scope.moment, tainted=scope.tainted, needs=scope.needs, reach=reach
+            )
         left, right = ([pair[side] for pair in explanation.matched] for side in Side)
         self._pair(Pairs(left, right))
         return explanation
@@ -390,7 +393,7 @@ class OpenScopes:
     @property
     def gave_up(self) -> bool:
         """Whether a scope was lost, so that not all that differs is explained."""
-        return self._too_much in self._ledger.holes
+        return self._too_much in self._certainty.holes
 
     def _lose(self, scope: Scope, explanation: Explanation) -> None:
         self.hole(self._too_much)
@@ -418,3 +421,34 @@ class OpenScopes:
             dropped: list[Event] = scope.dropped[side]
             self._ledger.drop(side, dropped)
             dropped.clear()
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self) -> list[dict[str, Any]]:
+        """The open scopes as plain data."""
+        orders = [node.order for node in nodes(self._rules.order)]
+        return [
+            {
+                "order": next(number for number, order in enumerate(orders) if order is scope.order),
+                **scope.state(),
+                "example": event_columns([] if scope.example is None else [scope.example]),
+            }
+            for scope in self.scopes
+        ]
+
+    def restore(
+        self,
+        states: Iterable[dict[str, Any]],
+        index: Index,
+        held: Sequence[Mapping[PartitionOffset, Event]],
+        reader: EventReader,
+    ) -> None:
+        """Take over the `state`; `held` are the events of each side that wait, by where they stand."""
+        for state in states:
+            order, depth = nodes(self._rules.order)[state["order"]]
+            (example,) = reader.events(state["example"])
+            scope = Scope(index, order, depth, self._rules)
+            scope.example = example
+            self.scopes[scope] = None
+            index.adopt(scope, example[0][0])
+            scope.restore(state, held)

@@ -19,7 +19,7 @@ Source: DiffStream (OOPSLA 2020), section 4.2: a difference is known at the earl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 from twinstream.core.events import Event, Place, Side
 
@@ -69,18 +69,15 @@ class UncheckedFrom:
         """Whether it is certain that an event of a side has no partner, since the other side has ended."""
         return not self.starts[side.other] and self.spares([place_of(side, event)])
 
+    def state(self) -> list[Any]:
+        """The state as plain data."""
+        return [self.all_over, *(list(known.items()) for known in self.starts)]
 
-@dataclass
-class HeldBack:
-    """Differences that wait for the same batches: the first one's moment, and the numbers of those booked."""
-
-    moment: int
-    numbers: list[int] = field(default_factory=list)
-
-    def join(self, other: HeldBack) -> None:
-        """Take in others, which wait for no other batches."""
-        self.moment = min(self.moment, other.moment)
-        self.numbers += other.numbers
+    def restore(self, state: Sequence[Any]) -> None:
+        """Take over the `state`."""
+        self.all_over, *starts = state
+        for known, pairs in zip(self.starts, starts, strict=True):
+            known.update(pairs)
 
 
 def needs_of(proof: Proof | None, batches: Iterable[tuple[MicroBatchId, Starts]]) -> Needs:

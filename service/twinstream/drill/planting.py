@@ -135,7 +135,7 @@ def _judged(spec: Spec, attempt: PlantedDifference) -> PlantedDifference:
         answer = run.finish()
     except (InputError, RelationError) as error:
         raise Unfit(f"it makes a record that is no event of this comparison ({error})") from None
-    if hits := run.comparison.ledger.known.hits:
+    if hits := run.comparison.differences.known.hits:
         raise Unfit(f"the known difference {min(hits)} explains it, which is no alarm")
     found = [one["kind"] for one in answer["examples"]]
     if sorted(found) not in _FOUND[attempt.kind]:

@@ -124,12 +124,12 @@ class Intake:
     def survey(self, at_end: tuple[bool, bool]) -> None:
         """Look at everything that waits, and remember for which positions that holds."""
         self._comparison.note_ends(at_end)
-        ledger = self._comparison.ledger
-        sure_but_for = ledger.beginning
+        certainty = self._comparison.certainty
+        sure_but_for = certainty.beginning
         if isinstance(self.cut, EventTimeCut):
-            ledger.beginning = sure_but_for or self.cut.unread
+            certainty.beginning = sure_but_for or self.cut.unread
         self._comparison.survey(at_end, self._clock.monotonic())
-        ledger.beginning = sure_but_for
+        certainty.beginning = sure_but_for
         if self.waiting is None:
             self.surveyed_positions = {side: dict(self.positions[side]) for side in Side}
 
@@ -181,9 +181,9 @@ class Intake:
 
     def _doubt(self) -> None:
         """A start that shows to be no sure one stays so: of the comparison, over restarts."""
-        ledger = self._comparison.ledger
-        if isinstance(self.cut, EventTimeCut) and ledger.beginning is None:
-            ledger.beginning = self.cut.doubt
+        certainty = self._comparison.certainty
+        if isinstance(self.cut, EventTimeCut) and certainty.beginning is None:
+            certainty.beginning = self.cut.doubt
 
     def _compare(self, side: Side, run: Run) -> None:
         comparison = self._comparison

@@ -46,7 +46,7 @@ class TopicMonitor:
     def ask(self) -> None:
         """Ask for a look behind all that was fed, where one is wanting and none is on its way."""
         moment = self._comparison.moment
-        if self._asked is None and moment > self._comparison.ledger.vouched_at:
+        if self._asked is None and moment > self._comparison.proven.vouched_at:
             self._asked = _Asked(self._source.look(), moment)
 
     def take(self, positions: Positions) -> list[Hole]:

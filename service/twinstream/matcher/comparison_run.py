@@ -324,7 +324,7 @@ class ComparisonRun:
         reporter.resume(state["verdict"], state["verdict_since"], state["hole_times"])
         self._same_beginning = self._same_beginning or all(intake.newest_ms.values())
         intake.resume()
-        self.situation.saved = self.comparison.ledger.found_by_kind.copy()
+        self.situation.saved = self.comparison.differences.found_by_kind.copy()
 
 
 def _first_ms(item: Batch | Gap) -> int | None:

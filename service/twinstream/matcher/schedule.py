@@ -97,7 +97,7 @@ class SaveSchedule:
             return
         self.dirty, self._verdict = False, verdict
         self.hold_divergence = run.comparison.diverged_for_sure
-        run.situation.saved = run.comparison.ledger.found_by_kind.copy()
+        run.situation.saved = run.comparison.differences.found_by_kind.copy()
         self._remember()
         run.situation.checkpoint = written
 

@@ -53,7 +53,7 @@ class Settlement:
 
     def vouch(self) -> None:
         """Tell how things stood, if all that was fed by then is vouched for."""
-        if self._standing is not None and self._standing.moment <= self._run.comparison.ledger.vouched_at:
+        if self._standing is not None and self._standing.moment <= self._run.comparison.proven.vouched_at:
             self._run.situation.standing, self._standing = self._standing, None
 
     def _has_read(self, side: Side) -> bool:

@@ -337,7 +337,7 @@ class Worker:
         self._settlement.take()
         self._sampler.show(self.comparison, self._settlement.at_end)
         self._reports.add(self.comparison.take_closed(), self.comparison.take_tainted())
-        self._reports.add_explained(self.comparison.ledger.known.take_examples())
+        self._reports.add_explained(self.comparison.differences.known.take_examples())
         self._schedule.dirty |= self._run.read_again()
 
     def _publish_status(self) -> ComparisonStatus | ShardStatus:
@@ -390,7 +390,7 @@ class Worker:
 
     def _head(self) -> dict[str, Any]:
         """All but the state of the comparison: what is small, and tells how things stand."""
-        reports = self._reports.state(self.comparison.ledger.doubted)
+        reports = self._reports.state(self.comparison.proven.doubted)
         return {**self._run.state(), **reports, **self._secrecy.state()}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:

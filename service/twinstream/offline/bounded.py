@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from twinstream.core.accounting.ledger import NEVER
+from twinstream.core.accounting.proven import NEVER
 from twinstream.core.accounts import Hole
 from twinstream.core.events import Side
 from twinstream.explain.holes import of_gap

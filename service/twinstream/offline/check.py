@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from twinstream.core.accounting.ledger import NEVER
+from twinstream.core.accounting.proven import NEVER
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
@@ -153,7 +153,7 @@ class Check:
             "max_unmatched": self._max_unmatched,
             "accounts": {NAMES[side]: self._account(side) for side in Side},
             "divergences": {"total": len(kinds), "by_kind": {kind: kinds.count(kind) for kind in KINDS}},
-            "explained_by_rule": (self._known_last or comparison.ledger.known).counts,
+            "explained_by_rule": (self._known_last or comparison.differences.known).counts,
             "holes": [self._hole(hole) for hole in comparison.holes],
             "examples": [explainer.report(divergence) for divergence in found.counted[:EXAMPLES_LIMIT]],
             "spec_digest": digest(self._spec),

@@ -185,7 +185,7 @@ class Replay:
     def _compared(self, case: Case) -> _Alone:
         """Compare the events of a divergence. Raises Unknown."""
         comparison = Comparison(self._rules)
-        known = comparison.ledger.known = _Noting(self._declared)
+        known = comparison.differences.known = _Noting(self._declared)
         for side in Side:
             partitions = {seat.place[1] for seat in case.seats if seat.place[0] is side}
             comparison.expect_partitions(side, partitions)

@@ -127,7 +127,7 @@ class Reporter:
             accounts=_sides(lambda side: parts.Accounts(**account_of(comparison, side))),
             divergences=self._divergences(),
             closed_divergences=_counts(situation.saved),
-            explained_by_rule=comparison.ledger.known.counts,
+            explained_by_rule=comparison.differences.known.counts,
             suspicions=comparison.surveyed.suspicions,
             waiting_for=self._waiting_for(situation),
             difference_awaits=self._difference_awaits(situation),
@@ -180,8 +180,8 @@ class Reporter:
 
         Copies of a barrier are equal in all shards, and are left out.
         """
-        ledger = self._comparison.ledger
-        left = (half for strays in (ledger.strays, ledger.lone) for half in strays.all(side))
+        ledger, differences = self._comparison.ledger, self._comparison.differences
+        left = (half for strays in (differences.strays, differences.lone) for half in strays.all(side))
         latest = sorted(left, key=lambda half: half.moment)[-UNPAIRED_TOLD:]
         events = chain((half.finding.event for half in latest), islice(ledger.held.of(side), UNPAIRED_TOLD))
         forms = (self._comparison.rules.form(one) for one in events if one[0][0] is not BARRIER)
@@ -248,7 +248,7 @@ class Reporter:
         return undiverged(verdict, doubts, lacking, self._comparison.matched, self._spec.order_text)
 
     def _diverged_reason(self) -> str:
-        closed, provisional = self._comparison.ledger.closed_by_kind, len(self._comparison.provisional())
+        closed, provisional = self._comparison.differences.closed_by_kind, len(self._comparison.provisional())
         named = [f"{closed[kind]:,} {kind}" for kind in KINDS if closed[kind]]
         if provisional:
             halted = "classified by what came before the halt, behind which nothing is compared"
@@ -260,7 +260,7 @@ class Reporter:
     def _divergences(self) -> parts.DivergenceCounts:
         """The divergences of closed scopes, and the best explanation of the open ones."""
         open_kinds = Counter(divergence.finding.kind for divergence in self._comparison.provisional())
-        return _counts(self._comparison.ledger.closed_by_kind + open_kinds)
+        return _counts(self._comparison.differences.closed_by_kind + open_kinds)
 
     # -- evidence ------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec, trace
-from twinstream.core.accounting.ledger import HOLES_LIMIT
+from twinstream.core.accounting.certainty import HOLES_LIMIT
 from twinstream.core.accounting.unmatched import FULL_RUN, SETTLE_AT, SETTLE_SOON
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
@@ -93,7 +93,7 @@ def test_an_event_that_turns_up_far_away_keeps_the_witness_of_its_lack() -> None
     (found,) = driver.findings()
     assert found.finding.kind == "reordered"
     assert [event[2] for _, event in found.finding.witness] == [1, 0]
-    assert driver.comparison.ledger.closed_by_kind == {"missing": 0, "reordered": 1}
+    assert driver.comparison.differences.closed_by_kind == {"missing": 0, "reordered": 1}
 
 
 def test_a_difference_that_no_known_one_may_cover_is_in_no_dispute() -> None:
@@ -151,7 +151,7 @@ def test_an_event_that_changed_is_called_so_before_its_scope_closes(trace: str, 
 def test_an_open_scope_is_explained_provisionally() -> None:
     driver = take("total", "L:a1 L:b1 L:c1 R:b1 R:c1")
     assert [found.finding.kind for found in driver.comparison.provisional()] == ["missing"]
-    assert driver.comparison.ledger.closed_by_kind.total() == 0
+    assert driver.comparison.differences.closed_by_kind.total() == 0
 
 
 @pytest.mark.parametrize("equal", [MEETING_RUN - 1, MEETING_RUN])
@@ -413,7 +413,7 @@ def test_a_lost_scope_survives_restart_after_restart() -> None:
     driver.offsets = [20, 20]
     feed_both(driver, run(3))
     assert driver.comparison.matched == 0
-    assert driver.comparison.ledger.closed_by_kind.total() == 17
+    assert driver.comparison.differences.closed_by_kind.total() == 17
     assert driver.comparison.unmatched(LEFT) == 6
 
 

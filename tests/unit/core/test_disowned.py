@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.retries import attempt
 from tests.support.streams import LEFT, RIGHT, Driver, spec
+from twinstream.core.accounting.proven import Proven
 
 
 def _value(number: int) -> bytes:
@@ -58,7 +58,7 @@ def test_one_that_was_told_already_is_tainted_by_its_number() -> None:
     _differ(driver, 5)
     _differ(driver, 11)
     told, doubted = driver.comparison.take_closed()
-    assert driver.comparison.ledger.doubted == {doubted.number}
+    assert driver.comparison.proven.doubted == {doubted.number}
     driver.comparison.disown()
     assert driver.comparison.take_tainted() == [doubted.number]
     assert driver.comparison.take_tainted() == []
@@ -86,14 +86,16 @@ def test_what_is_vouched_for_and_what_is_not_is_known_over_a_restart() -> None:
     assert driver.comparison.take_tainted() == [found.number]
 
 
-def test_a_difference_that_is_held_for_open_batches_is_dropped_with_what_is_disowned() -> None:
-    retries = _driver("total\nduplicates: {policy: replays, horizon: 10}\n").comparison.retries
-    assert retries is not None
-    retries.sides[LEFT].feed(attempt("1/e/0.0"), b"x", 0, 0)
-    assert retries.hold(10, None)
-    retries.drop_held(10)
-    assert retries.held
-    retries.held.clear()
-    assert retries.hold(11, None)
-    retries.drop_held(10)
-    assert not retries.held
+def test_a_difference_that_waits_for_open_batches_is_withdrawn_with_what_is_disowned() -> None:
+    proven, needs = Proven(), frozenset({(LEFT, "query", 1)})
+    for moment in (10, 11):
+        proven.prove(moment, needs)
+        proven.note(needs, moment, number=moment)
+    proven.vouch(10)
+    assert proven.doubted == {10, 11}
+    assert proven.disown() == [11]
+    proven.agree((LEFT, "query", 1))
+    assert (proven.at, proven.doubted) == (10, set())
+    proven.vouch(9)
+    proven.disown()
+    assert proven.at is None

@@ -49,7 +49,7 @@ def test_a_late_partner_marks_the_divergence_with_its_delay_and_is_no_second_one
     (found,) = driver.findings()
     assert (found.finding.kind, found.late) == ("missing", 100.0)
     assert driver.comparison.diverged
-    assert driver.comparison.ledger.closed_by_kind == {"missing": 1}
+    assert driver.comparison.differences.closed_by_kind == {"missing": 1}
     assert [account.divergent for account in driver.comparison.accounts] == [1, 1]
     assert [driver.held(side) for side in (LEFT, RIGHT)] == [[], []]
 

@@ -60,10 +60,10 @@ def test_what_was_found_is_restored() -> None:
     driver.take(batches(f"L:a1 L:a2 L:a1 R:a3 {equal}"), review=True)
     driver.take(batches("L:b1 R:b2 L:b3"), review=True)
     comparison = driver.comparison
-    assert comparison.ledger.found_by_kind == {"missing": 2}
-    assert [half.finding.kind for half in comparison.ledger.disputed.all(LEFT)] == ["missing"]
-    assert comparison.ledger.known.hits == {"K-1": 1}
-    assert [half.finding.kind for half in comparison.ledger.explained.all(RIGHT)] == ["extra"]
+    assert comparison.differences.found_by_kind == {"missing": 2}
+    assert [half.finding.kind for half in comparison.differences.disputed.all(LEFT)] == ["missing"]
+    assert comparison.differences.known.hits == {"K-1": 1}
+    assert [half.finding.kind for half in comparison.differences.explained.all(RIGHT)] == ["extra"]
     assert len(comparison.scopes) == 1
     before, after = snapshot(comparison), snapshot(restarted(driver).comparison)
     assert set(before.pop("recent")) == set(after.pop("recent"))

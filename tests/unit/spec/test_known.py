@@ -38,7 +38,7 @@ def test_a_covered_difference_is_explained_and_counted() -> None:
     assert not driver.comparison.in_dispute
     assert not driver.comparison.diverged
     assert [driver.comparison.accounts[side].explained for side in Side] == [1, 1]
-    assert driver.comparison.ledger.known.hits == {"K-1": 1}
+    assert driver.comparison.differences.known.hits == {"K-1": 1}
     assert driver.findings() == []
 
 

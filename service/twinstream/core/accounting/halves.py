@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
 
+from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.events import Side
 
 
 class Divergence(NamedTuple):
@@ -53,3 +57,47 @@ def weight(half: Half) -> int:
     finding = half.finding
     held = (event for _, event in (*finding.events, *finding.witness) if event is not None)
     return sum(len(event[0][1]) + len(event[0][3]) for event in held)
+
+
+def state_of(halves: Sequence[Half]) -> dict[str, Any]:
+    """Halves of one side as plain data."""
+    return {
+        **event_columns(half.finding.event for half in halves),
+        "witnesses": [event_columns(event for _, event in half.finding.witness) for half in halves],
+        "kinds": [half.finding.kind for half in halves],
+        "tainted": [half.divergence.tainted for half in halves],
+        "numbers": [half.divergence.number for half in halves],
+        "moments": [half.moment for half in halves],
+        "reaches": [
+            None if half.reach is None else [*map(pairs_of, half.reach.offsets), half.reach.until_ms]
+            for half in halves
+        ],
+        "partners": [event_columns(filter(None, (half.finding.partner,))) for half in halves],
+    }
+
+
+def halves_of(side: Side, state: Mapping[str, Any], reader: EventReader) -> Iterator[Half]:
+    """The halves of one side that `state_of` was given."""
+    rows = zip(
+        reader.events(state),
+        state["witnesses"],
+        state["kinds"],
+        state["tainted"],
+        state["numbers"],
+        state.get("moments") or repeat(0),
+        state.get("reaches") or repeat(None),
+        state.get("partners") or repeat(event_columns(())),
+        strict=False,
+    )
+    for event, witness, kind, tainted, number, moment, reach, partners in rows:
+        proof = tuple(zip(Side, reader.events(witness), strict=False))
+        partner = next(iter(reader.events(partners)), None)
+        left, right = (event, partner) if side is Side.LEFT else (partner, event)
+        finding = Finding(kind, left, right, proof)
+        divergence = Divergence(finding, tainted, finding, number)
+        yield Half(divergence, moment, None if reach is None else _reach_of(reach))
+
+
+def _reach_of(state: Sequence[Any]) -> Reach:
+    left, right, until_ms = state
+    return Reach((dict(left), dict(right)), until_ms)

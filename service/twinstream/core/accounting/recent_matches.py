@@ -82,13 +82,13 @@ class RecentMatches:
     def _digest(self, content: bytes) -> bytes:
         return blake2b(self.exact(content), digest_size=DIGEST_BYTES).digest()
 
-    def snapshot(self) -> list[bytes]:
+    def state(self) -> list[bytes]:
         """The digests of the latest matches, the newest first. Complexity: O(1), some ms."""
         newest_first = chain(map(self._digest, reversed(self._noted)), reversed(self._known))
         return list(islice(newest_first, min(self.limit, SNAPSHOT_LIMIT)))
 
     def restore(self, digests: Sequence[object]) -> None:
-        """Take over the state of `snapshot`.
+        """Take over the `state`.
 
         Of older versions, checksums, which guess, are left out. Digests of bytes, which they kept beside a
         tolerance, are no digests of exact forms, and call nothing a copy but what is spelled like these.

@@ -12,10 +12,11 @@ each other one: else they are no copies of one barrier, which was not checked, a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
+from typing import Any
 
-from twinstream.core.events import Event
+from twinstream.core.events import Event, PartitionOffset
 from twinstream.core.order import BARRIER
 
 
@@ -51,12 +52,6 @@ class Copies:
         self._advance(partition, ready)
         self._unite_all(ready)
         return ready
-
-    def restore(self, partition: int, event: Event) -> None:
-        """Let an event wait that did, behind those of its partition (see `in_order`)."""
-        self.partitions |= {partition}
-        self._waiting.setdefault(partition, deque()).append(event)
-        self._advance(partition, [])
 
     def _unite_all(self, ready: list[Event]) -> None:
         while self._delivered and self._delivered.keys() >= self.partitions:
@@ -95,17 +90,28 @@ class Copies:
                 self._advance(partition, ready)
         return ready
 
-    def in_order(self) -> Iterator[tuple[int, Event]]:
-        """What waits, with its partition, in the order of that."""
-        for partition, waiting in self._waiting.items():
-            if (delivered := self._delivered.get(partition)) is not None:
-                yield partition, delivered
-            for event in waiting:
-                yield partition, event
-
     def __len__(self) -> int:
         return len(self._delivered) + sum(map(len, self._waiting.values()))
 
     def __iter__(self) -> Iterator[Event]:
         """What waits; of each partition in its order."""
-        return (event for _, event in self.in_order())
+        for partition, waiting in self._waiting.items():
+            if (delivered := self._delivered.get(partition)) is not None:
+                yield delivered
+            yield from waiting
+
+    def state(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {
+            "places": [[event[1], event[2]] for event in self],
+            "expected": sorted(self.partitions),
+            "lacking": sorted(self.lacking),
+        }
+
+    def restore(self, state: Mapping[str, Any], held: Mapping[PartitionOffset, Event]) -> None:
+        """Take over the `state`; `held` are the events that wait, by where they stand."""
+        self.lacking = frozenset(state.get("lacking", ()))
+        for partition, offset in state["places"]:
+            self.partitions |= {partition}
+            self._waiting.setdefault(partition, deque()).append(held[partition, offset])
+            self._advance(partition, [])

@@ -60,14 +60,14 @@ class KeyPartitions:
                 home_of[kept_together] = partition
                 yield Stray(place, home)
 
-    def snapshot(self) -> list[list[Any]]:
+    def state(self) -> list[list[Any]]:
         """The homes of the classes that were met last, to be known over a restart."""
         latest = islice(reversed(self._home_of.items()), SAVED)
         saved = [[_hashed(kept_together), home] for kept_together, home in latest]
         return saved + [[name, home] for name, home in islice(self._before.items(), SAVED - len(saved))]
 
     def restore(self, state: Iterable[Sequence[Any]]) -> None:
-        """Take over a `snapshot`."""
+        """Take over a `state`."""
         self._before = dict(map(tuple, state))
 
 

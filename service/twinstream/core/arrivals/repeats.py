@@ -149,7 +149,7 @@ class Repeats:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def snapshot(self, events: Iterable[Event], *, whole: bool) -> RepeatsState:
+    def state(self, events: Iterable[Event], *, whole: bool) -> RepeatsState:
         """The state as plain data, with the marks of some events; unless `whole`, what has come since.
 
         Complexity: O(n) in the events and in what has come, at most the horizon of each partition.
@@ -165,7 +165,7 @@ class Repeats:
         return state
 
     def restore(self, state: RepeatsState, held: Mapping[tuple[int, int], Event]) -> None:
-        """Take over a whole `snapshot`; an empty one is of a time at which nothing was noted."""
+        """Take over a whole `state`; an empty one is of a time at which nothing was noted."""
         if not state:
             self.incomplete = True
             return

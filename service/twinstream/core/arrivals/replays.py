@@ -315,7 +315,7 @@ class Replays:
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def snapshot(self, *, whole: bool = True) -> dict[str, Any]:
+    def state(self, *, whole: bool = True) -> dict[str, Any]:
         """The state as plain data; unless `whole`, only the batches that have changed since the last one.
 
         Complexity: O(n) in the rows of the batches.
@@ -327,7 +327,7 @@ class Replays:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `snapshot`."""
+        """Take over a `state`."""
         self.unmarked = state["unmarked"]
         self._expected |= frozenset(state["expected"])
         self._queries = {row["name"]: restored_query(row) for row in state["queries"]}

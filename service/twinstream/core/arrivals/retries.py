@@ -1,6 +1,6 @@
-"""The replays of both sides, and the differences that have to wait for batches that may be written again.
+"""The replays of both sides, and which batches may be written again.
 
-The theory stands in `replays`, and that of what a difference waits for in `proofs`.
+The theory stands in `replays`. A difference waits for such batches: see `core.proofs`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from twinstream.core.arrivals.replays import Alike, Replays
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Canonical, Close, Side
 from twinstream.core.order import BARRIER
-from twinstream.core.proofs import NOTHING, HeldBack, MicroBatchId, Needs, Proof, Starts, needs_of
-
-NUMBERS_KEPT = 10_000
-"""Of so many differences that wait for the same batches it is told one by one that they decide nothing."""
+from twinstream.core.proofs import MicroBatchId, Needs, Proof, Starts, needs_of
 
 
 class NotAgreed(NamedTuple):
@@ -26,14 +23,6 @@ class NotAgreed(NamedTuple):
     hole: Hole
     starts: Starts
     batch: MicroBatchId | None = None
-
-
-class Settled(NamedTuple):
-    """What closed batches decide: the differences that count, those that decide nothing, and holes."""
-
-    counted: HeldBack | None
-    dropped: list[int]
-    holes: list[NotAgreed]
 
 
 class WrittenRow(NamedTuple):
@@ -47,7 +36,7 @@ class WrittenRow(NamedTuple):
 
 
 class Retries:
-    """The replays of both sides, and by the batches that they wait for the differences that are held.
+    """The replays of both sides.
 
     `copied`: a barrier has a copy in each partition. These are rows of their own, though they are equal.
     """
@@ -55,9 +44,6 @@ class Retries:
     def __init__(self, horizon: int, *, copied: bool = False) -> None:
         self._copied = copied
         self.sides = tuple(Replays(side, horizon) for side in Side)
-        self.held: dict[Needs, HeldBack] = {}
-
-    # -- what is held --------------------------------------------------------------------------------------
 
     def needs(self, proof: Proof | None) -> Needs:
         """The open batches that a difference has to wait for. Complexity: O(b) in the open batches."""
@@ -67,29 +53,6 @@ class Retries:
         for side in Side:
             for name, number, starts in self.sides[side].open():
                 yield (side, name, number), starts
-
-    def hold(self, moment: int, needs: Needs | None) -> Needs:
-        """Hold a difference that was proven at a moment, and say for what: nothing where it counts at once.
-
-        Without `needs` it waits for all open batches.
-        """
-        awaited = self.needs(None)
-        if needs is not None:
-            awaited &= needs
-        if awaited:
-            self.held.setdefault(awaited, HeldBack(moment)).join(HeldBack(moment))
-        return awaited
-
-    def note(self, needs: Needs, number: int) -> None:
-        """Note the number of a difference that is held for these batches."""
-        numbers = self.held[needs].numbers
-        if len(numbers) < NUMBERS_KEPT:
-            numbers.append(number)
-
-    def drop_held(self, moment: int) -> None:
-        """Hold nothing any more that was proven after a moment."""
-        for needs in [needs for needs, held in self.held.items() if held.moment > moment]:
-            del self.held[needs]
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -124,26 +87,17 @@ class Retries:
             alike = None if close is None else Alike(form[1] + where, form[3], close)
             yield WrittenRow(attempt, canonical(form[1]) + where, run.partition, offset, alike)
 
-    # -- what closed batches decide ------------------------------------------------------------------------
+    # -- closed batches ------------------------------------------------------------------------------------
 
-    def settle(self, side: Side) -> Settled:
-        """What batches of a side decide that were closed since the last call.
+    def take_holes(self, side: Side) -> list[NotAgreed]:
+        """What is a hole in a side, whatever its batches say, since the last call."""
+        return [NotAgreed(hole, {}) for hole in self.sides[side].take_holes()]
 
-        What waited for one that ends as a hole decides nothing.
-        """
-        holes = [NotAgreed(hole, {}) for hole in self.sides[side].take_holes()]
-        dropped: list[int] = []
+    def take_closed(self, side: Side) -> Iterator[tuple[MicroBatchId, NotAgreed | None]]:
+        """The batches of a side closed since the last call, each with its hole if its attempts disagree."""
         for name, number, hole, starts in self.sides[side].take_closed():
             batch = (side, name, number)
-            if hole is not None:
-                holes.append(NotAgreed(hole, starts, batch))
-            for needs in [needs for needs in self.held if batch in needs]:
-                held = self.held.pop(needs)
-                if hole is not None:
-                    dropped += held.numbers
-                else:
-                    self.held.setdefault(needs - {batch}, HeldBack(held.moment)).join(held)
-        return Settled(self.held.pop(NOTHING, None), dropped, holes)
+            yield batch, None if hole is None else NotAgreed(hole, starts, batch)
 
     @property
     def unmarked(self) -> int:
@@ -154,23 +108,11 @@ class Retries:
         """A sentence for each open batch whose attempts do not agree so far."""
         return [sentence for replays in self.sides for sentence in replays.disagreeing()]
 
-    def snapshot(self, *, whole: bool = True) -> dict[str, Any]:
+    def state(self, *, whole: bool = True) -> dict[str, Any]:
         """The state as plain data; unless `whole`, only the batches that have changed since the last one."""
-        return {
-            "sides": [replays.snapshot(whole=whole) for replays in self.sides],
-            "held": [
-                [[list(batch) for batch in sorted(needs)], held.moment, held.numbers]
-                for needs, held in self.held.items()
-            ],
-        }
+        return {"sides": [replays.state(whole=whole) for replays in self.sides]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `snapshot`."""
+        """Take over a `state`."""
         for replays, kept in zip(self.sides, state["sides"], strict=True):
             replays.restore(kept)
-        rows = state.get("held", [])
-        if state.get("held_at") is not None:  # an older version held all for the same batches
-            rows = [[state["held_for"], state["held_at"], []]]
-        for needs, moment, numbers in rows:
-            batches = frozenset((Side(side), name, number) for side, name, number in needs)
-            self.held[batches] = HeldBack(moment, list(numbers))

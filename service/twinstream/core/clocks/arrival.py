@@ -78,12 +78,12 @@ class ArrivalClock:
             self.newest_ms[waiting.other],
         )
 
-    def snapshot(self) -> dict[str, object]:
+    def state(self) -> dict[str, object]:
         """The state as plain data."""
         return {"ticks": [list(ticks) for ticks in self._ticks], "newest_ms": list(self.newest_ms)}
 
     def restore(self, state: dict[str, list[list[int]]]) -> None:
-        """Take over the state of `snapshot`."""
+        """Take over the `state`."""
         self._ticks = SortedSet(state["ticks"][0]), SortedSet(state["ticks"][1])
         self.newest_ms = list(state["newest_ms"])  # type: ignore[arg-type]
 

@@ -111,13 +111,13 @@ class EventTimes:
     def _idle(self, part: _Partition) -> bool:
         return part.quiet_s >= self._clock.idle_after_s
 
-    def snapshot(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The state as plain data, but for how long partitions have been idle."""
         rows = [[[partition, *part.row()] for partition, part in side.items()] for side in self._sides]
         return {"partitions": rows, "reached_ms": list(self._reached)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of `snapshot`."""
+        """Take over the `state`."""
         for side, rows in zip(self._sides, state["partitions"], strict=True):
             side.update({row[0]: _Partition(*row[1:]) for row in rows})
         self._reached = list(state["reached_ms"])

@@ -160,12 +160,12 @@ class InputProgress:
                     written = (fact.written or {})[lacking]
                     yield WaitsFor(query.name, fact.batch, lacking, written, positions.get(lacking, 0))
 
-    def snapshot(self) -> list[Any]:
+    def state(self) -> list[Any]:
         """The state as plain data."""
         return [[query.row() for query in side.values()] for side in self._sides]
 
     def restore(self, state: list[Any]) -> None:
-        """Take over the state of `snapshot`."""
+        """Take over the `state`."""
         for side, rows in zip(self._sides, state, strict=True):
             side.update({row["name"]: _Query.of(row) for row in rows})
 

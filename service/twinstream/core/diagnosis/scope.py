@@ -25,7 +25,7 @@ Source: DiffStream stops at the first difference (section 4.2); going on is ours
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from operator import itemgetter
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeVar
 from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, PartitionOffset, Side
 from twinstream.core.matching.index import Index
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
 from twinstream.core.pairing.pairing import pair
@@ -110,7 +110,7 @@ class Scope:
         self.moment = 0
         self.pieces: tuple[list[Event], list[Event]] = ([], [])
         self.dropped: tuple[list[Event], list[Event]] = ([], [])
-        self.state = State.COLLECTING
+        self._state = State.COLLECTING
         self.example: Event | None = None
         self.findings: list[Finding] = []
         self._letter = relation.letter
@@ -126,20 +126,20 @@ class Scope:
     @property
     def gathering(self) -> bool:
         """Whether more of what it stands for may still be matched."""
-        return self.state is State.GATHERING
+        return self._state is State.GATHERING
 
     @property
     def lost(self) -> bool:
         """Whether it was given up."""
-        return self.state is State.LOST
+        return self._state is State.LOST
 
     def gather(self) -> None:
         """Begin as one that gathers."""
-        self.state = STEPS[self.state, "gather"]
+        self._state = STEPS[self._state, "gather"]
 
     def collect(self) -> None:
         """All that comes is collected from here on."""
-        self.state = STEPS[self.state, "collect"]
+        self._state = STEPS[self._state, "collect"]
 
     def first_place(self) -> tuple[int, int, int]:
         """Where its first event stands: side, partition and offset."""
@@ -231,7 +231,7 @@ class Scope:
 
     def lose(self, booked: Explanation) -> None:
         """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
-        self.state, self.findings = STEPS[self.state, "lose"], []
+        self._state, self.findings = STEPS[self._state, "lose"], []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
         for dropped, piece in zip(self.dropped, self.pieces, strict=True):
@@ -318,6 +318,33 @@ class Scope:
             event = piece[place]
             items.append(Item(place, self._letter(event), self.route(event)))
         return items
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The state as plain data, without its owner and its order."""
+        return {
+            "places": [[[event[1], event[2]] for event in piece] for piece in self.pieces],
+            "tainted": self.tainted,
+            "needs": None if self.needs is None else list(map(list, sorted(self.needs))),
+            "disputed": self.disputed,
+            "moment": self.moment,
+            "lost": self.lost,
+            "gathering": self.gathering,
+        }
+
+    def restore(self, state: Mapping[str, Any], held: Sequence[Mapping[PartitionOffset, Event]]) -> None:
+        """Take over the `state`; `held` are the events of each side that wait, by where they stand."""
+        self.tainted, self.disputed, self.moment = state["tainted"], state["disputed"], state["moment"]
+        if (needs := state.get("needs")) is not None:
+            self.needs = frozenset((Side(side), name, number) for side, name, number in needs)
+        if state.get("gathering"):
+            self.gather()
+        for side in Side:
+            for partition, offset in state["places"][side]:
+                self.pieces[side].append(held[side][partition, offset])
+        if state["lost"]:
+            self.lose(NOTHING)
 
 
 def _crossing(left: Sequence[Event], right: Sequence[Event], relation: Relation) -> Iterator[Proof]:

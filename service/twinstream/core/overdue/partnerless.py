@@ -1,4 +1,4 @@
-"""Settles events that have no partner as differences.
+"""Settles events that have no partner as self._differences.
 
 That an event has none is known when both sides have ended, or where a clock proves it (see `judging`). Two of
 one identity, one of each side, are one event that has changed (see `findings`).
@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from operator import itemgetter
 
+from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
-from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.diagnosis.findings import Finding, explain_partnerless
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.index import Hooks, Index
@@ -31,9 +31,12 @@ class Partnerless:
     their side, whose first event that faces an end was asked for a proof.
     """
 
-    def __init__(self, rules: Rules, ledger: Ledger, index: Index, aside: OpenScopes, hooks: Hooks) -> None:
-        self._rules, self._ledger, self._index, self._aside = rules, ledger, index, aside
-        self._hooks = hooks
+    def __init__(
+        self, rules: Rules, differences: Differences, index: Index, aside: OpenScopes, hooks: Hooks
+    ) -> None:
+        self._rules, self._index, self._aside, self._hooks = rules, index, aside, hooks
+        self._differences, self._certainty = differences, differences.certainty
+        self._is_copy = differences.ledger.is_copy
         self.at_end = [0, 0]
         self._asked: set[tuple[Side, int | None]] = set()
 
@@ -42,26 +45,27 @@ class Partnerless:
 
         Each goes with an unmatched event of its identity on the other side, if there is one.
         """
-        return self._settle(self._gone(proven), self._ledger.moment, lambda _: not self._ledger.tainted)
+        return self._settle(self._gone(proven), self._certainty.moment, lambda _: not self._certainty.tainted)
 
     def settle_facing(self, side: Side) -> None:
         """Settle what waits of a side, since the other has ended."""
         gone = self._gone(self._facing(side))
-        self._count(self._settle(gone, self._ledger.moment, self._is_checked_at_an_end))
+        self._count(self._settle(gone, self._certainty.moment, self._is_checked_at_an_end))
 
     def prove_at_an_end(self, side: Side) -> None:
         """The other side has ended: a difference counts where what waits first in a partition proves it.
 
         What comes behind that event proves no more than it. Complexity: O(n log n) in what waits.
         """
-        ledger = self._ledger
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
         for event in self._waiting(side):
             if event[0][0] in lanes or (side, event[1]) in self._asked:
                 continue
             self._asked.add((side, event[1]))
-            if ledger.unchecked.spares_at_an_end(side, event):
-                ledger.diverge(ledger.moment, ledger.needs([place_of(side, event)]))
+            if self._certainty.unchecked.spares_at_an_end(side, event):
+                self._differences.diverge(
+                    self._certainty.moment, self._certainty.needs([place_of(side, event)])
+                )
 
     def was_asked(self, side: Side, partition: int | None) -> bool:
         """Whether an event of a partition was asked for a proof, which stands before what comes now."""
@@ -72,17 +76,17 @@ class Partnerless:
         self._count(list(self._aside.settle_rest(self._index)))
         rest = self._waiting(Side.LEFT), self._waiting(Side.RIGHT)
         self._count(self._settle(rest, moment, self._is_checked_at_an_end))
-        self._ledger.settle_disputed()
+        self._differences.settle_disputed()
 
     def facing(self, side: Side) -> list[Divergence]:
         """What waits of a side of which the other has ended, as differences that are provisional."""
-        findings = explain_partnerless(*self._facing(side), self._rules.letter, None, self._ledger.is_copy)
+        findings = explain_partnerless(*self._facing(side), self._rules.letter, None, self._is_copy)
         checked = self._is_checked_at_an_end
         return [Divergence(finding, not checked(finding), finding) for finding in findings]
 
     def _is_checked_at_an_end(self, finding: Finding) -> bool:
         """Whether nothing was left unchecked that tells that an event of a finding has no partner."""
-        spares = self._ledger.unchecked.spares_at_an_end
+        spares = self._certainty.unchecked.spares_at_an_end
         return any(event is not None and spares(side, event) for side, event in finding.events)
 
     def _facing(self, side: Side) -> Pieces:
@@ -121,13 +125,12 @@ class Partnerless:
         return found + self._book(unsure, moment, is_checked)
 
     def _book(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
-        ledger = self._ledger
         for side in Side:
             self._index.remove(side, gone[side])
         rules = self._rules
-        findings = explain_partnerless(*gone, rules.letter, rules.identity, ledger.is_copy)
+        findings = explain_partnerless(*gone, rules.letter, rules.identity, self._is_copy)
         for finding in findings:
-            ledger.settle(finding, moment, tainted=not is_checked(finding))
+            self._differences.settle(finding, moment, tainted=not is_checked(finding))
         return findings
 
     def _count(self, findings: list[Finding]) -> None:

@@ -94,12 +94,12 @@ class PointsClock:
         """The unsettled events of a side that the other one has passed, by identity; as of `settle`."""
         return self._waiting[side].passed(self.reached(side.other))
 
-    def snapshot(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The state as plain data. The points of events are read again."""
-        return {} if self.times is None else {"times": self.times.snapshot()}
+        return {} if self.times is None else {"times": self.times.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of `snapshot`."""
+        """Take over the `state`."""
         if self.times is not None and "times" in state:
             self.times.restore(state["times"])
 

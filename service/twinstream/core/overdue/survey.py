@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.events import Event, Side
 from twinstream.core.open_scopes import OpenScopes
@@ -41,6 +42,7 @@ class Surveyor:
     """
 
     ledger: Ledger
+    differences: Differences
     aside: OpenScopes
     judge: Judge
     partnerless: Partnerless
@@ -52,10 +54,10 @@ class Surveyor:
         """
         while True:
             survey = self._look(at_end, now_s, gapless=gapless)
-            if self.ledger.halted:
+            if self.differences.halted:
                 return survey
-            if (self.ledger.disputed or self.ledger.explained) and gapless:
-                self.ledger.settle_disputed(lambda half: self.judge.is_alone(half, at_end, now_s))
+            if (self.differences.disputed or self.differences.explained) and gapless:
+                self.differences.settle_disputed(lambda half: self.judge.is_alone(half, at_end, now_s))
             judged = [self.judge.judge(side, at_end, gapless=gapless, now_s=now_s) for side in Side]
             survey.suspicions = sum(one.suspected for one in judged)
             proven = judged[0].proven, judged[1].proven
@@ -65,7 +67,7 @@ class Surveyor:
 
     def _look(self, at_end: tuple[bool, bool], now_s: float, *, gapless: bool) -> Survey:
         self.settle()
-        counts = gapless and not self.ledger.halted
+        counts = gapless and not self.differences.halted
         self.aside.note_passed(self.judge.passed_scopes(at_end, gapless=counts, now_s=now_s))
         self.ledger.trim()
         held = [self.ledger.held.of(side) for side in Side]

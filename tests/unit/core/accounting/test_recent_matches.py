@@ -17,7 +17,7 @@ class Recent(RecentMatches):
 
     def restarted(self) -> Recent:
         fresh = Recent(self.limit, self.exact)
-        fresh.restore(self.snapshot())
+        fresh.restore(self.state())
         return fresh
 
 
@@ -59,7 +59,7 @@ def test_a_limit_of_nothing_remembers_nothing() -> None:
     recent = Recent(0, bytes)
     recent.note([b"a"])
     assert not recent.knows(b"a")
-    assert recent.snapshot() == []
+    assert recent.state() == []
 
 
 def test_what_a_snapshot_kept_is_known_after_a_restart_and_after_the_next() -> None:
@@ -69,7 +69,7 @@ def test_what_a_snapshot_kept_is_known_after_a_restart_and_after_the_next() -> N
     recent.note([b"b"])
     for _ in range(2):
         fresh = Recent(10, bytes)
-        fresh.restore(recent.snapshot())
+        fresh.restore(recent.state())
         recent = fresh
     assert [recent.knows(content) for content in (b"a", b"b", b"c")] == [True, True, False]
 
@@ -96,7 +96,7 @@ def test_a_limit_of_nothing_calls_no_copy_of_what_is_paired_a_copy() -> None:
 def test_a_restart_forgets_no_copy_that_is_spelled_differently() -> None:
     recent, fresh = Recent(10, bytes.lower), Recent(10, bytes.lower)
     recent.note([b"A"])
-    fresh.restore(recent.snapshot())
+    fresh.restore(recent.state())
     assert fresh.knows(b"a")
 
 
@@ -104,7 +104,7 @@ def test_checksums_of_an_older_version_call_nothing_a_copy() -> None:
     recent = Recent(10, bytes)
     recent.restore([crc32(b"a"), 7])
     assert not recent.knows(b"a")
-    assert recent.snapshot() == []
+    assert recent.state() == []
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, SNAPSHOT_LIMIT])

@@ -64,7 +64,7 @@ def test_homes_are_known_over_restarts_and_the_latest_first(monkeypatch: pytest.
     for lane in ("a", "b", ("c", 7)):
         list(watched.strays(forms(lane), 0))
     for _ in range(2):
-        saved = watched.snapshot()
+        saved = watched.state()
         watched = KeyPartitions(Lanes())
         watched.restore(saved)
     assert list(watched.strays(forms("a"), 1)) == [], "it is forgotten"

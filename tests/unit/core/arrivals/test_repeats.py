@@ -108,7 +108,7 @@ def test_a_restored_unclear_event_taints_nothing_either() -> None:
     restore(fresh.comparison, snapshot(one.comparison), fresh.codec.form_again, 0.0)
     assert fresh.comparison.holes == one.comparison.holes
     assert len(fresh.comparison.holes) == 1
-    assert not fresh.comparison.ledger.tainted
+    assert not fresh.comparison.certainty.tainted
 
 
 def test_a_copy_in_another_partition_is_not_known_where_equal_events_may_stand_there() -> None:
@@ -196,7 +196,7 @@ def test_the_memory_is_bounded_by_the_horizon_and_by_what_waits() -> None:
     for start in range(0, len(rows), 100):
         repeats.note(0, rows[start : start + 100])
         repeats.trim(lambda event: event[2] >= len(rows) - 10)
-    state = repeats.snapshot(rows, whole=True)
+    state = repeats.state(rows, whole=True)
     assert len(state["windows"][0]["offsets"]) == 8
     assert len(state["marked"][0]) <= KEPT + 100
     assert all(map(repeats.is_copy, rows[-10:]))

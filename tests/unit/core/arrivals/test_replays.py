@@ -8,11 +8,13 @@ import pytest
 
 from tests.support.retries import Reader, Row, attempt, replays, rows
 from tests.support.streams import LEFT, RIGHT
+from twinstream.core.accounting.certainty import Certainty
 from twinstream.core.arrivals import replays as module
 from twinstream.core.arrivals.replays import Replays
 from twinstream.core.arrivals.replays_state import merged
-from twinstream.core.arrivals.retries import Retries
 from twinstream.core.events import Side
+from twinstream.core.order import Lanes
+from twinstream.core.rules import Rules
 
 
 class Told(Replays):
@@ -297,34 +299,36 @@ class Written:
     """Batches of both sides, each row at the next offset of its partition."""
 
     def __init__(self, horizon: int = 10) -> None:
-        self.retries = Retries(horizon)
+        rules = Rules(canonical=bytes, order=Lanes(), replay_horizon=horizon)
+        self.certainty = Certainty(rules)
+        assert self.certainty.retries is not None
+        self.retries = self.certainty.retries
         self.next = Counter[tuple[Side, int]]()
 
     def closed(self, side: Side, text: str) -> tuple[int | None, int]:
-        """Write rows; the moment of what counts now, and how many holes there are."""
+        """Write rows; the moment of a difference that counts, and how many holes there are new."""
         for row in rows(text):
             offset = self.next[side, row.partition]
             self.next[side, row.partition] += 1
             self.retries.sides[side].feed(row.attempt, str(row.value).encode(), row.partition, offset)
-        counted, _, holes = self.retries.settle(side)
-        return None if counted is None else counted.moment, len(holes)
+        _, holes = self.certainty.settle_batches(side)
+        return self.certainty.proven.at, len(holes)
 
     def hold(self, moment: int, *places: tuple[Side, int]) -> bool:
         """Whether a difference is held that events at these offsets prove; without any, all may."""
         proof = [(side, 0, offset) for side, offset in places]
-        return bool(self.retries.hold(moment, self.retries.needs(proof or None)))
+        return bool(self.certainty.prove(moment, self.certainty.needs(proof or None)))
 
 
 def test_a_difference_is_held_until_the_batches_are_closed_that_were_open() -> None:
     written = Written()
-    assert not written.hold(1)
     written.closed(LEFT, "1/e/0.0:a")
     written.closed(RIGHT, "5/e/0.0:a")
     assert written.hold(7)
     assert written.hold(3)
     assert written.closed(LEFT, "2/e/0.0:a") == (None, 0)
     assert written.closed(RIGHT, "6/e/0.0:a") == (3, 0)
-    assert not written.retries.held
+    assert not written.certainty.proven.waits_for_batches
 
 
 def test_a_difference_in_attempts_that_do_not_agree_is_dropped() -> None:
@@ -332,7 +336,7 @@ def test_a_difference_in_attempts_that_do_not_agree_is_dropped() -> None:
     written.closed(RIGHT, "1/e/0.0:x 1/f/0.0:y")
     assert written.hold(7)
     assert written.closed(RIGHT, "2/e/0.0:a") == (None, 1)
-    assert not written.retries.held
+    assert not written.certainty.proven.waits_for_batches
 
 
 def test_a_difference_that_was_found_before_a_bad_batch_stays() -> None:
@@ -346,10 +350,12 @@ def test_a_difference_that_was_found_before_a_bad_batch_stays() -> None:
 def test_a_difference_waits_for_no_batch_that_begins_behind_what_proves_it() -> None:
     written = Written()
     written.closed(LEFT, "1/e/0.0:a 2/e/0.0:b")
-    assert not written.hold(7, (LEFT, 0), (RIGHT, 5))
     assert written.hold(7, (LEFT, 1), (RIGHT, 5))
     assert written.closed(RIGHT, "1/e/0.0:a") == (None, 0)
     assert written.closed(LEFT, "3/e/0.0:c") == (7, 0)
+    sooner = Written()
+    sooner.closed(LEFT, "1/e/0.0:a 2/e/0.0:b")
+    assert not sooner.hold(7, (LEFT, 0), (RIGHT, 5))
 
 
 def test_each_difference_waits_for_its_own_batches() -> None:
@@ -366,11 +372,11 @@ def test_what_is_held_is_known_over_a_restart_also_from_an_older_version() -> No
     written = Written()
     written.closed(LEFT, "1/e/0.0:a")
     assert written.hold(7, (LEFT, 0))
-    state = written.retries.snapshot()
-    older = {**state, "held": [], "held_at": 7, "held_for": [[0, "q", 1]]}
-    for kept in (state, older):
+    state = written.certainty.state(whole=True)
+    older = {**state["replays"], "held": [], "held_at": 7, "held_for": [[0, "q", 1]]}
+    for kept in (state, {**state, "replays": older}):
         again = Written()
-        again.retries.restore(kept)
+        again.certainty.restore(kept, None)
         assert again.closed(LEFT, "2/e/0.0:a") == (7, 0)
 
 
@@ -389,25 +395,25 @@ def test_what_is_restored_goes_on_as_before(text: str) -> None:
     one.expect([0, 1])
     one.new(text)
     one.holes()
-    other.restore(one.snapshot())
+    other.restore(one.state())
     other.offset, other.reasons = one.offset, list(one.reasons)
-    assert other.snapshot() == one.snapshot()
+    assert other.state() == one.state()
     for more in ("1/e/0.1:abc", "2/f/0.0:xy", "3/f/1.0:aabb", "9/e/0.0:a@0 9/e/0.0:b@1", "1/e/0.0:a"):
         assert other.new(more) == one.new(more)
         assert other.holes() == one.holes()
-    assert other.snapshot() == one.snapshot()
+    assert other.state() == one.state()
 
 
 def test_what_has_changed_completes_what_was_kept_before() -> None:
     written = Written(horizon=2)
     retries = written.retries
     written.closed(LEFT, "1/e/0.0:ab 2/e/0.0:c")
-    states = [retries.snapshot()]
+    states = [retries.state()]
     for text in ("2/e/0.0:d", "", "3/f/0.0:aa 3/g/0.0:a", "3/g/0.0:ab"):
         written.closed(LEFT, text)
-        states.append(retries.snapshot(whole=False))
+        states.append(retries.state(whole=False))
     assert [len(query["batches"]) for query in states[2]["sides"][LEFT]["queries"]] == [0]
-    assert merged(states) == retries.snapshot()
+    assert merged(states) == retries.state()
 
 
 # -- in a comparison ---------------------------------------------------------------------------------------
@@ -575,7 +581,7 @@ def test_what_a_dropped_difference_is_completed_by_is_tainted_too() -> None:
     reader.comparison.review()
     reader.comparison.take_closed()
     reader.read(RIGHT, [value("2/y/0.0", 1)])
-    strays = [stray for side in Side for stray in reader.comparison.ledger.strays.all(side)]
+    strays = [stray for side in Side for stray in reader.comparison.differences.strays.all(side)]
     assert [stray.divergence.tainted for stray in strays] == [True]
 
 

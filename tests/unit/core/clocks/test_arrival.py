@@ -69,6 +69,6 @@ def test_memory_is_bounded() -> None:
     clock = ArrivalClock(AFTER)
     clock.saw(LEFT, [0])
     clock.saw(LEFT, [tick * TICK for tick in range(KEPT_TICKS + 10)])
-    ticks = clock.snapshot()["ticks"]
+    ticks = clock.state()["ticks"]
     assert isinstance(ticks, list)
     assert len(ticks[LEFT]) == KEPT_TICKS

@@ -164,6 +164,6 @@ def test_a_restored_clock_knows_what_it_knew() -> None:
     saw(clock, 100, 130, 99_999)
     saw(clock, 100, 120, partition=1)
     front = look(clock)
-    fresh.restore(clock.snapshot())
+    fresh.restore(clock.state())
     assert fresh.front(LEFT) == front
-    assert fresh.snapshot() == clock.snapshot()
+    assert fresh.state() == clock.state()

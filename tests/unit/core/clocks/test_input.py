@@ -182,8 +182,8 @@ def test_a_restored_progress_goes_on_as_the_old_one() -> None:
     for fact in (finished(0, 10, watermark=5), finished(1, 20, {0: 4}, 7), finished(2, 1, query="p")):
         old.note(LEFT, fact)
     old.read(LEFT, {0: 3})
-    fresh.restore(old.snapshot())
-    assert fresh.snapshot() == old.snapshot()
+    fresh.restore(old.state())
+    assert fresh.state() == old.state()
     for each in (old, fresh):
         assert each.read(LEFT, {0: 4}) == [("q", 1)]
         assert each.note(LEFT, finished(1, 99, query="p")) is None

@@ -26,7 +26,7 @@ def day(number: int) -> bytes:
 
 def totals(driver: Driver) -> tuple[int, int]:
     """The divergences that are booked, and all that are told."""
-    booked = driver.comparison.ledger.closed_by_kind.total()
+    booked = driver.comparison.differences.closed_by_kind.total()
     return booked, booked + len(driver.comparison.provisional())
 
 

@@ -64,7 +64,7 @@ def test_a_known_difference_in_a_key_that_never_comes_again_is_in_dispute_until_
     survey(driver)
     assert not driver.comparison.in_dispute
     assert not driver.comparison.diverged
-    assert driver.comparison.ledger.known.counts == {"P-1": 1}
+    assert driver.comparison.differences.known.counts == {"P-1": 1}
     assert [account.explained for account in driver.comparison.accounts] == [1, 1]
     assert [driver.comparison.unmatched(side) for side in Side] == [0, 0]
 
@@ -85,7 +85,7 @@ def test_what_would_be_beyond_the_ceiling_stays_in_dispute_where_the_clock_does_
         differ(driver, event(number, price=1), event(number, price=2))
     go_on(driver, 100)
     survey(driver)
-    assert driver.comparison.ledger.known.counts == {"P-1": 2}
+    assert driver.comparison.differences.known.counts == {"P-1": 2}
     assert not driver.comparison.diverged
     assert driver.comparison.in_dispute
 
@@ -99,17 +99,17 @@ def test_what_has_no_other_half_yet_stays_open_where_the_clock_does_not_prove() 
         driver.feed(side, [event("c")], [100 * SECOND])
     survey(driver)
     assert driver.comparison.in_dispute
-    assert driver.comparison.ledger.known.counts == {"P-1": 0}
+    assert driver.comparison.differences.known.counts == {"P-1": 0}
 
 
 @pytest.mark.parametrize("clock", [SUSPECTS, PROVES])
 def test_a_changed_event_of_a_key_that_never_comes_again_is_counted_for_good(clock: str) -> None:
     driver = comparing(clock, "identity: [id]")
     differ(driver, event(7, price=1), event(7, price=2))
-    assert driver.comparison.ledger.closed_by_kind == {}
+    assert driver.comparison.differences.closed_by_kind == {}
     go_on(driver, 100)
     survey(driver)
-    assert driver.comparison.ledger.closed_by_kind == {"changed": 1}
+    assert driver.comparison.differences.closed_by_kind == {"changed": 1}
     assert not is_open(driver)
 
 
@@ -122,7 +122,7 @@ def test_two_events_without_identity_are_missing_and_extra_once_it_is_proven(
     go_on(driver, 100)
     survey(driver)
     assert driver.comparison.diverged
-    assert driver.comparison.ledger.closed_by_kind == ({"missing": 1, "extra": 1} if closed else {})
+    assert driver.comparison.differences.closed_by_kind == ({"missing": 1, "extra": 1} if closed else {})
     assert bool(driver.comparison.provisional()) == is_open(driver) == (not closed)
 
 
@@ -190,7 +190,7 @@ def test_after_a_crash_the_same_scopes_are_passed() -> None:
     driver.restart()
     survey(driver)
     assert not driver.comparison.in_dispute
-    assert driver.comparison.ledger.known.counts == {"P-1": 1}
+    assert driver.comparison.differences.known.counts == {"P-1": 1}
 
 
 def test_what_may_go_to_a_scope_with_others_is_not_judged_alone() -> None:
@@ -224,5 +224,5 @@ def test_what_is_passed_in_an_epoch_that_is_not_over_is_named_with_what_waits_th
         driver.feed(side, [timed("z", 102), timed("end", 103)])
     survey(driver)
     assert not driver.comparison.diverged
-    assert driver.comparison.ledger.known.counts == {"P-1": 1}
+    assert driver.comparison.differences.known.counts == {"P-1": 1}
     assert [account.explained for account in driver.comparison.accounts] == [1, 1]

@@ -1,0 +1,342 @@
+"""The differences of a comparison: each is a known one, the other half of an earlier one, or new.
+
+A difference is booked once, under the name that it has then. A leftover of one side may be *completed*: an
+event that moved further than a scope reaches is found twice, where it is lacking and where it is a surplus.
+A difference is *in dispute* as long as its name may change to one that a known difference covers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twinstream.core.accounting.certainty import Certainty
+from twinstream.core.accounting.event_rows import EventReader
+from twinstream.core.accounting.halves import Divergence, Half, halves_of, state_of, tainted, weight
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.accounting.unpaired import Lookups, Reach, Unpaired
+from twinstream.core.accounts import Hole
+from twinstream.core.arrivals.retries import NotAgreed
+from twinstream.core.diagnosis.findings import Finding, Kind
+from twinstream.core.diagnosis.known_differences import KnownDifferences
+from twinstream.core.events import Event, Exact, Side
+from twinstream.core.order import Epochs, ordered_class
+from twinstream.core.proofs import Needs, Starts
+from twinstream.core.rules import Rules
+
+EXPLAINED_LIMIT, EXPLAINED_BYTES = 100_000, 256 << 20
+"""Explained leftovers of a side that are remembered for another half: ten times as far as one may come."""
+LEFTOVERS = ("strays", "lone", "disputed", "explained")
+"""What is remembered of differences in case their other half comes."""
+
+
+class Differences:
+    """The differences of one comparison.
+
+    `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
+    `disputed` are differences that may be known ones when their name is final, and are not settled before;
+    `explained` are leftovers that are known ones, unless another half comes. `found_by_kind` counts
+    differences as they were found and never falls, `closed_by_kind` as they are known by now. `halted` is
+    whether there was a difference, and by the rules nothing after it counts.
+    """
+
+    def __init__(self, rules: Rules, ledger: Ledger, certainty: Certainty) -> None:
+        self._rules, self.ledger, self.certainty = rules, ledger, certainty
+        self.halted = False
+        self.known = KnownDifferences(rules.known)
+        self.strays: Unpaired[Half] = Unpaired(weight)
+        self.lone: Unpaired[Half] = Unpaired(weight)
+        self.disputed: Unpaired[Half] = Unpaired(weight, rules.unmatched_limit, rules.unmatched_bytes)
+        self.explained: Unpaired[Half] = Unpaired(weight, EXPLAINED_LIMIT, EXPLAINED_BYTES)
+        self.closed_by_kind: Counter[Kind] = Counter()
+        self.found_by_kind: Counter[Kind] = Counter()
+        self._closed: list[Divergence] = []
+        self._tainted: list[int] = []
+
+    def halt_by_rules(self) -> None:
+        """There is a difference: by the rules nothing may count after it."""
+        self.halted = self.halted or self._rules.halt
+
+    # -- what is not checked, and what is proven -----------------------------------------------------------
+
+    def hole(self, hole: Hole, starts: Starts | None = None) -> None:
+        """Note that something was not checked, at or behind the `starts` (see `certainty`).
+
+        What is in dispute is not proven yet, and may turn out to be what was not checked.
+        """
+        self.certainty.note(hole, starts)
+        if self.disputed:
+            self.disputed.amend(tainted)
+
+    def diverge(self, moment: int, needs: Needs | None = None) -> Needs | None:
+        """A difference was proven at a moment: the batches that it waits for, none where it counts.
+
+        None where it decides nothing, since it may be what is gone.
+        """
+        beginning = self.certainty.beginning
+        if beginning is None:
+            return self.certainty.prove(moment, needs)
+        if beginning not in self.certainty.holes:
+            self.hole(beginning)
+        return None
+
+    def settle_batches(self, side: Side) -> list[NotAgreed]:
+        """Take in what closed batches of a side decide; the holes among it, for the caller to note."""
+        withdrawn, holes = self.certainty.settle_batches(side)
+        self._taint(withdrawn)
+        return holes
+
+    def disown(self) -> None:
+        """What nobody has vouched for was not to be compared: what was found in it decides nothing."""
+        self._taint(self.certainty.proven.disown())
+
+    def _taint(self, numbers: Sequence[int]) -> None:
+        if not numbers:
+            return
+        self._tainted += numbers
+        gone = set(numbers)
+
+        def known(divergence: Divergence) -> Divergence:
+            return divergence._replace(tainted=True) if divergence.number in gone else divergence
+
+        self._closed = list(map(known, self._closed))
+        for strays in (self.strays, self.lone):
+            strays.amend(lambda half: half._replace(divergence=known(half.divergence)))
+
+    def take_tainted(self) -> list[int]:
+        """The numbers of differences that were found to decide nothing since the last call."""
+        tainted, self._tainted = self._tainted, []
+        return tainted
+
+    # -- settling ------------------------------------------------------------------------------------------
+
+    def settle(
+        self,
+        finding: Finding,
+        moment: int,
+        *,
+        tainted: bool,
+        needs: Needs | None = None,
+        reach: Reach | None = None,
+    ) -> None:
+        """Take in a difference that was proven at a moment: as one, or as the other half of an earlier one.
+
+        It counts when the batches agree that it `needs`: all open ones where that is not known. Its other
+        half, if there is one, comes within `reach`. What is no known difference, and may be one under the
+        name that it has then, is not booked before that.
+        """
+        for side, event in finding.events:
+            if event is not None:
+                self.ledger.give_up(side, event)
+                self.ledger.held.left((event,))
+        half = None if finding.left and finding.right else self._take_half(finding)
+        if half is not None:
+            tainted = tainted or half.divergence.tainted
+            finding, moment = self._joined(half, finding), min(moment, half.moment)
+        if reach is None or not self._settle_known(finding, moment, tainted=tainted, reach=reach):
+            self._book(finding, moment, tainted=tainted, needs=needs, reach=reach)
+
+    def _settle_known(self, finding: Finding, moment: int, *, tainted: bool, reach: Reach) -> bool:
+        """Settle what is a known difference, or may be one yet; whether it was either."""
+        one_sided = not (finding.left and finding.right)
+        half = Half(Divergence(finding, tainted, finding), moment, reach)
+        if self.known.explain(finding, self.ledger.matched) is not None:
+            self._count_explained(finding, 1)
+            if one_sided and self._hangs_on_its_name(finding):
+                self.explained.note(finding.side, self.keys_of(finding), half)
+        elif (one_sided and self._may_be_known(finding)) or self.known.over_share(
+            finding, self.ledger.matched
+        ):
+            self.disputed.note(finding.side, self.keys_of(finding), half)
+        else:
+            return False
+        return True
+
+    def _take_half(self, finding: Finding) -> Half | None:
+        """The other half of a leftover, if it is not booked; what it was for so long it is no more."""
+        side, keys = finding.side.other, self.keys_of(finding)
+
+        def fits(half: Half) -> bool:
+            return half.fits(finding)
+
+        half = self.disputed.claim_equal(side, keys, fits)
+        if half is None and (half := self.explained.claim_equal(side, keys, fits)) is not None:
+            self.known.take_back(half.finding)
+            self._count_explained(half.finding, -1)
+        return half
+
+    def _count_explained(self, finding: Finding, count: int) -> None:
+        for side, event in finding.events:
+            self.ledger.accounts[side].explained += 0 if event is None else count
+
+    def settle_disputed(self, done: Callable[[Half], bool] = lambda _: True) -> None:
+        """Book the differences in dispute whose name is final, and forget what is explained for good."""
+        for side in Side:
+            for divergence, moment, reach in self.disputed.take(side, done):
+                self._book(divergence.finding, moment, tainted=divergence.tainted, reach=reach)
+            self.explained.take(side, done)
+
+    def may_be_known(self) -> bool:
+        """Whether a difference that is found now may be a known one.
+
+        That may be so though no rule covers any more: as the other half of one that a rule covers already.
+        """
+        return self.known.open(self.ledger.matched) or len(self.explained) > 0
+
+    def _hangs_on_its_name(self, finding: Finding) -> bool:
+        """Whether it is no matter of one rule alone if a leftover that is explained has another half."""
+        other: tuple[Kind, ...] = ("extra", "duplicate") if finding.kind == "missing" else ("missing",)
+        return any(self.known.speaks_of(finding._replace(kind=kind)) for kind in ("reordered", *other))
+
+    def _may_be_known(self, finding: Finding) -> bool:
+        """Whether a known difference may cover a leftover if it has only changed places."""
+        return self.known.may_cover(finding._replace(kind="reordered"), self.ledger.matched)
+
+    def _book(
+        self,
+        finding: Finding,
+        moment: int,
+        *,
+        tainted: bool,
+        needs: Needs | None = None,
+        reach: Reach | None = None,
+    ) -> None:
+        """Book a difference under its name: as a known one, as part of an earlier, or as new."""
+        events = [(side, event) for side, event in finding.events if event is not None]
+        if self.known.explain(finding, self.ledger.matched) is not None:
+            self._count_explained(finding, 1)
+            return
+        for side, _ in events:
+            self.ledger.accounts[side].divergent += 1
+        is_new = len(events) == 2 or not self._complete(finding, reach)
+        tainted = tainted or (is_new and self._is_unclear(finding))
+        awaited = None if tainted else self.diverge(moment, needs)
+        if is_new:
+            self._add(finding, moment, awaited, reach)
+
+    def _add(self, finding: Finding, moment: int, awaited: Needs | None, reach: Reach | None) -> None:
+        """Book a new difference; one that awaits nothing that may be told decides nothing."""
+        tainted = awaited is None
+        divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
+        self.closed_by_kind[finding.kind] += 1
+        self.found_by_kind[finding.kind] += 1
+        self.halt_by_rules()
+        self._closed.append(divergence)
+        if awaited is not None:
+            self.certainty.proven.note(awaited, moment, divergence.number)
+        alone = finding.left is None or finding.right is None
+        if alone:
+            strays = self.strays if self._depends(finding.event) else self.lone
+            strays.note(finding.side, self.keys_of(finding), Half(divergence, moment, reach))
+
+    def _is_unclear(self, finding: Finding) -> bool:
+        """Whether a surplus event may be a copy that a rule covers, which is then noted as a hole of its own.
+
+        All else was checked, so nothing else is tainted.
+        """
+        if finding.kind != "extra" or self.ledger.repeats is None:
+            return False
+        copy = finding._replace(kind="duplicate")
+        if not (
+            self.known.covers([copy], self.ledger.matched) or self.known.over_share(copy, self.ledger.matched)
+        ):
+            return False
+        event = finding.event
+        reason = self.ledger.repeats.doubt(event)
+        if reason is not None:
+            self.certainty.note_unclear(Hole(reason, Side.RIGHT, event[1], event[2]))
+        return reason is not None
+
+    # -- one event that is found twice ---------------------------------------------------------------------
+
+    def _depends(self, event: Event) -> bool:
+        """Whether an event depends on anything; on barriers all do, also on those with copies."""
+        order = self._rules.order
+        return isinstance(order, Epochs) or ordered_class(order, event[0][0]) is not None
+
+    def _complete(self, finding: Finding, reach: Reach | None) -> bool:
+        """Whether a leftover of one side is the other half of an event that changed places, or came late."""
+        half = self._claim_stray(finding, reach)
+        if half is None:
+            return self._came_late(finding)
+        joined = self._joined(half, finding)
+        self.closed_by_kind[half.finding.kind] -= 1
+        self.closed_by_kind[joined.kind] += 1
+        self._closed.append(half.divergence._replace(finding=joined))
+        return True
+
+    def _claim_stray(self, finding: Finding, reach: Reach | None) -> Half | None:
+        """The other half of a leftover: an equal event of the other side, else one of its identity.
+
+        What a clock has proven goes with what waited of its identity then, and with nothing later.
+        """
+        side, keys = finding.side.other, self.keys_of(finding)
+
+        def named(half: Half) -> bool:
+            return reach is not None and half.reach is not None and half.fits(finding)
+
+        half = self.strays.claim_equal(side, keys, lambda half: half.fits(finding))
+        return half or self.strays.claim_named(side, keys, named)
+
+    def _joined(self, half: Half, other: Finding) -> Finding:
+        """Both halves as one difference."""
+        one = half.finding
+        left, right = other.left or one.left, other.right or one.right
+        kind: Kind = "reordered" if self._rules.equal(one.event, other.event) else "changed"
+        return Finding(kind, left, right, one.witness or other.witness)
+
+    def keys_of(self, finding: Finding) -> Lookups:
+        """What a difference is found by: by nothing where it has both halves."""
+        if finding.partner is not None:
+            return Lookups(Exact(b""))
+        event, identity = finding.event, self._rules.identity
+        return Lookups(self._rules.letter(event), None if identity is None else identity(event[0][3]))
+
+    def _came_late(self, finding: Finding) -> bool:
+        """Whether a leftover depends on nothing and is the partner of one that was settled without it.
+
+        The difference stays: its partner was not there when it had to be.
+        """
+        event = finding.event
+        half = self.lone.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
+        if half is None:
+            return False
+        late_ms = max(0, event[3] - half.finding.event[3])
+        self._closed.append(half.divergence._replace(late=late_ms / 1000))
+        return True
+
+    def take_closed(self) -> list[Divergence]:
+        """The divergences booked since the last call; one found again has its number."""
+        closed, self._closed = self._closed, []
+        return closed
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def state(self, *, whole: bool) -> dict[str, Any]:
+        """The state as plain data; unless `whole`, of leftovers only what has changed."""
+        return {
+            "known_hits": self.known.hits,
+            "known_ceilings": self.known.state(),
+            "halted": self.halted,
+            "closed_by_kind": dict(self.closed_by_kind),
+            "found_by_kind": dict(self.found_by_kind),
+            **{name: _state_of(getattr(self, name), whole=whole) for name in LEFTOVERS},
+        }
+
+    def restore(self, state: dict[str, Any], reader: EventReader) -> None:
+        """Take over the `state`."""
+        self.known.restore(state["known_hits"], state.get("known_ceilings"))
+        self.halted = state["halted"]
+        self.closed_by_kind = Counter(state["closed_by_kind"])
+        self.found_by_kind = Counter(state["found_by_kind"])
+        for name in LEFTOVERS:
+            for side, columns in zip(Side, state.get(name) or (), strict=False):
+                for half in halves_of(side, columns, reader):
+                    getattr(self, name).note(side, self.keys_of(half.finding), half)
+
+
+def _state_of(halves: Unpaired[Half], *, whole: bool) -> list[dict[str, Any]] | None:
+    """What is remembered of both sides; None where it is what it was, unless `whole`."""
+    changed = halves.take_changed()
+    return [state_of(list(halves.all(side))) for side in Side] if whole or changed else None
