@@ -140,7 +140,7 @@ class TakesItsWord(Worker):
     def start(self) -> bool:
         if not super().start():
             return False
-        if (progress := self.comparison.progress) is not None:
+        if (progress := self.comparison.clocks.progress) is not None:
             read, ahead = progress.read, dict.fromkeys(range(3), 1 << 60)
             progress.read = lambda side, _: read(side, ahead)  # type: ignore[method-assign]
         return True

@@ -23,8 +23,7 @@ from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.key_partitions import PartitionWatch
 from twinstream.core.arrivals.retries import Retries
 from twinstream.core.arrivals.run import Run
-from twinstream.core.clocks.arrival import ArrivalClock
-from twinstream.core.clocks.input import Finished, InputProgress
+from twinstream.core.clocks.input import Finished
 from twinstream.core.diagnosis.scope import Scope
 from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
@@ -33,9 +32,12 @@ from twinstream.core.matching.index import Index, Pairs
 from twinstream.core.matching.lanes import waiting
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.order import Pairwise, nodes
-from twinstream.core.overdue.judging import Judge
+from twinstream.core.overdue.by_arrival import OverdueByArrival
+from twinstream.core.overdue.by_progress import OverdueByProgress
+from twinstream.core.overdue.clocks import Clocks
+from twinstream.core.overdue.judging import Judge, Reading
 from twinstream.core.overdue.partnerless import Partnerless
-from twinstream.core.overdue.points import PointsClock
+from twinstream.core.overdue.set_apart import SetApart
 from twinstream.core.overdue.survey import Survey, Surveyor
 from twinstream.core.rules import Rules
 from twinstream.errors import RelationError
@@ -70,17 +72,20 @@ class Comparison:
         self.arrivals = Admission(rules, self.differences, self.aside)
         self.partnerless = Partnerless(rules, self.differences, self.index, self.aside, hooks)
         self._singly = rules.halt or any(isinstance(order, Pairwise) for order, _ in nodes(rules.order))
-        self.clock = ArrivalClock(rules.overdue_after_ms)
-        self.progress = InputProgress() if rules.hears else None
-        self.passing = (
-            None if rules.passing is None else PointsClock(rules.passing, self.ledger.held, self.progress)
-        )
-        judge = Judge(rules, self.ledger, self.index, self.scopes, self.copies, self.clock, self.passing)
-        self._surveyor = Surveyor(self.ledger, self.differences, self.aside, judge, self.partnerless)
+        self.clocks = Clocks(rules, self.ledger.held)
+        self._surveyor = self._surveyor_of(self.clocks)
         self.cut_short = self.overflowing = False
         self.ended = [False, False]
         self.disputed_at: int | None = None
         self.surveyed = Survey()
+
+    def _surveyor_of(self, clocks: Clocks) -> Surveyor:
+        rules, ledger = self.rules, self.ledger
+        apart = SetApart(self.index, self.scopes, self.copies)
+        arrival = OverdueByArrival(rules, ledger, self.index, apart, clocks.arrival)
+        declared = arrival if clocks.points is None else OverdueByProgress(rules, apart, clocks.points)
+        judge = Judge(ledger, apart, arrival, declared, rules.overdue_after_ms)
+        return Surveyor(ledger, self.differences, self.aside, judge, declared, self.partnerless)
 
     @property
     def accounts(self) -> tuple[Account, Account]:
@@ -153,11 +158,6 @@ class Comparison:
         return self.disputed_at is not None or scopes or len(self.differences.disputed) > 0
 
     @property
-    def reads_input_marks(self) -> bool:
-        """Whether the marks of events are read: those that name the input record that an event comes from."""
-        return self.passing is not None and self.passing.progress is not None
-
-    @property
     def is_held(self) -> bool:
         """Whether a difference waits for batches that may still be written again."""
         return self.proven.waits_for_batches
@@ -197,7 +197,7 @@ class Comparison:
             return []
         for hole in self.watch.came(side, run):
             self.hole(hole)
-        self._saw(side, run)
+        self.clocks.saw(side, run)
         events = list(run.events())
         self.arrivals.note_written(side, run.partition, events)
         pairs = self._match(side, self.arrivals.arranged(side, run.partition, events))
@@ -213,18 +213,11 @@ class Comparison:
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return pairs.partners
 
-    def _saw(self, side: Side, run: Run) -> None:
-        """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
-        self.clock.saw(side, run.timestamps_ms)
-        if self.passing is not None:
-            self.passing.saw(side, run.partition, run.forms, run.timestamps_ms)
-
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
         """Name the partitions of a side before its first event: a barrier may have a copy in each."""
         known = frozenset(partitions)
         self.arrivals.expect(side, known)
-        if self.passing is not None:
-            self.passing.expect(side, known)
+        self.clocks.expect(side, known)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
         """A query of a side has finished a batch, and all that it wrote up to it was fed.
@@ -235,15 +228,12 @@ class Comparison:
 
     def note_finished(self, side: Side, fact: Finished) -> None:
         """A version says that it has finished a batch; that holds once its output is fed, as of a look."""
-        reason = None if self.progress is None else self.progress.note(side, fact)
-        if reason is not None:
+        if (reason := self.clocks.note_finished(side, fact)) is not None:
             self.hole(Hole(reason, side))
 
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
         """Note how far a side was fed and where it ended, by partition; `now` never goes back."""
-        if self.passing is not None:
-            self.passing.looked(side, positions, ends, now)
-        for query, batch in () if self.progress is None else self.progress.read(side, positions):
+        for query, batch in self.clocks.look(side, positions, ends, now):
             self.finish_batch(side, query, batch)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
@@ -426,7 +416,7 @@ class Comparison:
 
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
-        survey = self.surveyed = self._surveyor.survey(at_end, now_s, gapless=not self.overflowing)
+        survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:
             self.overflow(f"limits.unmatched_bytes ({self.rules.unmatched_bytes})")
         return survey
@@ -436,7 +426,7 @@ class Comparison:
 
         Complexity: O(limit), and O(c) in what is overdue and set aside.
         """
-        return self._surveyor.oldest(side, at_end, limit, gapless=not self.overflowing)
+        return self._surveyor.oldest(side, Reading(at_end, gapless=not self.overflowing), limit)
 
     def settle(self) -> None:
         """Take in what came and left since the last time, which is only listed until then."""

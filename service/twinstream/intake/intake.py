@@ -112,7 +112,7 @@ class Intake:
     def _marks(self, item: Batch) -> list[str | None] | None:
         """The marks that name the input of each record, where they are asked for. Raises SourceError."""
         cut = self.cut if isinstance(self.cut, InputCut) else None
-        if item.headers is None or not (cut or self._comparison.reads_input_marks):
+        if item.headers is None or not (cut or self._comparison.clocks.reads_input_marks):
             return None
         marks = list(map(input_mark, item.headers))
         if isinstance(self._codec, KeptCodec):
@@ -171,7 +171,9 @@ class Intake:
             if not behind:
                 self._leave_before(of, part, by_place=cut.by_place)
             elif cut.refused is None:
-                self._compare(of, part if self._comparison.reads_input_marks else part._replace(marks=None))
+                self._compare(
+                    of, part if self._comparison.clocks.reads_input_marks else part._replace(marks=None)
+                )
 
     def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
         """Settle what lies before the start: of its partition all is compared at most from behind it."""

@@ -26,7 +26,7 @@ def frontier_of(
     ends: Mapping[int, int],
 ) -> status.Frontier:
     """The frontier of a side that is read up to `positions`, while its partitions end at `ends`."""
-    passing = comparison.passing
+    passing = comparison.clocks.points
     if passing is not None and passing.progress is not None:
         at, reasons = _of_input(spec, passing.progress, side, positions)
     else:
@@ -37,7 +37,7 @@ def frontier_of(
 
 
 def _of_arrival(comparison: Comparison, side: Side) -> tuple[str | None, list[str]]:
-    newest_ms = comparison.clock.newest_ms[side]
+    newest_ms = comparison.clocks.arrival.newest_ms[side]
     return _moment(newest_ms), ["it has no record yet"] if newest_ms is None else []
 
 

@@ -14,7 +14,7 @@ from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.events import Event, Side
 from twinstream.core.open_scopes import OpenScopes
-from twinstream.core.overdue.judging import Judge
+from twinstream.core.overdue.judging import Judge, OverdueClock, Reading
 from twinstream.core.overdue.partnerless import Partnerless
 
 
@@ -37,38 +37,39 @@ class Survey:
 class Surveyor:
     """Looks at what waits in the parts of one comparison, and settles what its clock proves.
 
-    `at_end` tells by side whether it is read to its end, `gapless` whether all that came was compared,
-    `now_s` is the reader's clock (`Run.read_at`).
+    `judge` and `clock` tell which are overdue, `partnerless` settles those that have no partner.
     """
 
     ledger: Ledger
     differences: Differences
     aside: OpenScopes
     judge: Judge
+    clock: OverdueClock
     partnerless: Partnerless
 
-    def survey(self, at_end: tuple[bool, bool], now_s: float, *, gapless: bool) -> Survey:
+    def survey(self, reading: Reading) -> Survey:
         """Look; what is proven to have no partner is settled as a difference, and what it leaves looked at.
 
         Complexity: O(c) in what changed since the last look, O(n) where something is overdue.
         """
         while True:
-            survey = self._look(at_end, now_s, gapless=gapless)
+            survey = self._look(reading)
             if self.differences.halted:
                 return survey
-            if (self.differences.disputed or self.differences.explained) and gapless:
-                self.differences.settle_disputed(lambda half: self.judge.is_alone(half, at_end, now_s))
-            judged = [self.judge.judge(side, at_end, gapless=gapless, now_s=now_s) for side in Side]
-            survey.suspicions = sum(one.suspected for one in judged)
-            proven = judged[0].proven, judged[1].proven
+            if (self.differences.disputed or self.differences.explained) and reading.gapless:
+                self.differences.settle_disputed(lambda half: self.judge.is_alone(half, reading))
+            found = [self.clock.overdue(side, reading) for side in Side]
+            suspected = (self.judge.hidden(side, reading) + found[side].number for side in Side)
+            proven = found[0].proven, found[1].proven
+            survey.suspicions = sum(suspected) - sum(map(len, proven))
             if not any(proven):
                 return survey
             self.partnerless.settle(proven)
 
-    def _look(self, at_end: tuple[bool, bool], now_s: float, *, gapless: bool) -> Survey:
+    def _look(self, reading: Reading) -> Survey:
         self.settle()
-        counts = gapless and not self.differences.halted
-        self.aside.note_passed(self.judge.passed_scopes(at_end, gapless=counts, now_s=now_s))
+        counts = reading.gapless and not self.differences.halted
+        self.aside.note_passed(self.judge.passed_scopes(reading._replace(gapless=counts)))
         self.ledger.trim()
         held = [self.ledger.held.of(side) for side in Side]
         return Survey(
@@ -82,13 +83,11 @@ class Surveyor:
         self.aside.drop()
         self.ledger.held.settle()
 
-    def oldest(
-        self, side: Side, at_end: tuple[bool, bool], limit: int, *, gapless: bool
-    ) -> Iterator[tuple[Event, bool]]:
+    def oldest(self, side: Side, reading: Reading, limit: int) -> Iterator[tuple[Event, bool]]:
         """The unmatched events that came first, in order, as of the last look; with each if it is overdue.
 
         Complexity: O(limit), and O(c) in what is overdue and set aside.
         """
-        is_overdue = self.judge.overdue(side, at_end, gapless=gapless)
+        is_overdue = self.clock.is_overdue(side, reading)
         for event in islice(self.ledger.held.of(side), limit):
             yield event, is_overdue(event)

@@ -145,7 +145,7 @@ def _rows(columns: Mapping[str, Any]) -> dict[PartitionOffset, Row]:
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
     """All but the unsettled events; unless `whole`, of replays and leftovers what has changed."""
     ledger, certainty, differences = comparison.ledger, comparison.certainty, comparison.differences
-    progress, passing, bags = comparison.progress, comparison.passing, comparison.bags
+    bags = comparison.bags
     return {
         **ledger.state(),
         **certainty.state(whole=whole),
@@ -154,9 +154,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
         "overflowing": comparison.overflowing,
         "homes": [homes.state() for homes in comparison.watch.homes] if whole else [],
-        "clock": comparison.clock.state(),
-        "passing": {} if passing is None else passing.state(),
-        "progress": [] if progress is None else progress.state(),
+        **comparison.clocks.state(),
         "bags": {} if bags is None else bags.state(whole=whole),
         "copies": [copies.state() for copies in comparison.copies],
         "chains": [_chains(comparison, side) for side in Side],
@@ -190,20 +188,10 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
     for homes, known in zip(comparison.watch.homes, state.get("homes", ()), strict=False):
         homes.restore(known)
-    _restore_clocks(comparison, state)
+    comparison.clocks.restore(state)
     if comparison.bags is not None and state.get("bags"):
         comparison.bags.restore(state["bags"], form_of)
     _restore_events(comparison, state, reader)
-
-
-def _restore_clocks(comparison: Comparison, state: dict[str, Any]) -> None:
-    comparison.clock.restore(state["clock"])
-    if comparison.passing is not None:
-        comparison.passing.restore(state.get("passing", {}))
-    # Earlier it was a part of the clock.
-    said = state.get("progress") or state.get("passing", {}).get("progress")
-    if comparison.progress is not None and said:
-        comparison.progress.restore(said)
 
 
 def _restore_events(comparison: Comparison, state: dict[str, Any], reader: EventReader) -> None:

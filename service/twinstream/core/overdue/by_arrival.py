@@ -1,0 +1,88 @@
+"""Overdue on the clock of arrival: Kafka's timestamps (see `clocks.arrival`).
+
+This clock only suspects, unless the comparison file says that it proves. Then an event has no partner that
+has waited for long enough on three clocks: Kafka's, that of the matches of the other side, and the reader's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from twinstream.core.accounting.ledger import Ledger
+from twinstream.core.clocks.arrival import ArrivalClock
+from twinstream.core.events import Event, Side
+from twinstream.core.matching.index import Index
+from twinstream.core.overdue.judging import Overdue, Reading
+from twinstream.core.overdue.set_apart import SetApart
+from twinstream.core.rules import Rules
+
+
+@dataclass(frozen=True)
+class OverdueByArrival:
+    """Judges by Kafka's timestamps; it reads the parts of one comparison, and never changes them."""
+
+    rules: Rules
+    ledger: Ledger
+    index: Index
+    apart: SetApart
+    clock: ArrivalClock
+
+    def until(self, side: Side, reading: Reading) -> int | None:
+        """The latest arrival of a side that is overdue; None where nothing is.
+
+        Both sides must be read to their ends: what is not read may hold the partner.
+        """
+        if not all(reading.at_end):
+            return None
+        return self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
+
+    def overdue(self, side: Side, reading: Reading) -> Overdue:
+        """Those in matching. Complexity: O(c) in what is overdue, O(n) where the clock proves."""
+        until = self.until(side, reading)
+        if until is None:
+            return Overdue(0, [])
+        apart = sum(1 for event in self.apart.of(side) if event[3] <= until)
+        count = self.ledger.held.of(side).until(until) - apart
+        return Overdue(count, self._proven(side, until, reading.now_s) if count else [])
+
+    def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
+        """Tells of unmatched events of a side. Complexity: O(c) in what is set apart, then O(1) an event."""
+        until = self.until(side, reading)
+        if until is None:
+            return _never
+        apart = self.apart.ids(side)
+        return lambda event: event[3] <= until and id(event) not in apart
+
+    def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
+        """Tells of unmatched events of a side; where the clock proves, whether it proves of them."""
+        until = self.until(side, reading)
+        if until is None:
+            return _never
+        if not self.rules.proves:
+            return lambda event: event[3] <= until
+        return self._tells_proven(side, until, reading.now_s)
+
+    def _proven(self, side: Side, until: int, now_s: float) -> list[Event]:
+        if not self.rules.proves:
+            return []
+        gathered = set(map(id, self.index.gathered(side)))
+        waiting = (event for event, _ in self.index.unmatched(side) if id(event) not in gathered)
+        return list(filter(self._tells_proven(side, until, now_s), waiting))
+
+    def _tells_proven(self, side: Side, until: int, now_s: float) -> Callable[[Event], bool]:
+        """Tells of overdue events whether it is proven that no partner comes.
+
+        They must have waited as long for the reader, too: one record with a time in the future, which Kafka
+        takes, would else prove everything that is on its way.
+        """
+        newest = self.ledger.newest_matched_ms[side]
+        if newest is None:
+            return _never
+        after_ms = self.rules.overdue_after_ms
+        proven_until, read_until = min(until, newest - after_ms), now_s - after_ms / 1000
+        return lambda event: event[3] <= proven_until and event[4] <= read_until
+
+
+def _never(_: Event) -> bool:
+    return False

@@ -1,0 +1,36 @@
+"""Set apart: the unmatched events that no clock judges one by one.
+
+They take no part in matching, since a scope has them, or since they wait for another partition of their side;
+or they are about to be set aside with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from twinstream.core.arrivals.barrier_copies import Copies
+from twinstream.core.diagnosis.scope import Scope
+from twinstream.core.events import Event, Side
+from twinstream.core.matching.index import Index
+
+
+@dataclass(frozen=True)
+class SetApart:
+    """What is set apart in the parts of one comparison; `copies` by side, where barriers have any."""
+
+    index: Index
+    scopes: Mapping[Scope, None]
+    copies: tuple[Copies, ...]
+
+    def of(self, side: Side) -> Iterator[Event]:
+        """The events of a side. Complexity: O(n) in them."""
+        for scope in self.scopes:
+            yield from scope.pieces[side]
+        yield from self.index.gathered(side)
+        if self.copies:
+            yield from self.copies[side]
+
+    def ids(self, side: Side) -> set[int]:
+        """The same by identity."""
+        return set(map(id, self.of(side)))
