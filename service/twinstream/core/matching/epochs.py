@@ -23,6 +23,15 @@ and all that is queued goes to the scope, with the barriers, and from there on e
 nothing is left over and the barriers are equal, what was set aside inside the open epoch is finished. Under
 rules that is of a whole class of events, with what of it was gathered before.
 
+So what happens with an event hangs on where its side stands (`Standing`):
+
+| its side is | an event                              | a barrier                                            |
+| ----------- | ------------------------------------- | ---------------------------------------------------- |
+| TOGETHER    | matches or waits in the open epoch    | is queued: its side is ahead                         |
+| AHEAD       | waits behind the last queued barrier  | is queued                                            |
+| BEHIND      | matches in the open epoch, or gathers | passes with the first queued one, or all goes aside  |
+| ASIDE       | goes to the scope                     | goes to the scope                                    |
+
 A scope that is lost starts again at a barrier that came on both sides after that (see `barrier_resync`).
 
 Source: DiffStream, section 2.2 (barriers); data-trace types, section 3.
@@ -32,6 +41,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from enum import Enum
 from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -42,6 +52,15 @@ from twinstream.core.matching.barrier_resync import BarrierResync
 from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
 from twinstream.core.matching.lanes import LanesIndex
 from twinstream.core.order import BARRIER, Epochs, Pairwise, Ruled, nodes, ordered_class
+
+
+class Standing(Enum):
+    """Where a side stands; see the table above."""
+
+    TOGETHER = "neither side is past a barrier that the other lacks"
+    AHEAD = "it is past a barrier that the other side lacks"
+    BEHIND = "the other side is past a barrier that it lacks"
+    ASIDE = "all of the node is set aside"
 
 
 class Queued(NamedTuple):
@@ -84,21 +103,30 @@ class EpochsIndex(Index):
 
     # -- matching ------------------------------------------------------------------------------------------
 
+    def standing(self, side: Side) -> Standing:
+        """Where a side stands now."""
+        if self._aside is not None and not self._aside.gathering:
+            return Standing.ASIDE
+        if self._ahead is None:
+            return Standing.TOGETHER
+        return Standing.AHEAD if self._ahead is side else Standing.BEHIND
+
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
-        if self._collects:
+        standing = self.standing(side)
+        if standing is Standing.ASIDE:
             return self._add_aside(side, event, route)
         if route is BARRIER:
-            return self._take_barrier(side, event)
-        if self._ahead is None:
-            return self._open.take(side, event, route)
-        if self._ahead is side:
-            return self._queued[-1].epoch.take(side, event, route)
-        return self._answered(side, event, route)
+            if standing is Standing.BEHIND:
+                return self._meet(side, event)
+            self._queue(side, event)
+            return None
+        if standing is Standing.BEHIND:
+            return self._answered(side, event, route)
+        return self._epoch_of(side).take(side, event, route)
 
-    @property
-    def _collects(self) -> bool:
-        """Whether all that comes goes to the scope."""
-        return self._aside is not None and not self._aside.gathering
+    def _epoch_of(self, side: Side) -> Index:
+        """The epoch in which an event of a side waits: the open one, or that behind its last barrier."""
+        return self._queued[-1].epoch if self._ahead is side else self._open
 
     def _add_aside(self, side: Side, event: Event, route: Any) -> Event | None:
         """Collect an event; of a lost scope only what helps to meet again."""
@@ -124,11 +152,12 @@ class EpochsIndex(Index):
         return barrier
 
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        if self._collects or self._ahead is side.other:
+        standing = self.standing(side)
+        if standing is Standing.ASIDE or standing is Standing.BEHIND:
             return self.take(side, event, route)
         if self._barred is side:
             return UNANSWERED
-        if route is not BARRIER and self._ahead is None:
+        if route is not BARRIER and standing is Standing.TOGETHER:
             return self._open.answer(side, event, route)
         self._barred = side
         return UNANSWERED
@@ -143,20 +172,22 @@ class EpochsIndex(Index):
             self._let_have(side, event, route)
         return partner
 
-    def _take_barrier(self, side: Side, event: Event) -> Event | None:
-        if self._ahead is side.other:
-            self._hooks.settle(self._open)
-            oldest = self._queued[0].barrier
-            done = self._aside is None and self._open.empty(side) and self._open.empty(side.other)
-            if done and self._equal(oldest, event):
-                self._pass()
-                return oldest
-            self._collect(side, event)
-            return None
+    def _queue(self, side: Side, barrier: Event) -> None:
+        """A side is past a barrier that the other one lacks."""
         if self._ahead is None:
             self._gather_waiting(side.other)
             self._ahead = side
-        self._queued.append(Queued(event, event[3], self._make()))
+        self._queued.append(Queued(barrier, barrier[3], self._make()))
+
+    def _meet(self, side: Side, barrier: Event) -> Event | None:
+        """The side behind is at the end of the open epoch, too."""
+        self._hooks.settle(self._open)
+        oldest = self._queued[0].barrier
+        done = self._aside is None and self._open.empty(side) and self._open.empty(side.other)
+        if done and self._equal(oldest, barrier):
+            self._pass()
+            return oldest
+        self._collect(side, barrier)
         return None
 
     def _equal(self, one: Event, another: Event) -> bool:
@@ -188,14 +219,14 @@ class EpochsIndex(Index):
         return pairs
 
     def _feed_stretch(self, side: Side, stretch: list[Event], pairs: Pairs) -> None:
-        if not self._collects and self._ahead is not side.other:
-            epoch = self._open if self._ahead is None else self._queued[-1].epoch
-            found = epoch.feed(side, stretch)
+        standing = self.standing(side)
+        if standing is Standing.TOGETHER or standing is Standing.AHEAD:
+            found = self._epoch_of(side).feed(side, stretch)
             pairs.partners.extend(found.partners)
             pairs.events.extend(found.events)
             return
         events = iter(stretch)
-        if not self._collects and type(self._open) is LanesIndex:
+        if standing is Standing.BEHIND and type(self._open) is LanesIndex:
             while (unanswered := self._open.answers(side, events, pairs)) is not None:
                 self._gather(side, unanswered)
         for event in events:
@@ -366,8 +397,7 @@ class EpochsIndex(Index):
             self._ahead = side
             self._queued.append(Queued(event, since_ms, self._make()))
         else:
-            epoch = self._queued[-1].epoch if self._ahead is side else self._open
-            epoch.restore(side, event, route, since_ms)
+            self._epoch_of(side).restore(side, event, route, since_ms)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
         """Drop waiting events. Without a barrier between them two epochs are one. Complexity: O(n)."""
