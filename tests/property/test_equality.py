@@ -255,8 +255,8 @@ def test_equal_events_have_equal_lanes_in_every_order(case: tuple[Any, Any, dict
     records = [text_of(value).encode() for value in pair]
     bag, sequence = ([codec.form(record) for record in records] for codec in codecs)
     canonical_forms = [codecs[1].canonical(form.content) for form in sequence]
-    assert (bag[0].lane == bag[1].lane) == (canonical_forms[0] == canonical_forms[1])
-    assert sequence[0].lane == sequence[1].lane
+    assert (bag[0].route == bag[1].route) == (canonical_forms[0] == canonical_forms[1])
+    assert sequence[0].route == sequence[1].route
 
 
 # -- one value in several formats --------------------------------------------------------------------------

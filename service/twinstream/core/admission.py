@@ -12,7 +12,7 @@ from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.barrier_copies import Copies
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import Event, Side
+from twinstream.core.events import OFFSET, PARTITION, Event, Side
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.rules import Rules
 
@@ -117,7 +117,7 @@ class Admission:
         copies.surplus.clear()
         for event in copies.unequal:
             reason = "the copies of one barrier in several partitions are not equal"
-            hole = Hole(reason, side, event[1], event[2])
+            hole = Hole(reason, side, event[PARTITION], event[OFFSET])
             if hole not in self._certainty.holes:  # as after a restart
                 self._aside.hole(hole)
         copies.unequal.clear()

@@ -1,8 +1,8 @@
 """Events, and the two sides they come from.
 
-An *event* is one output of a pipeline version. What the theory needs of its content is its `Form`: the lane
-that the declared order puts it in, and bytes that tell which events may match. Events of one lane are
-dependent (their order counts), events of different lanes are independent (their order is free).
+An *event* is one output of a pipeline version. What the theory needs of its content is its `Form`: its
+*route* through the declared order, by which it is dependent on others or independent of them, and bytes that
+tell which events may match.
 
 Rules of this file:
 
@@ -10,9 +10,9 @@ Rules of this file:
   events; where two contents differ, `Canonical` decides. So byte-equal records are never canonicalised.
 - Where a tolerance is declared, that is not enough: `Close` has to be asked of the two records as well. What
   the one side has written twice is told without it: by the exact form, which keeps the numbers as they came.
-- Equal events are in the same lane: the lane is read from what the canonical form keeps.
-- On the hot path an event is a plain tuple of the shape of `Event`, made by `zip` at the speed of C; it is
-  read by the index constants. Cold code wraps it: ``Event._make(event)``.
+- Equal events have one route: it is read from what the canonical form keeps.
+- An event is a plain tuple of the shape of `Event`, made by `zip` at the speed of C. It is read by the index
+  constants, `event[OFFSET]`, but for the loops of `matching`, where looking up a constant is too dear.
 
 Source: Kallas, Niksic, Stanford, Alur, "DiffStream" (OOPSLA 2020), section 3: traces and dependence.
 """
@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import IntEnum
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Never, NewType, cast
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, NewType, cast
 
 
 class Side(IntEnum):
@@ -43,11 +44,11 @@ _OTHER = (Side.RIGHT, Side.LEFT)
 class Form(NamedTuple):
     """What matching reads of an event.
 
-    `lane` is what the order relates: dependent events have equal lanes. `content` decides equality (see the
+    `route` is the event's part in each node of the order. `content` decides equality (see the
     module). `kind` is the declared class of the event. `record` is the raw form, kept for explaining.
     """
 
-    lane: Hashable
+    route: Hashable
     content: bytes
     kind: str
     record: bytes
@@ -66,6 +67,22 @@ class Event(NamedTuple):
     timestamp_ms: int
     read_at: float
     mark: Any = None
+
+
+ROUTE: Final = 0
+CONTENT: Final = 1
+KIND: Final = 2
+RECORD: Final = 3
+"""The members of a form, by their index."""
+FORM: Final = 0
+PARTITION: Final = 1
+OFFSET: Final = 2
+TIMESTAMP_MS: Final = 3
+READ_AT: Final = 4
+MARK: Final = 5
+"""The members of an event, by their index."""
+place_in_side = itemgetter(PARTITION, OFFSET)
+"""Where an event stands in its side."""
 
 
 if TYPE_CHECKING:
@@ -110,14 +127,16 @@ class Near:
     def exact(self) -> Exact:
         """The exact form of the event, for which its record is read once."""
         if self._exact is None:
-            self._exact = self._exactly(self._event[0][1])
+            self._exact = self._exactly(self._event[FORM][CONTENT])
         return self._exact
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Near):
             return False
-        one, another = self._event[0], other._event[0]
-        return one[1] == another[1] or (alike(self.form, other.form) and self._close(one[3], another[3]))
+        one, another = self._event[FORM], other._event[FORM]
+        if one[CONTENT] == another[CONTENT]:
+            return True
+        return alike(self.form, other.form) and self._close(one[RECORD], another[RECORD])
 
     def __hash__(self) -> int:
         return hash(self.form)

@@ -31,7 +31,7 @@ from twinstream.core.arrivals.retries import NotAgreed
 from twinstream.core.diagnosis.findings import Finding
 from twinstream.core.diagnosis.resync import Lengths
 from twinstream.core.diagnosis.scope import PROVING, Explanation, Scope
-from twinstream.core.events import Event, PartitionOffset, Side
+from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, PartitionOffset, Side
 from twinstream.core.matching.index import Hooks, Index, Pairs
 from twinstream.core.order import Order, nodes
 from twinstream.core.proofs import NOTHING as NO_BATCH
@@ -381,7 +381,7 @@ class OpenScopes:
         if pairs.partners:
             self._ledger.pair(pairs)
             for side, events in zip(Side, pairs, strict=True):
-                self._ledger.advance(side, max(event[3] for event in events))
+                self._ledger.advance(side, max(event[TIMESTAMP_MS] for event in events))
 
     def watch_pairs(self, pairs: Pairs) -> None:
         """Note a pair that should not be one here."""
@@ -450,5 +450,5 @@ class OpenScopes:
             scope = Scope(index, order, depth, self._rules)
             scope.example = example
             self.scopes[scope] = None
-            index.adopt(scope, example[0][0])
+            index.adopt(scope, example[FORM][ROUTE])
             scope.restore(state, held)

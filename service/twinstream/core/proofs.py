@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from twinstream.core.events import Event, Place, Side
+from twinstream.core.events import OFFSET, PARTITION, Event, Place, Side
 
 Starts = Mapping[int, int]
 """By partition the first offset of what was not checked, or may be written again."""
@@ -36,7 +36,7 @@ NOTHING: Needs = frozenset()
 
 def place_of(side: Side, event: Event) -> Place:
     """Where an event of a side stands."""
-    return side, event[1], event[2]
+    return side, event[PARTITION], event[OFFSET]
 
 
 def _behind(starts: Starts, place: Place) -> bool:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from twinstream.core.events import (
+    CONTENT,
+    FORM,
+    RECORD,
     Canonical,
     CanonicalForm,
     Close,
@@ -44,7 +47,7 @@ class Relation:
 
     def form(self, event: Event) -> CanonicalForm:
         """The canonical form of an event."""
-        return self.canonical(event[0][1])
+        return self.canonical(event[FORM][CONTENT])
 
     def letter(self, event: Event) -> Letter:
         """What is equal for equal events, and for no others."""
@@ -57,12 +60,12 @@ class Relation:
 
     def equal(self, one: Event, another: Event) -> bool:
         """Whether two events may match. Events whose contents are the same always may."""
-        if one[0][1] == another[0][1]:
+        if one[FORM][CONTENT] == another[FORM][CONTENT]:
             return True
         if not alike(self.form(one), self.form(another)):
             return False
-        return self.close is None or self.close(one[0][3], another[0][3])
+        return self.close is None or self.close(one[FORM][RECORD], another[FORM][RECORD])
 
     def dependent(self, one: Event, another: Event) -> bool:
         """Whether two events may not change places."""
-        return dependent(self.order, one[0], another[0])
+        return dependent(self.order, one[FORM], another[FORM])

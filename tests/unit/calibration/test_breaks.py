@@ -39,7 +39,7 @@ def test_copies_of_a_barrier_say_nothing_of_single_events() -> None:
 
 
 def test_of_a_function_the_events_in_most_broken_pairs_moved() -> None:
-    order = Pairwise(lambda one, other: {one.lane, other.lane} <= {"x", "y"})
+    order = Pairwise(lambda one, other: {one.route, other.route} <= {"x", "y"})
     assert moved(order, ["x", "y", "y", "z", "y"], [4, 0, 1, 2, 3]) == [(0, 1)]
 
 

@@ -109,7 +109,7 @@ def test_while_both_sides_are_open_nothing_faces_an_end() -> None:
 def test_what_waits_faces_no_end_where_some_of_what_came_was_not_compared() -> None:
     halted = take("{per_key: [k]}", "L:a1 R:b1 R:a2 L:b1 L:.", "on_divergence: halt")
     found = [divergence.finding for divergence in halted.comparison.provisional()]
-    assert {finding.event[0][0] for finding in found} == {halted.codec.form(record({"k": "a", "v": 1})).lane}
+    assert {finding.event[0][0] for finding in found} == {halted.codec.form(record({"k": "a", "v": 1})).route}
     full = take("unordered", "L:a1 L:b1 L:. R:.", "limits: {unmatched_events: 1}")
     assert full.comparison.provisional() == []
 

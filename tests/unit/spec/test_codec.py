@@ -40,14 +40,14 @@ def test_equal_events_have_equal_forms_however_they_are_written(order: str) -> N
     reader = codec(order)
     one, other = b'{"k":1,"v":"a"}', b'{ "v": "\\u0061", "k": 1.0 }'
     assert equal(reader, one, other)
-    assert reader.form(one).lane == reader.form(other).lane
+    assert reader.form(one).route == reader.form(other).route
     assert not equal(reader, one, b'{"k":1,"v":"b"}')
 
 
 def test_a_bag_has_a_lane_for_each_value_and_a_sequence_has_one() -> None:
     records = (b'{"k":1}', b'{"k":2}')
-    assert len({codec("unordered").form(record).lane for record in records}) == 2
-    assert len({codec("total").form(record).lane for record in records}) == 1
+    assert len({codec("unordered").form(record).route for record in records}) == 2
+    assert len({codec("total").form(record).route for record in records}) == 1
 
 
 KEYS: list[tuple[bytes, bytes, bool]] = [
@@ -70,7 +70,7 @@ KEYS: list[tuple[bytes, bytes, bool]] = [
 @pytest.mark.parametrize(("one", "other", "same"), KEYS)
 def test_keys_are_compared_as_values(fields: str, one: bytes, other: bytes, same: bool) -> None:
     reader = codec(f"{{per_key: [{fields}]}}")
-    lanes = [reader.form(b'{"k":%s,"j":0,"o":{"k":%s}}' % (key, key)).lane for key in (one, other)]
+    lanes = [reader.form(b'{"k":%s,"j":0,"o":{"k":%s}}' % (key, key)).route for key in (one, other)]
     assert (lanes[0] == lanes[1]) is same
 
 
@@ -86,7 +86,7 @@ def test_an_event_without_the_key_is_refused_with_the_field(fields: str, record:
 
 def test_a_null_key_is_a_key() -> None:
     reader = codec("{per_key: [k]}")
-    assert reader.form(b'{"k":null}').lane == reader.form(b'{"k": null }').lane
+    assert reader.form(b'{"k":null}').route == reader.form(b'{"k": null }').route
 
 
 # -- equality --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def codec(equality: str, more: str = "", order: str = "total") -> Codec:
 def equal(reader: Codec, one: str, other: str) -> bool:
     forms = [reader.form(record.encode()) for record in (one, other)]
     same = reader.canonical(forms[0].content) == reader.canonical(forms[1].content)
-    assert not same or forms[0].lane == forms[1].lane
+    assert not same or forms[0].route == forms[1].route
     return same
 
 

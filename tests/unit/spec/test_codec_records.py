@@ -57,15 +57,15 @@ def test_a_record_of_any_format_has_a_form_and_its_twin_the_same(order: str) -> 
     first, again = form(codec, record), form(codec, record, RIGHT)
     assert first == again == codec.form(record)
     assert codec.canonical(form(codec, other).content) == codec.canonical(first.content)
-    assert form(codec, other).lane == first.lane
+    assert form(codec, other).route == first.route
     assert codec.decode(record) == {"k": 1, "v": b"\x00"}
 
 
 @pytest.mark.parametrize("way", ["utf8", "bytes"])
 def test_a_record_without_structure_is_compared_as_it_is(way: str) -> None:
     codec = Codec(spec("unordered", f"decode: {{format: {way}}}"))
-    assert form(codec, b"a").lane != form(codec, b"b").lane
-    assert form(codec, b"a").lane == codec.form(b"a").lane
+    assert form(codec, b"a").route != form(codec, b"b").route
+    assert form(codec, b"a").route == codec.form(b"a").route
 
 
 def test_the_function_of_an_order_gets_values_whatever_they_are_written_in() -> None:
@@ -82,7 +82,7 @@ def test_a_schema_file_is_read_at_once(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"view\.avsc: `decode\.schema_file`: cannot be read"):
         Codec(spec("{per_key: [k]}", decode))
     (tmp_path / "view.avsc").write_text(json.dumps(SCHEMA))
-    assert form(Codec(spec("{per_key: [k]}", decode)), avro({"k": 1, "v": 0.5})).lane == 1
+    assert form(Codec(spec("{per_key: [k]}", decode)), avro({"k": 1, "v": 0.5})).route == 1
 
 
 # -- sides that are not alike ----------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_the_same_value_has_the_same_form_whatever_it_is_written_in(tmp_path: Pa
     (tmp_path / "view.avsc").write_text(json.dumps(SCHEMA))
     codec = two_sides("{format: json}", f"{{format: avro, schema_file: {tmp_path}/view.avsc}}")
     left, right = form(codec, b'{"k": 7, "v": 1e-1}'), form(codec, avro({"k": 7, "v": 0.1}), RIGHT)
-    assert (left.lane, left.content, left.kind) == (right.lane, right.content, right.kind)
+    assert (left.route, left.content, left.kind) == (right.route, right.content, right.kind)
     assert form(codec, avro({"k": 7, "v": None}), RIGHT).content != left.content
 
 
@@ -136,8 +136,8 @@ def whole(
 
 def test_a_field_outside_the_value_can_be_a_key() -> None:
     codec = Codec(spec("{per_key: [$key]}"))
-    assert form(codec, whole(b'{"v":1}')).lane == "k"
-    assert form(codec, whole(b'{"v":1}', None)).lane != "null"
+    assert form(codec, whole(b'{"v":1}')).route == "k"
+    assert form(codec, whole(b'{"v":1}', None)).route != "null"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.retries import NotAgreed
 from twinstream.core.diagnosis.findings import Finding, Kind
 from twinstream.core.diagnosis.known_differences import KnownDifferences
-from twinstream.core.events import Event, Exact, Side
+from twinstream.core.events import FORM, OFFSET, PARTITION, RECORD, ROUTE, TIMESTAMP_MS, Event, Exact, Side
 from twinstream.core.order import Epochs, ordered_class
 from twinstream.core.proofs import Needs, Starts
 from twinstream.core.rules import Rules
@@ -245,7 +245,7 @@ class Differences:
         event = finding.event
         reason = self.ledger.repeats.doubt(event)
         if reason is not None:
-            self.certainty.note_unclear(Hole(reason, Side.RIGHT, event[1], event[2]))
+            self.certainty.note_unclear(Hole(reason, Side.RIGHT, event[PARTITION], event[OFFSET]))
         return reason is not None
 
     # -- one event that is found twice ---------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Differences:
     def _depends(self, event: Event) -> bool:
         """Whether an event depends on anything; on barriers all do, also on those with copies."""
         order = self._rules.order
-        return isinstance(order, Epochs) or ordered_class(order, event[0][0]) is not None
+        return isinstance(order, Epochs) or ordered_class(order, event[FORM][ROUTE]) is not None
 
     def _complete(self, finding: Finding, reach: Reach | None) -> bool:
         """Whether a leftover of one side is the other half of an event that changed places, or came late."""
@@ -291,7 +291,7 @@ class Differences:
         if finding.partner is not None:
             return Lookups(Exact(b""))
         event, identity = finding.event, self._rules.identity
-        return Lookups(self._rules.letter(event), None if identity is None else identity(event[0][3]))
+        return Lookups(self._rules.letter(event), None if identity is None else identity(event[FORM][RECORD]))
 
     def _came_late(self, finding: Finding) -> bool:
         """Whether a leftover depends on nothing and is the partner of one that was settled without it.
@@ -302,7 +302,7 @@ class Differences:
         half = self.lone.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
         if half is None:
             return False
-        late_ms = max(0, event[3] - half.finding.event[3])
+        late_ms = max(0, event[TIMESTAMP_MS] - half.finding.event[TIMESTAMP_MS])
         self._closed.append(half.divergence._replace(late=late_ms / 1000))
         return True
 

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from twinstream.core.events import Event, Form, PartitionOffset
+from twinstream.core.events import OFFSET, PARTITION, Event, Form, PartitionOffset
 
 Row = tuple[Any, ...]
 """What is kept of an event: its record, partition, offset, timestamp and mark."""
@@ -61,12 +61,12 @@ class EventReader(NamedTuple):
 
 def places_of(events: Iterable[Event]) -> list[list[int]]:
     """Where events stand in their side: partition and offset."""
-    return [[event[1], event[2]] for event in events]
+    return [[event[PARTITION], event[OFFSET]] for event in events]
 
 
 def by_place(events: Iterable[Event]) -> dict[PartitionOffset, Event]:
     """Events of one side by where they stand."""
-    return {(event[1], event[2]): event for event in events}
+    return {(event[PARTITION], event[OFFSET]): event for event in events}
 
 
 def pairs_of(offsets: Mapping[int, int]) -> list[list[int]]:

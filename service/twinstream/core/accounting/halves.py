@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from twinstream.core.accounting.event_rows import EventReader, event_columns, pairs_of
 from twinstream.core.accounting.unpaired import Reach
 from twinstream.core.diagnosis.findings import Finding
-from twinstream.core.events import Side
+from twinstream.core.events import CONTENT, FORM, RECORD, Side
 
 
 class Divergence(NamedTuple):
@@ -56,7 +56,7 @@ def weight(half: Half) -> int:
     """The bytes of the events that a leftover holds."""
     finding = half.finding
     held = (event for _, event in (*finding.events, *finding.witness) if event is not None)
-    return sum(len(event[0][1]) + len(event[0][3]) for event in held)
+    return sum(len(event[FORM][CONTENT]) + len(event[FORM][RECORD]) for event in held)
 
 
 def state_of(halves: Sequence[Half]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from twinstream.core.accounting.recent_matches import RecentMatches
 from twinstream.core.accounting.unmatched import UnmatchedEvents
 from twinstream.core.accounts import Account
 from twinstream.core.arrivals.repeats import Repeats
-from twinstream.core.events import Event, Side
+from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, Event, Side
 from twinstream.core.matching.index import Pairs
 from twinstream.core.rules import Rules
 
@@ -70,9 +70,9 @@ class Ledger:
 
     def note_original(self, event: Event) -> None:
         """An event matched elsewhere, of which another is a copy."""
-        self.recent.note([event[0][1]])
+        self.recent.note([event[FORM][CONTENT]])
         if self.repeats is not None:
-            self.repeats.note(event[1], [event])
+            self.repeats.note(event[PARTITION], [event])
 
     def trim(self) -> None:
         """Forget what copies are told by no more. Call it when all that came and left is taken in."""
@@ -129,7 +129,7 @@ class Ledger:
 
     def give_up(self, side: Side, event: Event) -> None:
         """Nothing from this event on will ever be verified in its partition."""
-        first, partition, offset = self.first_unverifiable[side], event[1], event[2]
+        first, partition, offset = self.first_unverifiable[side], event[PARTITION], event[OFFSET]
         first[partition] = min(first.get(partition, offset), offset)
 
     def drop(self, side: Side, events: Sequence[Event]) -> None:

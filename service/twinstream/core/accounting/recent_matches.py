@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import chain, islice
 
-from twinstream.core.events import Event, Exactly
+from twinstream.core.events import CONTENT, FORM, Event, Exactly
 
 SNAPSHOT_LIMIT = 2_000
 """Matches remembered over a restart: a copy comes soon after its original; a checkpoint stays cheap."""
@@ -64,7 +64,7 @@ class RecentMatches:
         if paired:
             return True
         self._bring_up()
-        return self._digest(event[0][1]) in self._copies
+        return self._digest(event[FORM][CONTENT]) in self._copies
 
     def _bring_up(self) -> None:
         while self._noted:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from twinstream.core.events import Event, Letter, Side
+from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Letter, Side
 
 REACH = 10_000
 """Offsets of its partition that an event may have moved beyond a scope to be one that changed places."""
@@ -39,8 +39,8 @@ class Reach(NamedTuple):
 
     def includes(self, side: Side, event: Event) -> bool:
         """Whether an event of a side may be the other half."""
-        end = self.offsets[side].get(event[1])
-        return (end is None or event[2] <= end + REACH) and event[3] <= self.until_ms
+        end = self.offsets[side].get(event[PARTITION])
+        return (end is None or event[OFFSET] <= end + REACH) and event[TIMESTAMP_MS] <= self.until_ms
 
 
 class Lookups(NamedTuple):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from twinstream.core.events import Event, PartitionOffset
+from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, ROUTE, Event, PartitionOffset
 from twinstream.core.order import BARRIER
 
 
@@ -64,12 +64,12 @@ class Copies:
         waiting = self._waiting[partition]
         while waiting and partition not in self._delivered:
             event = waiting.popleft()
-            if event[0][0] is not BARRIER:
+            if event[FORM][ROUTE] is not BARRIER:
                 ready.append(event)
                 continue
             if not all(self._equal(other, event) for other in self._contents.values()):
                 self.unequal.append(event)
-            self._contents.setdefault(event[0][1], event)
+            self._contents.setdefault(event[FORM][CONTENT], event)
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
@@ -103,7 +103,7 @@ class Copies:
     def state(self) -> dict[str, Any]:
         """The state as plain data."""
         return {
-            "places": [[event[1], event[2]] for event in self],
+            "places": [[event[PARTITION], event[OFFSET]] for event in self],
             "expected": sorted(self.partitions),
             "lacking": sorted(self.lacking),
         }

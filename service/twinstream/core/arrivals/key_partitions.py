@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.accounts import Hole
 from twinstream.core.arrivals.run import Run
-from twinstream.core.events import Form, Side
+from twinstream.core.events import OFFSET, PARTITION, Form, Side
 from twinstream.core.matching.index import Pairs
 from twinstream.core.order import BARRIER, Order, ordered_class, stable
 
@@ -106,7 +106,7 @@ class PartitionWatch:
         if found is None:
             return None
         self.keeps_partitions = False
-        places = [f"at offset {event[2]} of partition {event[1]}" for event in found]
+        places = [f"at offset {event[OFFSET]} of partition {event[PARTITION]}" for event in found]
         return Hole(
             f"two equal events stand {places[0]} of one topic and {places[1]} of the other, and the file "
             "says `co_partitioned: true`: remove that and begin anew without `--shards`"

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from twinstream.core.events import Canonical, Event
+from twinstream.core.events import CONTENT, FORM, OFFSET, PARTITION, ROUTE, Canonical, Event
 from twinstream.core.order import BARRIER, Order, ordered_class
 
 DIGEST_BYTES = 16
@@ -97,7 +97,7 @@ class Repeats:
         """
         window = self._windows.setdefault(partition, Window())
         canonical = self._canonical
-        rows = [(event[2], digest(canonical(event[0][1]))) for event in events]
+        rows = [(event[OFFSET], digest(canonical(event[FORM][CONTENT]))) for event in events]
         for place in window.add(rows, self._horizon):
             self._marked[id(events[place])] = events[place]
 
@@ -120,12 +120,12 @@ class Repeats:
         """
         if id(event) in self._marked:
             return True
-        near = (other for other in paired if other[1] == event[1])
-        return any(abs(other[2] - event[2]) <= self._horizon for other in near)
+        near = (other for other in paired if other[PARTITION] == event[PARTITION])
+        return any(abs(other[OFFSET] - event[OFFSET]) <= self._horizon for other in near)
 
     def doubt(self, event: Event) -> str | None:
         """Why an event that is no repeat may be a copy all the same, as a sentence; None where it is none."""
-        route, partition, offset = event[0][0], event[1], event[2]
+        route, partition, offset = event[FORM][ROUTE], event[PARTITION], event[OFFSET]
         of = f"the event at offset {offset} of partition {partition} of the candidate"
         window = self._windows.get(partition)
         if self.incomplete or window is None or not window.reaches(offset, self._horizon):
@@ -143,8 +143,8 @@ class Repeats:
         return None
 
     def _may_stand_elsewhere(self, event: Event) -> bool:
-        form, horizon = digest(self._canonical(event[0][1])), self._horizon
-        others = (window for partition, window in self._windows.items() if partition != event[1])
+        form, horizon = digest(self._canonical(event[FORM][CONTENT])), self._horizon
+        others = (window for partition, window in self._windows.items() if partition != event[PARTITION])
         return any(form in window.last or window.has_forgotten(horizon) for window in others)
 
     # -- state ---------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Repeats:
         state = {
             "incomplete": self.incomplete,
             "windows": [_saved(partition, one, whole=whole) for partition, one in self._windows.items()],
-            "marked": _columns((event[1], event[2]) for event in marked),
+            "marked": _columns((event[PARTITION], event[OFFSET]) for event in marked),
         }
         for window in self._windows.values():
             window.unsaved = 0

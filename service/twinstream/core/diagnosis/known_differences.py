@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from twinstream.core.diagnosis.ceilings import Ceilings, Choices, IsFree
 from twinstream.core.diagnosis.findings import Finding
+from twinstream.core.events import TIMESTAMP_MS
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class KnownDifferences:
 
     def _in_force(self, finding: Finding) -> Iterator[KnownDifference]:
         """The rules that do not expire before the events of a finding."""
-        newest_ms = max(event[3] for _, event in finding.events if event is not None)
+        newest_ms = max(event[TIMESTAMP_MS] for _, event in finding.events if event is not None)
         return (rule for rule in self.rules if newest_ms < rule.until_ms)
 
     def state(self) -> list[list[Any]]:

@@ -28,13 +28,22 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from twinstream.core.diagnosis.findings import AreDependent, Finding, Letters, Recent, name_findings
 from twinstream.core.diagnosis.looks import MEETING_RUN, Look, Looks
 from twinstream.core.diagnosis.resync import Lengths
-from twinstream.core.events import Event, PartitionOffset, Side
+from twinstream.core.events import (
+    FORM,
+    OFFSET,
+    PARTITION,
+    ROUTE,
+    TIMESTAMP_MS,
+    Event,
+    PartitionOffset,
+    Side,
+    place_in_side,
+)
 from twinstream.core.matching.index import Index
 from twinstream.core.order import BARRIER, Epochs, Lanes, Order, Pairwise, Ruled
 from twinstream.core.pairing.pairing import pair
@@ -143,7 +152,7 @@ class Scope:
 
     def first_place(self) -> tuple[int, int, int]:
         """Where its first event stands: side, partition and offset."""
-        places = ((side, event[1], event[2]) for side in Side for event in self.pieces[side])
+        places = ((side, event[PARTITION], event[OFFSET]) for side in Side for event in self.pieces[side])
         return min(places, default=(0, 0, 0))
 
     def proofs(self, relation: Relation) -> list[Proof]:
@@ -161,8 +170,8 @@ class Scope:
             return list(_crossing(self._firsts(Side.LEFT), self._firsts(Side.RIGHT), relation))
         if not isinstance(self.order, Epochs) or self.gathering:
             return []
-        ends = [min(filter(self._is_barrier, piece), key=_PLACE, default=None) for piece in self.pieces]
-        firsts = [min(piece, key=_PLACE, default=None) for piece in self.pieces]
+        ends = [_first(filter(self._is_barrier, piece)) for piece in self.pieces]
+        firsts = list(map(_first, self.pieces))
         if relation.close is not None:
             firsts = [
                 first if first is None or relation.dependent(first, first) else end
@@ -178,9 +187,9 @@ class Scope:
         """The first events of a piece in each partition, as they were written."""
         seen: Counter[int] = Counter()
         firsts = []
-        for event in sorted(self.pieces[side], key=_PLACE):
-            seen[event[1]] += 1
-            if seen[event[1]] <= PROVING:
+        for event in sorted(self.pieces[side], key=place_in_side):
+            seen[event[PARTITION]] += 1
+            if seen[event[PARTITION]] <= PROVING:
                 firsts.append(event)
         return firsts
 
@@ -189,7 +198,7 @@ class Scope:
 
     def oldest_ms(self) -> int:
         """When the first of its events was written."""
-        return min(event[3] for piece in self.pieces for event in piece)
+        return min(event[TIMESTAMP_MS] for piece in self.pieces for event in piece)
 
     def add(self, side: Side, event: Event) -> None:
         """Collect one more event; a lost scope drops it."""
@@ -270,11 +279,11 @@ class Scope:
         """Let the events of each side stand as they were written, whenever they came here."""
         for items, piece in zip(self._items, self.pieces, strict=True):
             items.clear()
-            piece.sort(key=_PLACE)
+            piece.sort(key=place_in_side)
 
     def route(self, event: Event) -> Any:
         """The route of an event at the depth of this scope."""
-        route: Any = event[0][0]
+        route: Any = event[FORM][ROUTE]
         for _ in range(self.depth):
             route = route[1]
         return route
@@ -302,7 +311,7 @@ class Scope:
             [self.pieces[1][j] for j in pairing.right_tail] + self.pieces[1][len(right) :],
         )
         looked = self.pieces[0][: len(left)], self.pieces[1][: len(right)]
-        newest_ms = max((event[3] for piece in looked for event in piece), default=0)
+        newest_ms = max((event[TIMESTAMP_MS] for piece in looked for event in piece), default=0)
         return Explanation(found, matched, tails, met, (_last_of(looked[0]), _last_of(looked[1])), newest_ms)
 
     def _related(self, dependent: AreDependent) -> Callable[[Side, int, Side, int], bool]:
@@ -324,7 +333,7 @@ class Scope:
     def state(self) -> dict[str, Any]:
         """The state as plain data, without its owner and its order."""
         return {
-            "places": [[[event[1], event[2]] for event in piece] for piece in self.pieces],
+            "places": [[[event[PARTITION], event[OFFSET]] for event in piece] for piece in self.pieces],
             "tainted": self.tainted,
             "needs": None if self.needs is None else list(map(list, sorted(self.needs))),
             "disputed": self.disputed,
@@ -405,11 +414,15 @@ def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> l
     return found
 
 
+def _first(events: Iterable[Event]) -> Event | None:
+    return min(events, key=place_in_side, default=None)
+
+
 def _last_of(events: Iterable[Event]) -> dict[int, int]:
     """The last offset in each partition."""
     last: dict[int, int] = {}
     for event in events:
-        last[event[1]] = max(event[2], last.get(event[1], event[2]))
+        last[event[PARTITION]] = max(event[OFFSET], last.get(event[PARTITION], event[OFFSET]))
     return last
 
 
@@ -420,6 +433,3 @@ def _cost(pairing: Pairing) -> int:
 
 def _meets(pairing: Pairing) -> bool:
     return pairing.clean >= MEETING_RUN or pairing.epochs > 0
-
-
-_PLACE = itemgetter(1, 2)

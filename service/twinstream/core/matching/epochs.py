@@ -43,10 +43,9 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.matching.bags import path_of
 from twinstream.core.matching.barrier_resync import BarrierResync
 from twinstream.core.matching.index import UNANSWERED, Hooks, Index, Pairs, SetAside, without
@@ -277,7 +276,7 @@ class EpochsIndex(Index):
         if waiting:
             self._doubt_forgotten(waiting[0])
             self._open.remove(side, waiting)
-        for event in sorted(waiting, key=_PLACE):
+        for event in sorted(waiting, key=place_in_side):
             self._gather(side, event)
 
     def _collect(self, side: Side, barrier: Event) -> None:
@@ -321,7 +320,7 @@ class EpochsIndex(Index):
         whole.put_in_order()
         for first, _, epoch in queued:
             assert ahead is not None, "what is queued is of the side ahead"
-            for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=_PLACE)):
+            for event in (first, *sorted((event for event, _ in epoch.unmatched(ahead)), key=place_in_side)):
                 whole.add(ahead, event)
         whole.collect()
         for part in inner:
@@ -434,6 +433,3 @@ def _stretches(events: Iterator[Event]) -> Iterator[tuple[list[Event], Event | N
         yield waiting[start:place], waiting[place]
         start = place + 1
     yield waiting[start:], None
-
-
-_PLACE = itemgetter(1, 2)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.clocks.arrival import ArrivalClock
-from twinstream.core.events import Event, Side
+from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
 from twinstream.core.matching.index import Index
 from twinstream.core.overdue.judging import Overdue, Reading
 from twinstream.core.overdue.set_apart import SetApart
@@ -42,7 +42,7 @@ class OverdueByArrival:
         until = self.until(side, reading)
         if until is None:
             return Overdue(0, [])
-        apart = sum(1 for event in self.apart.of(side) if event[3] <= until)
+        apart = sum(1 for event in self.apart.of(side) if event[TIMESTAMP_MS] <= until)
         count = self.ledger.held.of(side).until(until) - apart
         return Overdue(count, self._proven(side, until, reading.now_s) if count else [])
 
@@ -52,7 +52,7 @@ class OverdueByArrival:
         if until is None:
             return _never
         apart = self.apart.ids(side)
-        return lambda event: event[3] <= until and id(event) not in apart
+        return lambda event: event[TIMESTAMP_MS] <= until and id(event) not in apart
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """Tells of unmatched events of a side; where the clock proves, whether it proves of them."""
@@ -60,7 +60,7 @@ class OverdueByArrival:
         if until is None:
             return _never
         if not self.rules.proves:
-            return lambda event: event[3] <= until
+            return lambda event: event[TIMESTAMP_MS] <= until
         return self._tells_proven(side, until, reading.now_s)
 
     def _proven(self, side: Side, until: int, now_s: float) -> list[Event]:
@@ -81,7 +81,7 @@ class OverdueByArrival:
             return _never
         after_ms = self.rules.overdue_after_ms
         proven_until, read_until = min(until, newest - after_ms), now_s - after_ms / 1000
-        return lambda event: event[3] <= proven_until and event[4] <= read_until
+        return lambda event: event[TIMESTAMP_MS] <= proven_until and event[READ_AT] <= read_until
 
 
 def _never(_: Event) -> bool:

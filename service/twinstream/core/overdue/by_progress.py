@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 
-from twinstream.core.events import Event, Side
+from twinstream.core.events import Event, Side, place_in_side
 from twinstream.core.overdue.judging import Overdue, Reading
 from twinstream.core.overdue.points import PointsClock
 from twinstream.core.overdue.set_apart import SetApart
@@ -27,7 +26,7 @@ class OverdueByProgress:
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """Those in matching. Complexity: O(c) in what is passed and set apart."""
         passed = self._passed(side, reading)
-        return Overdue(len(passed), sorted(passed.values(), key=_PLACE) if self.rules.proves else [])
+        return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if self.rules.proves else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
         """Tells of unmatched events of a side. Complexity: as `overdue`, then O(1) an event."""
@@ -59,6 +58,3 @@ class OverdueByProgress:
             for key, event in passed.items()
             if key not in apart and not (waiting and letter(event) in waiting)
         }
-
-
-_PLACE = itemgetter(1, 2)

@@ -16,7 +16,7 @@ from twinstream.core.accounting.halves import Half
 from twinstream.core.accounting.ledger import Ledger
 from twinstream.core.accounting.unpaired import REACH, Reach
 from twinstream.core.diagnosis.scope import Scope
-from twinstream.core.events import Event, Side
+from twinstream.core.events import READ_AT, TIMESTAMP_MS, Event, Side
 from twinstream.core.overdue.set_apart import SetApart
 
 
@@ -85,7 +85,9 @@ class Judge:
         if not long:
             return 0
         is_overdue = self.clock.is_overdue(side, reading)
-        return sum(1 for copies in long for event in copies if event[3] > until and not is_overdue(event))
+        return sum(
+            1 for copies in long for event in copies if event[TIMESTAMP_MS] > until and not is_overdue(event)
+        )
 
     def is_alone(self, half: Half, reading: Reading) -> bool:
         """Whether it is certain that a leftover has no other half, or a difference its final name.
@@ -111,7 +113,7 @@ class Judge:
         until = self.arrival.until(half.finding.side, reading)
         if until is not None and until + self.after_ms >= reach.until_ms:
             return True
-        read_at = half.finding.event[4]
+        read_at = half.finding.event[READ_AT]
         return all(reading.at_end) and read_at + self.after_ms / 1000 <= reading.now_s < math.inf
 
     def passed_scopes(self, reading: Reading) -> Iterator[Scope]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from operator import itemgetter
 
 from twinstream.core.accounting.differences import Differences
 from twinstream.core.accounting.halves import Divergence
 from twinstream.core.diagnosis.findings import Finding, explain_partnerless
-from twinstream.core.events import Event, Side
+from twinstream.core.events import FORM, PARTITION, RECORD, ROUTE, Event, Side, place_in_side
 from twinstream.core.matching.index import Hooks, Index
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.proofs import place_of
@@ -59,9 +58,9 @@ class Partnerless:
         """
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
         for event in self._waiting(side):
-            if event[0][0] in lanes or (side, event[1]) in self._asked:
+            if event[FORM][ROUTE] in lanes or (side, event[PARTITION]) in self._asked:
                 continue
-            self._asked.add((side, event[1]))
+            self._asked.add((side, event[PARTITION]))
             if self._certainty.unchecked.spares_at_an_end(side, event):
                 self._differences.diverge(
                     self._certainty.moment, self._certainty.needs([place_of(side, event)])
@@ -95,7 +94,7 @@ class Partnerless:
 
     def _waiting(self, side: Side) -> list[Event]:
         """What waits of a side, as it was written: which rule covers what may hang on the order."""
-        return sorted((event for event, _ in self._index.unmatched(side)), key=_PLACE)
+        return sorted((event for event, _ in self._index.unmatched(side)), key=place_in_side)
 
     def _gone(self, proven: Pieces) -> Pieces:
         identity = self._rules.identity
@@ -104,11 +103,11 @@ class Partnerless:
     def _with_identity(self, proven: Pieces, identity: IdentityOf) -> Pieces:
         gone = (list(proven[0]), list(proven[1]))
         for side in Side:
-            wanted = Counter(identity(event[0][3]) for event in proven[side.other])
-            wanted.subtract(Counter(identity(event[0][3]) for event in proven[side]))
+            wanted = Counter(identity(event[FORM][RECORD]) for event in proven[side.other])
+            wanted.subtract(Counter(identity(event[FORM][RECORD]) for event in proven[side]))
             taken = {id(event) for event in proven[side]}
             for event in self._waiting(side) if +wanted else ():
-                name = identity(event[0][3])
+                name = identity(event[FORM][RECORD])
                 if wanted[name] > 0 and id(event) not in taken:
                     wanted[name] -= 1
                     gone[side].append(event)
@@ -117,10 +116,10 @@ class Partnerless:
     def _settle(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
         """Settle events; those that may have partners after all come last, and behind a doubt."""
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
-        unsure = _among(gone, lambda event: event[0][0] in lanes)
+        unsure = _among(gone, lambda event: event[FORM][ROUTE] in lanes)
         if not any(unsure):
             return self._book(gone, moment, is_checked)
-        found = self._book(_among(gone, lambda event: event[0][0] not in lanes), moment, is_checked)
+        found = self._book(_among(gone, lambda event: event[FORM][ROUTE] not in lanes), moment, is_checked)
         self._hooks.doubt()
         return found + self._book(unsure, moment, is_checked)
 
@@ -143,6 +142,3 @@ class Partnerless:
 def _among(gone: Pieces, which: Callable[[Event], bool]) -> Pieces:
     left, right = (list(filter(which, events)) for events in gone)
     return left, right
-
-
-_PLACE = itemgetter(1, 2)

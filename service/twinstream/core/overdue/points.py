@@ -18,7 +18,7 @@ from typing import Any
 from twinstream.core.accounting.unmatched import OneSide, UnmatchedEvents
 from twinstream.core.clocks.event_time import EventTime, EventTimes
 from twinstream.core.clocks.input import Input, InputPartition, InputProgress
-from twinstream.core.events import Event, Form, Side
+from twinstream.core.events import FORM, MARK, RECORD, Event, Form, Side
 
 SLACK = 1000
 """So many events more than twice those held may stand in the heaps before these are made anew."""
@@ -66,14 +66,14 @@ class PointsClock:
     def point(self, event: Event) -> Point | None:
         """The point of an event; None where it has none, and is never passed."""
         if isinstance(self._clock, EventTime):
-            time_ms = self._clock.time_of(event[0][3])
+            time_ms = self._clock.time_of(event[FORM][RECORD])
         else:
-            place = None if event[5] is None else self._clock.place_of(event[5])
+            place = None if event[MARK] is None else self._clock.place_of(event[MARK])
             if place is not None:
                 topic, partition, offset = place
                 return (topic, partition), offset
             window_end_of = self._clock.window_end_of
-            time_ms = None if window_end_of is None else window_end_of(event[0][3])
+            time_ms = None if window_end_of is None else window_end_of(event[FORM][RECORD])
         return None if time_ms is None else (TIME, time_ms)
 
     def reached(self, side: Side) -> Mapping[Hashable, int]:

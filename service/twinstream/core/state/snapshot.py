@@ -30,7 +30,7 @@ from twinstream.core.accounting.event_rows import (
 )
 from twinstream.core.arrivals import repeats, replays_state
 from twinstream.core.comparison import Comparison
-from twinstream.core.events import Event, Form, PartitionOffset, Side
+from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, Form, PartitionOffset, Side
 from twinstream.core.matching import bags
 
 FormOf = Callable[[bytes], Form]
@@ -221,4 +221,6 @@ def _restore_waiting(
     since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
     for place, event in held.items():
         if place not in apart:
-            comparison.index.restore(side, event, event[0][0], since_ms_of.get(place, event[3]))
+            comparison.index.restore(
+                side, event, event[FORM][ROUTE], since_ms_of.get(place, event[TIMESTAMP_MS])
+            )
