@@ -29,12 +29,12 @@ from twinstream.core.events import Event, Side
 from twinstream.core.matching.bags import UNKNOWN_PAIRS, Bags
 from twinstream.core.matching.choice import index_of
 from twinstream.core.matching.index import Index, Pairs
-from twinstream.core.matching.lanes import waiting
 from twinstream.core.open_scopes import OpenScopes
 from twinstream.core.order import Pairwise, nodes
 from twinstream.core.overdue.by_arrival import OverdueByArrival
 from twinstream.core.overdue.by_progress import OverdueByProgress
 from twinstream.core.overdue.clocks import Clocks
+from twinstream.core.overdue.ending import Ending
 from twinstream.core.overdue.judging import Judge, Reading
 from twinstream.core.overdue.partnerless import Partnerless
 from twinstream.core.overdue.set_apart import SetApart
@@ -75,8 +75,7 @@ class Comparison:
         self.clocks = Clocks(rules, self.ledger.held)
         self._surveyor = self._surveyor_of(self.clocks)
         self.cut_short = self.overflowing = False
-        self.ended = [False, False]
-        self.disputed_at: int | None = None
+        self.ending = Ending(rules, self.differences, self.arrivals, self.partnerless, self.bags)
         self.surveyed = Survey()
 
     def _surveyor_of(self, clocks: Clocks) -> Surveyor:
@@ -132,6 +131,11 @@ class Comparison:
         return self.arrivals.retries
 
     @property
+    def ended(self) -> list[bool]:
+        """By side, whether it has ended."""
+        return self.ending.ended
+
+    @property
     def proven(self) -> Proven:
         """The proofs of differences, and what they wait for."""
         return self.certainty.proven
@@ -155,7 +159,7 @@ class Comparison:
     def in_dispute(self) -> bool:
         """Whether something differs that may turn out to be a known difference."""
         scopes = any(scope.disputed for scope in self.scopes)
-        return self.disputed_at is not None or scopes or len(self.differences.disputed) > 0
+        return self.ending.disputed_at is not None or scopes or len(self.differences.disputed) > 0
 
     @property
     def is_held(self) -> bool:
@@ -189,7 +193,7 @@ class Comparison:
         return partners
 
     def _feed(self, side: Side, run: Run) -> list[Event]:
-        faced = self._unanswered(side) if self.ended[side.other] else 0
+        faced = self.ending.unanswered(side) if self.ended[side.other] else 0
         self.ledger.accounts[side].consumed += len(run.forms)
         self.ledger.read[side][run.partition] = run.offsets[-1]
         if self.overflowing:
@@ -207,8 +211,8 @@ class Comparison:
             self.aside.drop()
             self.ledger.held.thin()
         self.aside.close_finished()
-        if self.ended[side.other] and self._unanswered(side) > faced:
-            self._face_an_end(side, run.partition)
+        if self.ended[side.other] and self.ending.unanswered(side) > faced:
+            self.ending.face(side, run.partition)
         if self.ledger.waiting > self.rules.unmatched_limit and self._is_full():
             self.overflow(f"limits.unmatched_events ({self.rules.unmatched_limit})")
         return pairs.partners
@@ -242,15 +246,6 @@ class Comparison:
         `at_end` tells by side whether all that stood there at the look before was fed.
         """
         self.arrivals.note_ends(at_end)
-
-    def _unanswered(self, side: Side) -> int:
-        """The unmatched events of a side that neither wait for other partitions nor may have partners."""
-        return self.unmatched(side) - self.arrivals.waiting(side) - self._unsure(side)
-
-    def _unsure(self, side: Side) -> int:
-        """The waiting events of a side of which it is not known whether they are left over (see `bags`)."""
-        doubtful = {} if self.bags is None else self.bags.doubtful()
-        return sum(len(tuple(waiting(held[side][lane]))) for lane, held in doubtful.items())
 
     def _match(self, side: Side, events: Sequence[Event]) -> Pairs:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
@@ -344,29 +339,6 @@ class Comparison:
         """Bring what is provisional up to date, whatever it costs."""
         self.aside.refresh(self.index, self._over)
 
-    # -- a difference is certain --------------------------------------------------------------------------
-
-    def _prove(self, *sides: Side) -> None:
-        """What waits of these sides is a difference, which counts if it is no known one and was checked."""
-        if self.differences.may_be_known():
-            self.disputed_at = self.moment if self.disputed_at is None else self.disputed_at
-        elif self.certainty.doubts_nothing():
-            self.differences.diverge(self.moment)
-        elif not self.diverged:
-            for side in sides:
-                self.partnerless.prove_at_an_end(side)
-
-    def _face_an_end(self, side: Side, partition: int | None = None) -> None:
-        """The other side has ended, so what waits of this one is a difference.
-
-        It is explained at the end of both, when all that waits is known; or now, where nothing that comes
-        later counts. What has come of a `partition` proves nothing where something stands before it.
-        """
-        if self.rules.halt:
-            self.partnerless.settle_facing(side)
-        elif not self.partnerless.was_asked(side, partition):
-            self._prove(side)
-
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
@@ -375,16 +347,8 @@ class Comparison:
         self.arrivals.end(side)
         if self.copies and not self._done:
             self._finish_copies(side)
-        if self._done:
-            return
-        if self._unanswered(side.other):
-            self._face_an_end(side.other)
-        if all(self.ended):
-            moment = self.moment if self.disputed_at is None else self.disputed_at
-            if self.unmatched(Side.LEFT) > self._unsure(Side.LEFT):
-                self._prove(*Side)
-            self.partnerless.settle_rest(moment)
-            self.disputed_at = None
+        if not self._done:
+            self.ending.end(side)
 
     @property
     def _over(self) -> tuple[bool, bool]:
@@ -452,9 +416,7 @@ class Comparison:
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
         open_findings += [half.divergence for side in Side for half in self.differences.disputed.all(side)]
-        if self.cut_short or all(self.ended) or not any(self.ended):
-            return open_findings
-        return open_findings + self.partnerless.facing(Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT)
+        return open_findings if self.cut_short else open_findings + self.ending.facing()
 
     def verified_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
         """By partition, the offset below which every event is settled and none is divergent.

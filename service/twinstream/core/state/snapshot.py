@@ -151,7 +151,7 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
         **certainty.state(whole=whole),
         **differences.state(whole=whole),
         "ended": list(comparison.ended),
-        "moments": [comparison.moment, comparison.diverged_at, comparison.disputed_at],
+        "moments": [comparison.moment, comparison.diverged_at, comparison.ending.disputed_at],
         "overflowing": comparison.overflowing,
         "homes": [homes.state() for homes in comparison.watch.homes] if whole else [],
         **comparison.clocks.state(),
@@ -181,8 +181,8 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
     """
     reader = EventReader(form_of, read_at)
     comparison.ledger.restore(state)
-    comparison.ended = list(state["ended"])
-    comparison.moment, proven_at, comparison.disputed_at = state["moments"]
+    comparison.ending.ended = list(state["ended"])
+    comparison.moment, proven_at, comparison.ending.disputed_at = state["moments"]
     comparison.certainty.restore(state, proven_at)
     comparison.differences.restore(state, reader)
     comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
