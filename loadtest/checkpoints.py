@@ -33,6 +33,8 @@ from twinstream.checkpoints.plan import SWEPT_EVENTS
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch, Checkpoint
@@ -127,9 +129,9 @@ def measured(events: int, keep: str) -> dict[str, Any]:
         steps.cpu("swept_delta_encode", lambda: encode(swept))
         stored = steps.clock("load", store.load)
         base, delta = steps.cpu("decode", lambda: [decode(part) for part in stored.bodies])
-        whole = steps.cpu("merge", lambda: snapshot.merged(base, [delta]))
+        whole = steps.cpu("merge", lambda: merged(base, [delta]))
         fresh = Comparison(rules_of(spec, codec))
-        steps.cpu("restore", lambda: snapshot.restore(fresh, whole, codec.form_again, 0.0))
+        steps.cpu("restore", lambda: restore(fresh, whole, codec.form_again, 0.0))
         return {
             "events": events,
             "keep": keep,

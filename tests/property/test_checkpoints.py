@@ -13,7 +13,9 @@ from twinstream.checkpoints.format import decode, encode
 from twinstream.checkpoints.plan import SavePlanner
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot, sweeping
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
 
 MOST_DELTAS, SWEPT = 2, 3
 ORDERS = {

@@ -14,7 +14,8 @@ from tests.support.orders import Order
 from tests.support.streams import Driver, spec
 from tests.support.worlds import World, worlds
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 from twinstream.errors import SpecError
 
 KNOWN = """known_differences:

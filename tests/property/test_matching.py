@@ -13,7 +13,8 @@ from tests.support.oracle import PlainMatcher, equivalent, lcs_length
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 
 Value = dict[str, int]
 

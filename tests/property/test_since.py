@@ -18,6 +18,7 @@ from twinstream.api.routes.scope import GateScope, scoped
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.state import snapshot
+from twinstream.core.state.restore import restore
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.intake.timestamps import moment_of
@@ -80,7 +81,7 @@ class Run:
     def restarted(self) -> Run:
         """The same after a restart."""
         other, state = Run(), snapshot.snapshot(self.comparison)
-        snapshot.restore(other.comparison, state, other.codec.form_again, 0.0)
+        restore(other.comparison, state, other.codec.form_again, 0.0)
         other.intake.positions = self.intake.positions
         other.intake.newest_ms, other.intake.first_ms = self.intake.newest_ms, self.intake.first_ms
         return other

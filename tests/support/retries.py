@@ -14,7 +14,9 @@ from twinstream.adapters.memory import ManualClock
 from twinstream.checkpoints import format as checkpoint
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import delta, merged, restore, snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import delta, snapshot
 from twinstream.explain.coverage import SeenEvents
 from twinstream.intake.intake import Intake
 from twinstream.ports import Batch

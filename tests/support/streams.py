@@ -13,7 +13,9 @@ from twinstream.core.arrivals.run import Run
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Side
 from twinstream.core.overdue.survey import Survey
-from twinstream.core.state.snapshot import delta, merged, restore, snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import delta, snapshot
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.digests import codec_of
 from twinstream.spec.compile.compile import rules_of

@@ -21,7 +21,7 @@ from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
 from twinstream.core.start.input_cut import InputCut
-from twinstream.core.state import snapshot
+from twinstream.core.state.restore import restore
 from twinstream.core.verdict import Verdict
 from twinstream.errors import SourceError
 from twinstream.explain.coverage import SeenEvents
@@ -301,7 +301,7 @@ class ComparisonRun:
     def restore(self, state: dict[str, Any], comparison: dict[str, Any]) -> None:
         """Take over a `state`, and the merged snapshots of the comparison."""
         intake, reporter = self.intake, self.reporter
-        snapshot.restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
+        restore(self.comparison, comparison, self._codec.form_again, self._clock.monotonic())
         for side in Side:
             intake.positions[side].update(dict(state["positions"][side]))
             intake.newest_ms[side] = dict(state["newest_ms"][side])

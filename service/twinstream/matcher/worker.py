@@ -21,7 +21,7 @@ from twinstream.checkpoints.writer import CheckpointWriter
 from twinstream.core.arrivals.sharding import WHOLE, Shard
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state import snapshot
+from twinstream.core.state.merge import merged
 from twinstream.errors import CheckpointError, Divided, Replaced, SourceError, StoreError, Unready
 from twinstream.explain.divergence import NAMES
 from twinstream.explain.masking import fresh_secret
@@ -375,7 +375,7 @@ class Worker:
             self._reports.resume({}, {}, {})
             return
         base, *deltas = map(checkpoint.decode, stored.bodies)
-        run.restore(head, snapshot.merged(base, deltas))
+        run.restore(head, merged(base, deltas))
         self._schedule.resume()
         run.recall_rest(past)
         self._reports.resume(stored.divergences, head["first_seen"], head.get("doubted", {}))

@@ -12,7 +12,8 @@ from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.order import Pairwise
 from twinstream.core.rules import Rules
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 from twinstream.errors import RelationError
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
-from twinstream.core.state.snapshot import delta, merged, snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.snapshot import delta, snapshot
 
 SECOND = 1000
 AT_END = (True, True)

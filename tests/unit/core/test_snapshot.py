@@ -5,7 +5,8 @@ from typing import Any
 from tests.support.streams import LEFT, RIGHT, Driver, batches, record, spec
 from twinstream.core.accounts import Hole
 from twinstream.core.diagnosis.looks import MEETING_RUN
-from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, restore, snapshot, sweeping
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot, sweeping
 
 
 def restarted(driver: Driver) -> Driver:

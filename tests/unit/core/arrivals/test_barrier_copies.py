@@ -8,7 +8,9 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, merged, restore, snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import Sweep, begin_sweep, delta, snapshot
 
 ORDER = "{barrier: day, inner: {per_key: [k]}, copies: per_partition}"
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}"

@@ -9,7 +9,9 @@ from twinstream.core.arrivals.repeats import KEPT, Repeats
 from twinstream.core.arrivals.run import Run
 from twinstream.core.events import Event, Form
 from twinstream.core.order import Lanes
-from twinstream.core.state.snapshot import delta, merged, restore, snapshot
+from twinstream.core.state.merge import merged
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import delta, snapshot
 
 DAYS = "kinds: {day: {where: {t: day}}, rest: {}}\n"
 RULE = "known_differences:\n- {id: DUP, when: {divergences: [duplicate]}, owner: us, expires: 2100-01-01, "

@@ -6,7 +6,8 @@ from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.comparison import Comparison
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 
 KINDS = "kinds: {day: {where: {t: day}}, ride: {}}\n"
 BAGS = "{barrier: day, inner: unordered}"

@@ -7,7 +7,8 @@ import pytest
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, record, spec
 from twinstream.core.events import Side
 from twinstream.core.matching.keyed import KeyedIndex
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 
 DAYS = "{barrier: day, inner: unordered}"
 BY_KEY = f"{{by_key: [k], inner: {DAYS}}}"

@@ -10,7 +10,8 @@ from tests.support.orders import as_callable
 from tests.support.streams import LEFT, RIGHT, Batch, Driver, batches, record, spec
 from twinstream.core.diagnosis.looks import MEETING_RUN
 from twinstream.core.events import Side
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 
 FUNCTION = json.dumps(as_callable({"per_key": ["k"]}))
 BY_KEY = f"{{by_key: [k], inner: {FUNCTION}}}"

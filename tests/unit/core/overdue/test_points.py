@@ -10,7 +10,8 @@ from twinstream.core.clocks.input import Finished
 from twinstream.core.comparison import Comparison
 from twinstream.core.events import Event, Form, Side
 from twinstream.core.overdue.points import SLACK, Points
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 from twinstream.spec.load import loads
 
 VERSIONS = """\

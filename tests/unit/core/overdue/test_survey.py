@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.support.streams import LEFT, RIGHT, Driver, record, spec
 from twinstream.core.overdue.survey import Survey
-from twinstream.core.state.snapshot import restore, snapshot
+from twinstream.core.state.restore import restore
+from twinstream.core.state.snapshot import snapshot
 
 SECOND = 1000
 PROVES = "overdue: {after: 60s, proves: true}"

@@ -1,0 +1,57 @@
+"""Snapshots as they were stored, put together: a whole one and the deltas behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from twinstream.core.accounting.differences import LEFTOVERS
+from twinstream.core.accounting.event_rows import Row, columns_of, rows_of
+from twinstream.core.arrivals import repeats, replays_state
+from twinstream.core.events import PartitionOffset, Side
+from twinstream.core.matching import bags
+
+
+def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them.
+
+    The deltas of a whole sweep stand for a whole snapshot, too.
+    """
+    states = [whole, *deltas]
+    if len(states) == 1 and "held" in whole:
+        return whole
+    held = [_merged(states, side) for side in Side]
+    rest = {name: value for name, value in states[-1].items() if name not in ("added", "removed", "again")}
+    if rest.get("replays"):
+        rest["replays"] = replays_state.merged([state["replays"] for state in states])
+    if rest.get("bags"):
+        rest["bags"] = bags.merged([state["bags"] for state in states if state.get("bags")])
+    if rest.get("repeats"):
+        gone = [state["removed"][Side.RIGHT] if "removed" in state else () for state in states]
+        rest["repeats"] = repeats.merged([state["repeats"] for state in states], gone)
+    for name in (*LEFTOVERS, "homes"):
+        rest[name] = next((found for state in reversed(states) if (found := state.get(name))), [])
+    return {**rest, "held": held}
+
+
+def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
+    """The events of one side: those that only a sweep has came before all others, in its order."""
+    swept: dict[PartitionOffset, tuple[Any, ...]] = {}
+    rows: dict[PartitionOffset, tuple[Any, ...]] = {}
+    for state in states:
+        if "held" in state:
+            rows = _rows(state["held"][side])
+            continue
+        for partition, offset in state["removed"][side]:  # a topic that was created anew has places twice
+            rows.pop((partition, offset), None)
+            swept.pop((partition, offset), None)
+        rows.update(_rows(state["added"][side]))
+        if state["again"]:  # what has only moved behind the others is among those added, too
+            again = _rows(state["again"][side])
+            swept.update({place: row for place, row in again.items() if place not in rows})
+    return columns_of([*swept.values(), *rows.values()])
+
+
+def _rows(columns: Mapping[str, Any]) -> dict[PartitionOffset, Row]:
+    """The events of some columns by their place, each a row."""
+    return {(row[1], row[2]): row for row in rows_of(columns)}

@@ -1,0 +1,64 @@
+"""A comparison made again of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twinstream.core.accounting.event_rows import EventReader, by_place
+from twinstream.core.comparison import Comparison
+from twinstream.core.events import FORM, ROUTE, TIMESTAMP_MS, Event, Form, PartitionOffset, Side
+
+FormOf = Callable[[bytes], Form]
+
+
+def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
+    """Take over the state of `snapshot` into a comparison that was not fed yet.
+
+    `form_of` reads the form of a record. `read_at` stands for the time at which waiting events were read.
+    """
+    reader = EventReader(form_of, read_at)
+    comparison.ledger.restore(state)
+    comparison.ending.ended = list(state["ended"])
+    comparison.moment, proven_at, comparison.ending.disputed_at = state["moments"]
+    comparison.certainty.restore(state, proven_at)
+    comparison.differences.restore(state, reader)
+    comparison.overflowing, comparison.cut_short = state["overflowing"], comparison.halted
+    for homes, known in zip(comparison.watch.homes, state.get("homes", ()), strict=False):
+        homes.restore(known)
+    comparison.clocks.restore(state)
+    if comparison.bags is not None and state.get("bags"):
+        comparison.bags.restore(state["bags"], form_of)
+    _restore_events(comparison, state, reader)
+
+
+def _restore_events(comparison: Comparison, state: dict[str, Any], reader: EventReader) -> None:
+    """Let the unsettled events wait where they did."""
+    held = [by_place(reader.events(columns)) for columns in state["held"]]
+    if comparison.ledger.repeats is not None:
+        comparison.ledger.repeats.restore(state.get("repeats", {}), held[Side.RIGHT])
+    for side in Side:
+        comparison.ledger.held.came(side, held[side].values())
+    comparison.ledger.held.settle()
+    for side in Side:
+        comparison.ledger.held.of(side).take_changes()
+        _restore_waiting(comparison, side, held[side], state)
+    for side, apart in zip(Side, state["copies"], strict=False):
+        comparison.expect_partitions(side, apart["expected"])
+        comparison.copies[side].restore(apart, held[side])
+    comparison.aside.restore(state["scopes"], comparison.index, held, reader)
+
+
+def _restore_waiting(
+    comparison: Comparison, side: Side, held: dict[PartitionOffset, Event], state: dict[str, Any]
+) -> None:
+    """Let events wait that are in no scope and not waiting for copies of a barrier."""
+    apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
+    for columns in state["copies"][side : side + 1]:
+        apart.update(map(tuple, columns["places"]))
+    since_ms_of = {(partition, offset): since_ms for partition, offset, since_ms in state["chains"][side]}
+    for place, event in held.items():
+        if place not in apart:
+            comparison.index.restore(
+                side, event, event[FORM][ROUTE], since_ms_of.get(place, event[TIMESTAMP_MS])
+            )
