@@ -1,4 +1,4 @@
-"""The accounts of a side (what became of each of its events), and holes (what was not checked).
+"""The accounts of a side, which count each of its events once, and holes: the input that was not checked.
 
 Every consumed event is in exactly one account:
 consumed = matched + ignored + before start + replayed + undecodable + explained + divergent + unmatched.
@@ -26,7 +26,7 @@ class Account:
     divergent: int = 0
 
     def unmatched(self, matched: int) -> int:
-        """The events that are not settled, given the number of pairs."""
+        """The number of events that are not settled, given the number of pairs."""
         left_out = self.ignored + self.before_start + self.replayed + self.undecodable
         return self.consumed - (matched + left_out + self.explained + self.divergent)
 
@@ -35,9 +35,9 @@ PLACE = "{place}"
 
 
 class Hole(NamedTuple):
-    """A stretch of input that was not checked: why, and where if it is known.
+    """A stretch of input that was not checked: the reason, and the place if it is known.
 
-    `PLACE` in the reason stands for topic, partition and side, which are put there where it is told.
+    `PLACE` in the reason stands for topic, partition and side; whoever shows the reason fills them in.
     """
 
     reason: str

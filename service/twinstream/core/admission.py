@@ -1,7 +1,7 @@
-"""Before matching: replays are taken out, and events behind a barrier wait for all its copies.
+"""Before matching: takes out replays, and lets events behind a barrier wait for all its copies.
 
-What a retry has written again is settled as replayed (see `replays`). Where barriers have a copy in each
-partition, what is behind them waits until all have come (see `barrier_copies`).
+Events that a retry wrote again are settled as replayed (see `replays`). Where barriers have a copy in each
+partition, the events behind them wait until all copies have come (see `barrier_copies`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.core.rules import Rules
 
 
 class Admission:
-    """What comes to one comparison. `copies` by side, where barriers have any; `retries` where there are."""
+    """Admits the events of one comparison; `copies` by side and `retries`, where the rules declare them."""
 
     def __init__(self, rules: Rules, differences: Differences, aside: OpenScopes) -> None:
         self._canonical, self._close = rules.canonical, rules.close
@@ -28,27 +28,27 @@ class Admission:
         self.retries = self._certainty.retries
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
-        """Name the partitions of a side, before its first event."""
+        """Set the partitions of a side, before its first event."""
         if self.copies:
             self.copies[side].expect(partitions)
         if self.retries is not None:
             self.retries.sides[side].expect(frozenset(partitions))
 
     def end(self, side: Side) -> None:
-        """Nothing more will come of a side, and so no retry either."""
+        """Note that a side has ended, so no retry of it can come."""
         if self.retries is not None:
             self.retries.sides[side].end()
             self._settle_batches(side)
 
     def note_written(self, side: Side, partition: int, events: Sequence[Event]) -> None:
-        """Note what the right side writes, where it has to be told what it writes twice."""
+        """Note the events of the right side, where the rules ask which of them are repeats."""
         if side is Side.RIGHT and self._ledger.repeats is not None:
             self._ledger.repeats.note(partition, events)
 
     # -- what a retry has written again --------------------------------------------------------------------
 
     def without_replays(self, side: Side, run: Run) -> Run:
-        """The run without what a retry has written again, which is settled."""
+        """The run without the events that a retry wrote again; these are settled as replayed."""
         if run.attempts is None or self.retries is None:
             return run
         new = self.retries.new_of(side, run, self._canonical, self._close)
@@ -59,7 +59,7 @@ class Admission:
         return new
 
     def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
-        """Settle what lies before the start; it only tells what attempts have written there."""
+        """Settle a run before the start; it only shows which rows the attempts wrote there."""
         account = self._ledger.accounts[side]
         account.consumed += len(run.forms)
         account.before_start += len(run.forms)
@@ -70,13 +70,13 @@ class Admission:
             self._settle_batches(side)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
-        """A query of a side has finished a batch, and all that it wrote up to it was fed."""
+        """Note that a query of a side has finished a batch, and that its whole output up to it was fed."""
         if self.retries is not None:
             self.retries.sides[side].finish(query, batch)
             self._settle_batches(side)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
-        """Note a look at the ends of the topics: by side whether all that stood there before was fed."""
+        """Note a look at the ends of the topics; `at_end`: all records up to the last ends were fed."""
         if self.retries is not None:
             for replays, ended in zip(self.retries.sides, at_end, strict=True):
                 replays.looked(at_end=ended)
@@ -84,33 +84,33 @@ class Admission:
                 self._settle_batches(side)
 
     def _settle_batches(self, side: Side) -> None:
-        """Take in what closed batches decide: a difference counts, or something was not checked."""
+        """Apply the results of closed batches: a difference counts, or there is a hole."""
         for hole in self._differences.settle_batches(side):
             self._aside.doubt_batch(hole)
 
     # -- barriers with copies ------------------------------------------------------------------------------
 
     def arranged(self, side: Side, partition: int, events: Sequence[Event]) -> Sequence[Event]:
-        """The events of a side that may be compared now."""
+        """The events of a side that can be compared now."""
         if not self.copies:
             return events
         return self._enter(side, self.copies[side].arrange(partition, events))
 
     def waiting(self, side: Side) -> int:
-        """How many events of a side wait for other partitions of it."""
+        """The number of events of a side that wait for its other partitions."""
         return len(self.copies[side]) if self.copies else 0
 
     def finish_copies(self, side: Side) -> Sequence[Event]:
-        """The events of a side that has ended, with barriers that have the copies that they have."""
+        """The waiting events of a side that has ended; their barriers need no further copies."""
         return self._enter(side, self.copies[side].finish())
 
     def compare_copies(self) -> None:
-        """Both sides have ended: what the one lacks the other has to lack, too."""
+        """Compare the copies of barriers that each side lacks; both sides have ended."""
         if self.copies[Side.LEFT].lacking != self.copies[Side.RIGHT].lacking:
             self._aside.hole(Hole("at the end, one side lacks copies of a barrier that the other has"))
 
     def _enter(self, side: Side, ready: Sequence[Event]) -> Sequence[Event]:
-        """Let events go to matching, and settle the copies that one of them stands for."""
+        """Pass events on to matching, and settle the copies of a barrier that one of them stands for."""
         copies = self.copies[side]
         self._ledger.accounts[side].ignored += len(copies.surplus)
         self._ledger.held.left(copies.surplus)

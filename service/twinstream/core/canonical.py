@@ -1,16 +1,16 @@
 """The canonical form of a value: two values are equal when these bytes are.
 
-A value is what any record format decodes to: null, boolean, number, text, bytes, array, or object with texts
-for names. Rules of equality:
+Every record format decodes to values: null, boolean, number, text, bytes, array, or object with texts
+as names. Rules of equality:
 
 - Values are typed: a boolean is not a number, bytes are not a text, null is not an absent member.
 - Numbers compare by value, exactly: 1, 1.0 and 1e0 are one number, 0.1 and 0.10000000000000000001 are two.
-- A binary float stands for the shortest decimal that is read back as it, as every JSON writer has it; so the
-  double 0.1 of a binary format is the 0.1 of a JSON text. NaN is equal to itself, and so are the infinities.
+- A binary float stands for the shortest decimal that reads back as the same float, as in every JSON writer;
+  so the double 0.1 of a binary format is the 0.1 of a JSON text. NaN and the infinities equal themselves.
 - The order of members never matters, the order of an array does.
 
-The form is a JSON text wherever the value has one. What JSON lacks has words that are none of its own:
-``NaN``, ``Infinity``, ``-Infinity``, and ``x"00ff"`` for bytes.
+The form is a JSON text wherever the value has one. Values that JSON lacks are written as words that JSON
+lacks, too: ``NaN``, ``Infinity``, ``-Infinity``, and ``x"00ff"`` for bytes.
 
 This is the definition: slow, exact, on the standard library. `spec.codec.canonical` has a fast path that
 must agree with it.
@@ -28,13 +28,13 @@ from twinstream.errors import DecodeError
 DEPTH_LIMIT = 128
 _PLAIN_EXPONENTS = range(-4, 16)
 _FLOAT_DIGITS = 10**15
-"""A decimal of fewer digits is the shortest one that is read back as its nearest float."""
+"""A decimal of fewer digits is the shortest one that reads back as its nearest float."""
 
 
 def parse(record: bytes, around: int = 0) -> Any:
     """Read a JSON text exactly: numbers as int or Decimal, nothing rounded, nothing repaired.
 
-    Raises DecodeError for what is not one JSON value in UTF-8, and for NaN, infinities, duplicate member
+    Raises DecodeError unless the record is one JSON value in UTF-8, and for NaN, infinities, duplicate member
     names, lone surrogates and nesting deeper than 128, not counting the levels `around`.
     """
     try:
@@ -65,7 +65,7 @@ def canonical(value: Any) -> bytes:
 
 
 def number_text(number: int | Decimal) -> str:
-    """The one text of a number's value.
+    """The text of a number, the same for equal numbers.
 
     >>> number_text(Decimal("1.50")), number_text(Decimal("1e2")), number_text(Decimal("-0.0"))
     ('1.5', '100', '0')
@@ -83,7 +83,7 @@ def number_text(number: int | Decimal) -> str:
 
 
 def _positional(digits: str, exponent: int) -> str:
-    """Digits without leading or trailing zeros, times a power of ten."""
+    """The text of digits, without leading or trailing zeros, times a power of ten."""
     point = len(digits) + exponent
     if point not in range(_PLAIN_EXPONENTS.start + 1, 21):
         return f"{digits}e{exponent}"
@@ -119,7 +119,7 @@ _quote = json.encoder.encode_basestring
 
 
 def _whole(text: str) -> int | Decimal:
-    """An exact number; an int where the text is short, since reading a long one takes long."""
+    """An exact number; an int only if the text is short, since `int` is slow for a long one."""
     return int(text) if len(text) < 19 else Decimal(text)
 
 
@@ -147,9 +147,10 @@ _parse = json.JSONDecoder(
 
 
 def check(value: Any, depth: int = 0) -> None:
-    """Refuse nesting deeper than 128, and texts that UTF-8 cannot write; `depth` is what is around the value.
+    """Refuse nesting deeper than 128, and texts that UTF-8 cannot encode.
 
-    Raises DecodeError for the one, UnicodeEncodeError for the other.
+    `depth` is the number of levels around the value. Raises DecodeError for nesting, UnicodeEncodeError for
+    texts.
     """
     if depth == DEPTH_LIMIT and isinstance(value, (list, dict)):
         raise DecodeError(f"nested deeper than {DEPTH_LIMIT}")
@@ -165,7 +166,7 @@ def check(value: Any, depth: int = 0) -> None:
 
 
 def decimal_number(digits: int, exponent: int) -> int | float | Decimal:
-    """The number ``digits * 10**exponent``, exactly, in the form that is quickest to compare.
+    """The number ``digits * 10**exponent``, exactly, as the type that is quickest to compare.
 
     >>> decimal_number(1250, -2), decimal_number(1200, -2), decimal_number(12345678901234567890, -2)
     (12.5, 12, Decimal('123456789012345678.90'))

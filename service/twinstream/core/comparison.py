@@ -1,9 +1,9 @@
-"""One comparison: matching, differences, overdue events and accounts, put together.
+"""One comparison, composed of matching, differences, overdue events and accounts.
 
-How to drive it: `feed` runs of events of either side as they come; after each batch `review`, which closes
-scopes; once in a while `survey`, which looks at everything that waits. `end` a side when nothing more
-will come. Then read `diverged`, `accounts` and `take_closed` at any time. `snapshot` and `restore` carry all
-of it over a crash.
+How to drive it: `feed` runs of events of either side as they come; after each batch call `review`, which
+closes scopes; once in a while `survey`, which looks at all unmatched events. `end` a side when it has no more
+events. Read `diverged`, `accounts` and `take_closed` at any time. `snapshot` and `restore` carry the whole
+state over a crash.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from twinstream.errors import RelationError
 class Comparison:
     """Decides whether two streams are equivalent, and goes on after a difference.
 
-    `moment` is remembered for what is proven then, and `diverged_at` is the earliest moment of a proven
-    difference. `cut_short` tells that something has come since it halted: partners may be among it.
+    A difference is proven at the current `moment`; `diverged_at` is the earliest moment of a proven
+    difference. `cut_short`: events have come since the comparison halted, and may include partners.
 
     >>> from twinstream.core.events import Form
     >>> from twinstream.core.order import Lanes
@@ -88,7 +88,7 @@ class Comparison:
 
     @property
     def accounts(self) -> tuple[Account, Account]:
-        """Where the events of each side went."""
+        """The accounts of each side."""
         return self.ledger.accounts
 
     @property
@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def moment(self) -> int:
-        """The driver's count of what it has fed."""
+        """The number of events fed, as the driver counts them."""
         return self.certainty.moment
 
     @moment.setter
@@ -107,27 +107,27 @@ class Comparison:
 
     @property
     def holes(self) -> list[Hole]:
-        """What was not checked."""
+        """The holes: the input that was not checked."""
         return self.certainty.holes
 
     @property
     def halted(self) -> bool:
-        """Whether what comes is ignored, since the rules let nothing count after a difference."""
+        """Whether further events are ignored, since the rules let nothing count after a difference."""
         return self.differences.halted
 
     @property
     def scopes(self) -> dict[Scope, None]:
-        """What is set aside."""
+        """The open scopes."""
         return self.aside.scopes
 
     @property
     def copies(self) -> tuple[Copies, ...]:
-        """What waits by side for other partitions, where barriers have a copy in each."""
+        """By side, the events that wait for other partitions, where barriers have a copy in each."""
         return self.arrivals.copies
 
     @property
     def retries(self) -> Retries | None:
-        """What has been written again, where that is told."""
+        """The replays of both sides, where the records carry marks of them."""
         return self.arrivals.retries
 
     @property
@@ -137,27 +137,27 @@ class Comparison:
 
     @property
     def proven(self) -> Proven:
-        """The proofs of differences, and what they wait for."""
+        """The proofs of differences, and the batches they wait for."""
         return self.certainty.proven
 
     @property
     def diverged_at(self) -> int | None:
-        """The earliest moment at which a difference was proven that no hole lies before."""
+        """The earliest moment at which a difference was proven that lies behind no hole."""
         return self.proven.at
 
     @property
     def diverged(self) -> bool:
-        """Whether a difference is proven that no hole lies before."""
+        """Whether a difference is proven that lies behind no hole."""
         return self.diverged_at is not None
 
     @property
     def diverged_for_sure(self) -> bool:
-        """Whether such a difference is proven in what was vouched for."""
+        """Whether such a difference is proven in input that was vouched for."""
         return self.proven.for_sure
 
     @property
     def in_dispute(self) -> bool:
-        """Whether something differs that may turn out to be a known difference."""
+        """Whether there is a difference that may turn out to be a known one."""
         scopes = any(scope.disputed for scope in self.scopes)
         return self.ending.disputed_at is not None or scopes or len(self.differences.disputed) > 0
 
@@ -168,15 +168,15 @@ class Comparison:
 
     @property
     def disagreeing_batches(self) -> list[str]:
-        """A sentence for each open batch that was written several times, not the same each time so far."""
+        """A sentence for each open batch whose attempts have not agreed so far."""
         return [] if self.retries is None else self.retries.disagreeing()
 
     # -- feeding ------------------------------------------------------------------------------------------
 
     def feed(self, side: Side, run: Run) -> list[Event]:
-        """Take a run of one side; return the events of the other side that were paired with some of it.
+        """Take a run of one side; return the events of the other side that its events were paired with.
 
-        Complexity: O(1) an event, but for orders about times (O(∛n)) and by a function (O(n)).
+        Complexity: O(1) an event, except for orders about times (O(∛n)) and by a function (O(n)).
         """
         run = self.arrivals.without_replays(side, run)
         if not self.rules.halt:
@@ -189,7 +189,7 @@ class Comparison:
                 break
             partners += self._feed(side, one)
             if self.in_dispute:
-                self.review()  # Where a known difference ends is no matter of how events were read.
+                self.review()  # How events were read must not decide where a known difference ends.
         return partners
 
     def _feed(self, side: Side, run: Run) -> list[Event]:
@@ -218,32 +218,32 @@ class Comparison:
         return pairs.partners
 
     def expect_partitions(self, side: Side, partitions: Iterable[int]) -> None:
-        """Name the partitions of a side before its first event: a barrier may have a copy in each."""
+        """Set the partitions of a side before its first event: a barrier may have a copy in each."""
         known = frozenset(partitions)
         self.arrivals.expect(side, known)
         self.clocks.expect(side, known)
 
     def finish_batch(self, side: Side, query: str, batch: int) -> None:
-        """A query of a side has finished a batch, and all that it wrote up to it was fed.
+        """Note that a query of a side has finished a batch, and that its whole output up to it was fed.
 
-        So no retry of it can come, and what was found in it counts.
+        So no retry of it can come, and the differences found in it count.
         """
         self.arrivals.finish_batch(side, query, batch)
 
     def note_finished(self, side: Side, fact: Finished) -> None:
-        """A version says that it has finished a batch; that holds once its output is fed, as of a look."""
+        """Note that a version reports a batch as finished; this holds once a look finds its output fed."""
         if (reason := self.clocks.note_finished(side, fact)) is not None:
             self.hole(Hole(reason, side))
 
     def look(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
-        """Note how far a side was fed and where it ended, by partition; `now` never goes back."""
+        """Note the next position of a side and its end, by partition; `now` never goes back."""
         for query, batch in self.clocks.look(side, positions, ends, now):
             self.finish_batch(side, query, batch)
 
     def note_ends(self, at_end: tuple[bool, bool]) -> None:
         """Note a look at the ends of the topics.
 
-        `at_end` tells by side whether all that stood there at the look before was fed.
+        `at_end` says by side whether all records that the last look found were fed.
         """
         self.arrivals.note_ends(at_end)
 
@@ -251,7 +251,7 @@ class Comparison:
         return self._match_singly(side, events) if self._singly else self.index.feed(side, events)
 
     def _match_singly(self, side: Side, events: Sequence[Event]) -> Pairs:
-        """Match events of which one may end it: what came before that counts."""
+        """Match events one by one, since one may end matching; the pairs before it count."""
         pairs = Pairs([], [])
         for place, event in enumerate(events):
             if self.halted:
@@ -271,11 +271,11 @@ class Comparison:
         return pairs
 
     def _is_full(self) -> bool:
-        self.settle()  # What lost scopes have dropped is not kept.
+        self.settle()  # Events that lost scopes have dropped are not kept.
         return self.ledger.waiting > self.rules.unmatched_limit
 
     def overflow(self, limit: str) -> None:
-        """Memory is full, since a limit was reached: from here on events are only counted."""
+        """Stop comparing, since a limit of memory was reached: from here on events are only counted."""
         self.overflowing = True
         self.hole(Hole(f"{limit} was reached: what came after was not compared"))
 
@@ -285,13 +285,13 @@ class Comparison:
         self.ledger.accounts[side].ignored += count
 
     def before_start(self, side: Side, run: Run, *, by_place: bool) -> None:
-        """Settle events that lie before the start: `by_place`, or by what they say (`cuts.Cut`)."""
+        """Settle events before the start: sorted `by_place`, or by their content (see `start.cut`)."""
         self.arrivals.before_start(side, run, by_place=by_place)
 
     def hold(self, side: Side, count: int) -> None:
-        """Count by how many events more are held until the start is known: consumed, and not settled.
+        """Count events that are held until the start is known: consumed, and not settled.
 
-        What was held and is fed, or lies before the start, is counted again.
+        `count` is the change; held events that are fed later, or lie before the start, are counted again.
         """
         self.ledger.accounts[side].consumed += count
 
@@ -301,25 +301,25 @@ class Comparison:
         self.ledger.accounts[side].undecodable += 1
 
     def hole(self, hole: Hole) -> None:
-        """Note that something was not checked: from here on, nothing found is held against a side.
+        """Note a hole: a difference found from here on is held against no side.
 
-        A difference in dispute is not proven yet, and what it turns out to be may be what was not checked.
+        A difference in dispute is not proven yet, and its cause may be in the input that was not checked.
         """
         self.aside.hole(hole)
 
     def doubt_pairs(self) -> None:
-        """Note that it is not known of some that is left over whether it is a difference (see `bags`)."""
+        """Note that it is unknown whether some events left over are differences (see `bags`)."""
         if UNKNOWN_PAIRS not in self.holes:
             self.hole(UNKNOWN_PAIRS)
 
     def vouch(self, moment: int) -> None:
-        """What was fed up to a moment is what was to be compared; of what came later nobody knows yet."""
+        """Note that the input fed up to a moment is the right one; later input is not confirmed yet."""
         self.proven.vouch(moment)
 
     def disown(self) -> None:
-        """Some of what was fed behind what is vouched for is not what was to be compared.
+        """Note that some input fed behind the vouched moment is not the input to be compared.
 
-        So what was found since decides nothing. The driver says as a hole what it is that was not compared.
+        So the differences found since decide nothing. The driver adds a hole for the input not compared.
         """
         self.differences.disown()
         self.aside.disown(self.proven.vouched_at)
@@ -327,8 +327,8 @@ class Comparison:
     def review(self) -> bool:
         """Explain open scopes that have grown, and close those whose sides have met again.
 
-        Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that what came has
-        credit for (see `open_scopes`).
+        Returns whether any was closed. Complexity: O(1) an open scope, plus the pairings that the credit pays
+        for (see `open_scopes`).
         """
         closed = self.aside.review(self.index, self._over)
         if self.halted and self.differences.disputed:
@@ -336,13 +336,13 @@ class Comparison:
         return closed
 
     def refresh(self) -> None:
-        """Bring what is provisional up to date, whatever it costs."""
+        """Bring all provisional explanations up to date, whatever it costs."""
         self.aside.refresh(self.index, self._over)
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def end(self, side: Side) -> None:
-        """Nothing more will come from a side. With both at their end, everything left is a difference."""
+        """End a side: no more of its events will come. Once both end, every event left is a difference."""
         self.ended[side] = True
         self.arrivals.end(side)
         if self.copies and not self._done:
@@ -352,16 +352,16 @@ class Comparison:
 
     @property
     def _over(self) -> tuple[bool, bool]:
-        """By side, whether nothing more is compared of it."""
+        """By side, whether it has ended, and the comparison has not halted."""
         return (self.ended[0] and not self.halted, self.ended[1] and not self.halted)
 
     @property
     def _done(self) -> bool:
-        """Whether some of what came was not compared, so that an end proves nothing any more."""
+        """Whether some events were not compared, so that an end proves nothing any more."""
         return self.cut_short or self.overflowing
 
     def _finish_copies(self, side: Side) -> None:
-        """A barrier that lacks copies at the end goes on with those that it has."""
+        """Pass on the barriers that lack copies at the end of a side, with those that they have."""
         pairs = self._match(side, self.arrivals.finish_copies(side))
         if pairs.partners:
             self.ledger.pair(pairs, side)
@@ -372,11 +372,11 @@ class Comparison:
     # -- when no partner comes ----------------------------------------------------------------------------
 
     def survey(self, at_end: tuple[bool, bool], now_s: float = math.inf) -> Survey:
-        """Look at everything that waits: what is overdue, and how far each partition is settled.
+        """Find the overdue events among the unmatched ones, and how far each partition is settled.
 
-        `at_end` tells by side whether it is read to its end; but on the clock of the input nothing is overdue
-        otherwise. Where the clock proves, overdue events are settled as differences; that of arrival proves
-        nothing of what was read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
+        `at_end` says by side whether it is read to its end; if not, no event is overdue, except on the clock
+        of the input. Where the clock proves, overdue events are settled as differences; the arrival clock
+        proves nothing of events read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
 
         Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
         """
@@ -386,32 +386,32 @@ class Comparison:
         return survey
 
     def oldest(self, side: Side, at_end: tuple[bool, bool], limit: int) -> Iterator[tuple[Event, bool]]:
-        """The unmatched events that came first, in order, as of the last survey; with each if it is overdue.
+        """The oldest unmatched events in order, as of the last survey, each with whether it is overdue.
 
-        Complexity: O(limit), and O(c) in what is overdue and set aside.
+        Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
         return self._surveyor.oldest(side, Reading(at_end, gapless=not self.overflowing), limit)
 
     def settle(self) -> None:
-        """Take in what came and left since the last time, which is only listed until then."""
+        """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
         self._surveyor.settle()
 
     # -- reading ------------------------------------------------------------------------------------------
 
     def unmatched(self, side: Side) -> int:
-        """How many events of a side are not settled."""
+        """The number of events of a side that are not settled."""
         return self.ledger.unmatched(side)
 
     def take_closed(self) -> list[Divergence]:
-        """The divergences of closed scopes since the last call; one found again has its number."""
+        """The divergences of closed scopes since the last call; one found again keeps its number."""
         return self.differences.take_closed()
 
     def take_tainted(self) -> list[int]:
-        """The numbers of divergences taken before that were found to decide nothing since the last call."""
+        """The numbers of divergences taken earlier that have been tainted since the last call."""
         return self.differences.take_tainted()
 
     def provisional(self) -> list[Divergence]:
-        """The best explanations of the scopes that are still open, and what faces a side that has ended."""
+        """The best explanations of the open scopes, and the events that face a side that has ended."""
         open_findings = [
             Divergence(finding, scope.tainted, finding) for scope in self.scopes for finding in scope.findings
         ]
@@ -433,9 +433,9 @@ class Comparison:
         }
 
     def settled_up_to(self, side: Side, position: dict[int, int]) -> dict[int, int]:
-        """Likewise, the offset below which every event is settled, be it divergent.
+        """By partition, the offset below which every event is settled, even if it is divergent.
 
-        Where something was left out of comparing, nothing counts as settled behind that.
+        Where events were left out of the comparison, no later event counts as settled.
         """
         if self.halted or self.overflowing:
             return self.verified_up_to(side, position)

@@ -1,18 +1,18 @@
 """Events, and the two sides they come from.
 
-An *event* is one output of a pipeline version. What the theory needs of its content is its `Form`: its
-*route* through the declared order, by which it is dependent on others or independent of them, and bytes that
-tell which events may match.
+An *event* is one output of a pipeline version. The theory sees of its content only its `Form`: its *route*
+through the declared order, which decides which events depend on it, and bytes that decide which events
+may match it.
 
 Rules of this file:
 
 - Equality is a canonical form. `Form.content` may be the record itself as long as equal bytes mean equal
   events; where two contents differ, `Canonical` decides. So byte-equal records are never canonicalised.
-- Where a tolerance is declared, that is not enough: `Close` has to be asked of the two records as well. What
-  the one side has written twice is told without it: by the exact form, which keeps the numbers as they came.
-- Equal events have one route: it is read from what the canonical form keeps.
+- Where a tolerance is declared, that is not enough: `Close` must compare the two records as well. Copies
+  within one side are recognised without a tolerance: by the exact form, which keeps the numbers as written.
+- Equal events have one route: it is read from fields that the canonical form keeps.
 - An event is a plain tuple of the shape of `Event`, made by `zip` at the speed of C. It is read by the index
-  constants, `event[OFFSET]`, but for the loops of `matching`, where looking up a constant is too dear.
+  constants, `event[OFFSET]`, except in the loops of `matching`, where looking up a constant costs too much.
 
 Source: Kallas, Niksic, Stanford, Alur, "DiffStream" (OOPSLA 2020), section 3: traces and dependence.
 """
@@ -42,10 +42,10 @@ _OTHER = (Side.RIGHT, Side.LEFT)
 
 
 class Form(NamedTuple):
-    """What matching reads of an event.
+    """The content of an event as matching reads it.
 
     `route` is the event's part in each node of the order. `content` decides equality (see the
-    module). `kind` is the declared class of the event. `record` is the raw form, kept for explaining.
+    module). `kind` is the declared class of the event. `record` is the raw form, kept for explanations.
     """
 
     route: Hashable
@@ -55,10 +55,10 @@ class Form(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One output of one side: its form, where it stands in Kafka, and when it was read.
+    """One output of one side: its form, its place in Kafka, and the time at which it was read.
 
-    `timestamp_ms` is Kafka's, `read_at` the reader's monotonic clock in seconds. `mark` is what the clock of
-    progress reads of an event, where it reads something.
+    `timestamp_ms` is Kafka's, `read_at` the reader's monotonic clock in seconds. `mark` is the value that the
+    clock of progress reads from the event, if it reads any.
     """
 
     form: Form
@@ -82,17 +82,17 @@ READ_AT: Final = 4
 MARK: Final = 5
 """The members of an event, by their index."""
 place_in_side = itemgetter(PARTITION, OFFSET)
-"""Where an event stands in its side."""
+"""The place of an event in its side."""
 
 
 if TYPE_CHECKING:
 
     class CanonicalForm(bytes):
-        """What equal events have in common.
+        """Bytes that equal events have in common.
 
-        Without a tolerance two events with one form are equal. With one they are *alike*, and whether they
-        are equal has to be asked; so two forms are not compared: a type checker refuses it. Compare letters,
-        or ask `Rules.equal`. To look events up by their form, or to hash it, is what it is for.
+        Without a tolerance two events with one form are equal. With one they are only *alike*, so comparing
+        two forms does not decide equality, and a type checker refuses it. Compare letters, or call
+        `Rules.equal`. A form serves to look events up, and to be hashed.
         """
 
         def __eq__(self, other: Never) -> bool: ...  # type: ignore[override]
@@ -112,9 +112,9 @@ def alike(one: bytes, other: bytes) -> bool:
 
 
 class Near:
-    """An event as a letter where equality has a tolerance: equal to the events that may match it.
+    """The letter of an event where equality has a tolerance: equal to the events that may match it.
 
-    That is not transitive. What is looked up by such letters finds one that is equal, if there is any.
+    That is not transitive. A look-up by such a letter finds an equal one, if there is any.
     """
 
     __slots__ = ("_close", "_event", "_exact", "_exactly", "form")
@@ -125,7 +125,7 @@ class Near:
 
     @property
     def exact(self) -> Exact:
-        """The exact form of the event, for which its record is read once."""
+        """The exact form of the event, computed once."""
         if self._exact is None:
             self._exact = self._exactly(self._event[FORM][CONTENT])
         return self._exact
@@ -143,18 +143,18 @@ class Near:
 
 
 Exact = NewType("Exact", bytes)
-"""The canonical form of an event as a letter, where there is no tolerance; where there is one, without it."""
+"""The canonical form that an event would have without any tolerance."""
 Exactly = Callable[[bytes], Exact]
 """Maps the content of a form to its exact form: equal for contents that are equal without a tolerance."""
 Letter = Exact | Near
-"""An event as far as equality goes: two events are equal when their letters are."""
+"""Stands for an event in equality: two events are equal when their letters are."""
 Place = tuple[Side, int, int]
-"""Where an event stands: side, partition and offset."""
+"""The place of an event: side, partition and offset."""
 PartitionOffset = tuple[int, int]
-"""The same, where the side is known."""
+"""The place of an event whose side is known."""
 
 Close = Callable[[bytes, bytes], bool]
-"""Where a tolerance is declared: tells of the records of two alike events whether they are equal."""
+"""Where a tolerance is declared: decides whether two alike events are equal, by their records."""
 
 
 def events_of(

@@ -1,17 +1,17 @@
-"""What is set aside of one comparison: its open scopes, and how they open, close and are fed again.
+"""The open scopes of one comparison: how they open, are explained, close, and return events to matching.
 
-A scope opens where an index finds a difference (`index.Hooks`); after each batch those that have grown are
-reviewed. One whose sides have met again closes: what it found is booked, what it did not settle goes back to
-matching. Where that is, its content tells (`Scope.next_look`); when it is noticed is of no matter. See
-`scope` for what a scope is.
+A scope (see `scope`) opens where an index finds a difference (`index.Hooks`). After each batch the scopes
+that have grown are reviewed. A scope whose sides have met again closes: its findings are booked, and the
+events that it did not settle go back to matching. Its content alone decides where it closes
+(`Scope.next_look`); the time of the review does not matter.
 
-What is shown of a scope that is open is provisional. Where everything differs, explaining all that grew after
-each batch would take a hundred times as long as matching. So only what is new is explained at once. The rest
-(what both sides have passed, then the one not explained for longest) goes as far as a credit does, to which
-each review and each event adds, and from which an explanation takes its cost.
+The explanation of an open scope is provisional. Where everything differs, explaining all grown scopes after
+each batch would take a hundred times as long as matching. So only new scopes are explained at once. The
+others (those that both sides have passed, then the one not explained for longest) share a credit: each review
+and each event adds to it, and an explanation takes its cost from it.
 
-A hole taints: what is found behind it decides nothing (see `proofs`). A scope that may hold known differences
-only is *in dispute*; its difference is not proven yet, so a hole without a place taints that, too.
+A hole taints: a difference found behind it decides nothing (see `proofs`). A scope that may hold nothing but
+known differences is *in dispute*; its difference is not proven yet, so a hole without a place taints it, too.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from twinstream.core.rules import Rules
 
 CREDIT_OF_A_REVIEW = 10_000
 CREDIT_OF_AN_EVENT = 4
-"""In steps of an alignment, of which one takes about half a microsecond."""
+"""In steps of an alignment; a step takes about half a microsecond."""
 MOST_CREDIT = 200_000
 PASSED_AT_ONCE = 2_000
-"""So many scopes that both sides have passed are noted at each look, one a second."""
+"""The number of passed scopes that a look notes; there is one look a second."""
 GIVEN_UP = "the rest of what it touches is counted as unmatched, and not explained"
 
 
@@ -64,7 +64,7 @@ class OpenScopes:
         self._explanations, self._closed = 0, 0
 
     def hooks(self) -> Hooks:
-        """What the index asks of this."""
+        """The functions that the index calls."""
         rules, came_back = self._rules, self._ledger.take_back
         return Hooks(
             rules.canonical,
@@ -80,27 +80,27 @@ class OpenScopes:
     # -- holes ---------------------------------------------------------------------------------------------
 
     def hole(self, hole: Hole, starts: Starts | None = None) -> None:
-        """Note that something was not checked: what is found behind the `starts` is held against no side.
+        """Note a hole: a difference found behind its `starts` is held against no side.
 
-        Without them that is all that is found from here on, and all that is not proven yet.
+        Without `starts` that applies to every difference found from here on, and to those not proven yet.
         """
         for scope in () if starts else self.scopes:
             scope.tainted = scope.tainted or scope.disputed
         self._differences.hole(hole, starts)
 
     def doubt_batch(self, found: NotAgreed) -> None:
-        """Note that it is not known which rows of a batch count: what hangs on it decides nothing."""
+        """Note that the rows of a batch that count are unknown: differences that need it decide nothing."""
         self._judge_opened()
         self.hole(found.hole, found.starts)
         for scope in self.scopes:
             scope.tainted = scope.tainted or found.batch in (scope.needs or ())
 
     def disown(self, moment: int) -> None:
-        """What was found behind a moment decides nothing."""
+        """Taint the scopes that opened after a moment."""
         for scope in self.scopes:
             scope.tainted = scope.tainted or scope.moment > moment
 
-    # -- what an index asks --------------------------------------------------------------------------------
+    # -- what an index calls -------------------------------------------------------------------------------
 
     def _open(self, owner: Index, order: Order, depth: int) -> Scope:
         scope = Scope(owner, order, depth, self._rules)
@@ -119,13 +119,13 @@ class OpenScopes:
         return scope
 
     def _judge_opened(self) -> None:
-        """Tell of scopes whether what proves their difference was checked: now they have it."""
+        """Decide for the scopes just opened whether their proofs were checked; only now do they have them."""
         opened, self._opened = self._opened, []
         for scope in opened:
             self._judge(scope)
 
     def _judge(self, scope: Scope) -> None:
-        """A difference counts by each of its proofs that was checked; without one, if everything was."""
+        """Count a difference by each of its proofs that was checked; without a proof, if all input was."""
         proofs = [
             proof for proof in scope.proofs(self._rules) or (None,) if self._certainty.is_checked(proof)
         ]
@@ -134,9 +134,9 @@ class OpenScopes:
             self._count(scope)
 
     def _judge_again(self, scope: Scope, explanation: Explanation) -> None:
-        """All that proves the difference of a scope has come: it may hang on less than was known.
+        """Judge a scope by all its proofs, now that all have come: it may need less than was known before.
 
-        What was in dispute until now hangs on all that was looked at.
+        A scope that was in dispute until now needs every event that the explanation read.
         """
         self._end_dispute(scope)
         if not scope.disputed:
@@ -152,7 +152,7 @@ class OpenScopes:
         scope.needs = self._certainty.needs(proof)
 
     def _judge_at_an_end(self, scope: Scope, explanation: Explanation) -> None:
-        """Nothing more will come: an event proves the difference, too, that has no equal one in a scope."""
+        """Judge a scope when both sides have ended: an event without an equal one in it is a proof, too."""
         alone = (finding for finding in explanation.findings if finding.partner is None)
         for finding in islice(alone, PROVING):
             side, event = finding.side, finding.event
@@ -163,7 +163,7 @@ class OpenScopes:
                 self._count(scope)
 
     def _count(self, scope: Scope) -> None:
-        """The difference of a scope is no known one: it counts from when it was proven."""
+        """Count the difference of a scope, which is not a known one, from the moment of its proof."""
         scope.tainted = self._differences.diverge(scope.moment, scope.needs) is None
 
     def _absorb(self, whole: Scope, part: Scope) -> None:
@@ -175,7 +175,7 @@ class OpenScopes:
             self._give_up(whole, self.explain(whole, whole=False))
 
     def _finish(self, scope: Scope) -> None:
-        """Nothing more will come to a scope: it closes when what was fed with it is booked."""
+        """Note that no more events will come to a scope: it closes when the events fed with it are booked."""
         if scope.lost:
             self._drop(scope)
             del self.scopes[scope]
@@ -186,7 +186,7 @@ class OpenScopes:
     # -- explaining and closing ----------------------------------------------------------------------------
 
     def close_finished(self) -> None:
-        """Close the scopes to which nothing more comes."""
+        """Close the scopes to which no more events come."""
         self._judge_opened()
         while self._finished:
             scope = self._finished.pop(0)
@@ -195,7 +195,7 @@ class OpenScopes:
     def review(self, index: Index, ended: tuple[bool, bool]) -> bool:
         """Close the scopes whose sides have met again, and explain others that have grown.
 
-        Returns whether any was closed or lost. `ended` tells by side whether no more comes of it.
+        Returns whether any was closed or lost. `ended` says by side whether it has ended.
 
         Complexity: O(1) a scope and event, plus the pairing of those that may have met, and of others as far
         as the credit goes.
@@ -218,7 +218,7 @@ class OpenScopes:
             self._explain_again(scope)
 
     def _grown(self) -> Iterator[Scope]:
-        """The scopes that have grown, as long as they are open."""
+        """The open scopes that have grown; those that close meanwhile are left out."""
         for scope in tuple(self.scopes):
             if scope in self.scopes and not scope.lost and scope.grown:
                 yield scope
@@ -230,7 +230,7 @@ class OpenScopes:
             self._explain_again(scope)
 
     def _explain_again(self, scope: Scope) -> None:
-        """Say what is known of a scope by now. What one that gathers has is a difference, all of it."""
+        """Explain a scope as it is now. All events of a scope that gathers are differences."""
         most = self._rules.scope_limit
         scope.show(self.explain(scope, whole=scope.gathering, lengths=(most, most)))
         self._explanations += 1
@@ -239,7 +239,7 @@ class OpenScopes:
         self._end_dispute(scope)
 
     def _end_dispute(self, scope: Scope) -> None:
-        """No rule applies any more to what is in dispute: it counts as what proves it says."""
+        """End the dispute of a scope to which no rule applies any more; its proofs decide if it counts."""
         if scope.disputed and self._differences.known.expired(scope.oldest_ms()):
             scope.disputed = False
             self._differences.halt_by_rules()
@@ -250,10 +250,10 @@ class OpenScopes:
     # -- where the sides have met again --------------------------------------------------------------------
 
     def settle_rest(self, index: Index) -> Iterator[Finding]:
-        """Nothing more will come: close all scopes, as their events were written; what they find.
+        """Close all scopes at the end of both sides, in the order of their events; yield their findings.
 
-        Which rule covers what may hang on the order. What a scope gives back as it closes may open one that
-        gathers, and all that this stands for has come, too.
+        The order may decide which rule covers which finding. The events that a scope returns as it closes may
+        open one that gathers, and that is complete, too.
         """
         self._over = True
         index.complete()
@@ -270,9 +270,9 @@ class OpenScopes:
                 yield from explanation.findings
 
     def _settle_all(self, index: Index, ended: tuple[bool, bool]) -> list[Finding]:
-        """Close all scopes whose sides have met, also those that what they did not settle has opened.
+        """Close all scopes whose sides have met, and those that the events they return open.
 
-        Returns what was found in them.
+        Returns their findings.
         """
         found: list[Finding] = []
         before: dict[Scope, None] = {}
@@ -285,18 +285,18 @@ class OpenScopes:
         return found
 
     def _put_in_order(self) -> None:
-        """Let the scopes stand as their first events were written."""
+        """Sort the scopes by their first events."""
         ordered = sorted(self.scopes, key=Scope.first_place)
         self.scopes.clear()
         self.scopes.update(dict.fromkeys(ordered))
 
     def _settle_met(self, index: Index) -> None:
-        """Close the scopes of an index whose sides have met; nothing more comes to it."""
+        """Close the scopes of an index whose sides have met; no more events come to it."""
         while any(self._settle_next(scope, index, (True, True)) is not None for scope in index.scopes()):
             pass
 
     def _settle_next(self, scope: Scope, index: Index, ended: tuple[bool, bool]) -> Explanation | None:
-        """Close a scope where its sides have met for the first time, or lose it; what it was then."""
+        """Close a scope where its sides have met for the first time, or lose it; returns its explanation."""
         while (look := scope.next_look(ended, self._rules.scope_limit)) is not None:
             explanation = self.explain(scope, whole=look.whole, lengths=look.lengths)
             self._credit -= scope.cost
@@ -309,18 +309,18 @@ class OpenScopes:
         return None
 
     def note_passed(self, passed: Iterable[Scope]) -> None:
-        """Note to which scopes nothing more is to come, since both sides have gone on beyond them.
+        """Note the scopes that both sides have passed, so that no more events should come to them.
 
-        The next reviews close them. They are told again as long as they are open, so few need to be noted.
+        The next reviews close them. Each look names those still open again, so few need to be noted.
         """
         lately = (scope for scope in passed if scope.kept_at != len(scope))
         self._passed = [(scope, len(scope)) for scope in islice(lately, PASSED_AT_ONCE)]
 
     def _close_passed(self, index: Index, ended: tuple[bool, bool]) -> None:
-        """Close scopes that both sides have passed, if nothing has come to them since.
+        """Close scopes that both sides have passed, if no event has come to them since.
 
-        Where the clock does not prove, what has no other half yet may still get one. And what may be a known
-        difference stays in dispute, unless it is one as it stands.
+        Where the clock does not prove, a difference without its other half may still get it. And one that may
+        be a known difference stays in dispute, unless it is one as it is now.
         """
         while self._passed and self._credit > 0:
             scope, size = self._passed.pop()
@@ -337,20 +337,20 @@ class OpenScopes:
                 scope.kept_at = size
 
     def _is_settled(self, scope: Scope, findings: Sequence[Finding]) -> bool:
-        """Whether nothing that comes late could be a part of what a scope found."""
+        """Whether no late event could change the findings of a scope."""
         if not all(finding.left and finding.right for finding in findings):
             return False
         return not scope.disputed or self._differences.known.covers(findings, self._ledger.matched)
 
     def explain(self, scope: Scope, *, whole: bool, lengths: Lengths | None = None) -> Explanation:
-        """What the pieces of a scope, or as much of them, have in common, and where they differ."""
+        """The pairs and findings of the pieces of a scope, or of their first `lengths` events."""
         return scope.explain(self._rules, self._ledger.is_copy, whole=whole, lengths=lengths)
 
     def close(self, scope: Scope, explanation: Explanation, owner: Index) -> None:
-        """Settle what a scope found, and feed again what it did not settle.
+        """Settle the findings of a scope, and feed the events that it did not settle to matching again.
 
         Where its difference halted the comparison, the event that proved it may have an equal one here. These
-        two wait for good: nothing behind the first difference counts as matched.
+        two stay unmatched: nothing behind the first difference counts as matched.
         """
         self._judge_opened()
         self._judge_again(scope, explanation)
@@ -361,7 +361,7 @@ class OpenScopes:
         self._judge_opened()
 
     def _settle(self, scope: Scope, explanation: Explanation) -> Explanation:
-        """Book what a scope found, and its pairs if they count; returns what is booked."""
+        """Book the findings of a scope, and its pairs if they count; returns what is booked."""
         if self._differences.halted:
             explanation = explanation._replace(matched=[])
         in_time = bool(self._rules.known)
@@ -376,7 +376,7 @@ class OpenScopes:
         return explanation
 
     def _pair(self, pairs: Pairs) -> None:
-        """Book pairs of a left event, as partner, and a right one."""
+        """Book pairs of a left event, as the partner, and a right one."""
         self.watch_pairs(pairs)
         if pairs.partners:
             self._ledger.pair(pairs)
@@ -384,7 +384,7 @@ class OpenScopes:
                 self._ledger.advance(side, max(event[TIMESTAMP_MS] for event in events))
 
     def watch_pairs(self, pairs: Pairs) -> None:
-        """Note a pair that should not be one here."""
+        """Note a hole if a pair spans two partitions against the rules (see `PartitionWatch`)."""
         if (apart := self._watch.paired(pairs)) is not None:
             self.hole(apart)
 
@@ -392,7 +392,7 @@ class OpenScopes:
 
     @property
     def gave_up(self) -> bool:
-        """Whether a scope was lost, so that not all that differs is explained."""
+        """Whether a scope was lost, so that not all differences are explained."""
         return self._too_much in self._certainty.holes
 
     def _lose(self, scope: Scope, explanation: Explanation) -> None:
@@ -400,23 +400,23 @@ class OpenScopes:
         self._give_up(scope, explanation)
 
     def _give_up(self, scope: Scope, explanation: Explanation) -> None:
-        """Settle what a scope has found, which is the last that is known of it, and drop all else.
+        """Settle the last findings of a scope, and drop all its other events.
 
-        What is in dispute may have become a known difference yet: so it counts against no side.
+        A difference in dispute might have become a known difference: so it counts against no side.
         """
         self._closed += 1
         scope.tainted, scope.disputed = scope.tainted or scope.disputed, False
         scope.lose(self._settle(scope, explanation))
 
     def drop(self) -> None:
-        """Take in what lost scopes have dropped."""
+        """Book the events that lost scopes have dropped."""
         for scope in self.scopes:
             left, right = scope.dropped
             if left or right:
                 self._drop(scope)
 
     def _drop(self, scope: Scope) -> None:
-        """Nothing of what a scope dropped will ever be verified."""
+        """Book the events that a scope dropped, which will never be verified."""
         for side in Side:
             dropped: list[Event] = scope.dropped[side]
             self._ledger.drop(side, dropped)
@@ -443,7 +443,7 @@ class OpenScopes:
         held: Sequence[Mapping[PartitionOffset, Event]],
         reader: EventReader,
     ) -> None:
-        """Take over the `state`; `held` are the events of each side that wait, by where they stand."""
+        """Take over the `state`; `held` are the unmatched events of each side, by place."""
         for state in states:
             order, depth = nodes(self._rules.order)[state["order"]]
             (example,) = reader.events(state["example"])

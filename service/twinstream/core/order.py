@@ -1,19 +1,19 @@
 """The dependence relation as data: which events may not change places.
 
-A declared order is a tree. Each node says how the events that reach it depend on each other, and every event
-carries its *route*, its own part in each node on its way down, made once when it is decoded:
+A declared order is a tree. Each node says how the events that reach it depend on each other. Every event
+carries its *route*, its own part in each node on its way down, which is computed once when it is decoded:
 
 - `Lanes`     events of one lane are a sequence, events of different lanes are independent. Route: the lane,
-              a hashable value. A bag is the case in which every canonical form has a lane to itself: its
+              a hashable value. A bag is the case in which every canonical form has its own lane: its
               lanes, and no others, are `bytes`, and copies in them are interchangeable.
 - `Epochs`    barriers depend on everything, the events between two barriers as `inner` says.
               Route: `BARRIER`, or the route in `inner`.
 - `Keyed`     different keys are independent, events of one key depend as `inner` says. Route: (key, route).
-- `Branches`  like `Keyed`, with an order of its own for each branch. Route: (number of the branch, route).
-- `Ruled`     exactly the pairs that a rule names. Route: `Roles`.
-- `Pairwise`  whatever a function says. Route: nothing.
+- `Branches`  like `Keyed`, with a separate order for each branch. Route: (number of the branch, route).
+- `Ruled`     exactly the pairs that a rule names are dependent. Route: `Roles`.
+- `Pairwise`  a function decides for each pair. Route: nothing.
 
-The route is read from the canonical form, so equal events have equal routes and with them equal dependences.
+The route is read from the canonical form, so equal events have equal routes and thus equal dependences.
 
 Source: Mamouras, Stanford, Alur, Ives, Tannen, "Data-Trace Types for Distributed Stream Processing Systems"
 (PLDI 2019), section 3: traces over a dependence relation, built from sequences, bags, keys and barriers.
@@ -36,7 +36,7 @@ Time = int | Fraction
 
 
 class KindInRule(NamedTuple):
-    """What the events of a kind are in one rule: of one role, and dependent on the events of another.
+    """The part of a kind in one rule: its events have one role, and depend on the events of another.
 
     Both may be the same role. `timed`: the rule is about times, and keys in it are `RuleTime`s.
     """
@@ -49,7 +49,7 @@ class KindInRule(NamedTuple):
 class RuleTime(NamedTuple):
     """The key of an event in a rule about times.
 
-    Dependent are the events of the opposing role with an equal `key`, and a time strictly between `low` and
+    The event depends on those of the opposing role with an equal `key` and a time strictly between `low` and
     `high`; None stands for no bound.
     """
 
@@ -60,10 +60,10 @@ class RuleTime(NamedTuple):
 
 
 class KindInRules(NamedTuple):
-    """What the events of a kind are in all rules, as far as that is the same for all of them.
+    """The parts of a kind in all rules, as far as all its events share them.
 
-    Events of different groups are independent. `divided`: all rules of the group ask for the same fields to
-    be equal, so that only events with equal values of these can be dependent.
+    Events of different groups are independent. `divided`: all rules of the group require the same fields to
+    be equal, so only events with equal values of these fields can be dependent.
     """
 
     group: int
@@ -72,7 +72,7 @@ class KindInRules(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """What an event is in each rule of a `Ruled` node: the plan of its kind, and its own key in each part.
+    """The part of an event in each rule of a `Ruled` node: the plan of its kind, and its key in each part.
 
     Two events are dependent if one has a part whose opposing role is a role of the other, with equal keys.
     """
@@ -82,7 +82,7 @@ class Roles(NamedTuple):
 
     @property
     def group(self) -> Hashable:
-        """What the event may depend on: a group, with the values that divide it."""
+        """The group of events that the event may depend on, with the values that divide it."""
         plan, keys = self
         if not plan.divided:
             return plan.group
@@ -137,14 +137,14 @@ class Branches:
 
 @dataclass(frozen=True)
 class Ruled:
-    """A list of rules; what they say stands in the routes. `roles` is the number of roles in them."""
+    """A list of rules, which are compiled into the routes. `roles` is the number of roles in them."""
 
     roles: int
 
 
 @dataclass(frozen=True)
 class Pairwise:
-    """A function that is asked for each pair. It is symmetric; what it raises is a `RelationError`."""
+    """A function that decides for each pair. It is symmetric, and raises nothing but `RelationError`."""
 
     related: Callable[[Form, Form], bool]
 
@@ -153,14 +153,14 @@ Order = Lanes | Epochs | Keyed | Branches | Ruled | Pairwise
 
 
 class Node(NamedTuple):
-    """A node of an order, and how many keys and branches stand above it in the routes."""
+    """A node of an order, and the number of keys and branches above it in the routes."""
 
     order: Order
     depth: int
 
 
 def nodes(order: Order, depth: int = 0) -> list[Node]:
-    """An order and all below it, each before what is below it."""
+    """The nodes of an order, each before the nodes below it."""
     match order:
         case Epochs(inner):
             return [Node(order, depth), *nodes(inner, depth)]
@@ -173,10 +173,9 @@ def nodes(order: Order, depth: int = 0) -> list[Node]:
 
 
 def ordered_class(order: Order, route: Any) -> Hashable | None:
-    """The widest class of events, this one among them, that can be dependent on each other.
+    """The widest class of possibly dependent events that includes this one; None if it depends on nothing.
 
-    None for an event that depends on nothing. Between the partitions of a topic Kafka keeps no order, so a
-    class must stand in one of them.
+    Kafka keeps no order between the partitions of a topic, so all events of a class must be in one of them.
     """
     match order:
         case Lanes():
@@ -222,7 +221,7 @@ def _dependent(order: Order, one: Form, another: Form, here: Any, there: Any) ->
 
 
 def stable(key: Any) -> bytes:
-    """A key, made of texts, whole numbers, bytes, None and tuples, as bytes, the same in every process.
+    """A key of texts, whole numbers, bytes, None and tuples as bytes, which are the same in every process.
 
     >>> stable("taxi"), stable(7), stable((1, "a"))
     (b'taxi', b'7', b'1 a')

@@ -1,17 +1,17 @@
-"""What a difference hangs on: it counts where all that proves it was checked.
+"""The proof of a difference: the events that prove it. A difference counts if its proof was checked.
 
 Step 2 of matching proves a difference in a sequence by two events: the first of each side that has no partner
-there. Nothing that comes behind them can weaken it. So what was not checked from some place on puts in doubt
-what an event at or behind that place proves, and nothing before it, whichever was read first. This holds of
-each partition by itself, since dependent events of a side stand in one.
+there. No later event can weaken it. So a hole puts in doubt what the events at or behind its start prove,
+and nothing before it, whichever was read first. This holds for each partition by itself, since the dependent
+events of a side are in one partition.
 
-The end of a side proves a difference by an event of the other side, and by all that the side has: so it is in
-doubt where anything of that side was not checked, or something before the event.
+The end of a side proves a difference by an event of the other side, and by all events of the side itself: so
+the difference is in doubt if there is a hole anywhere in that side, or one before the event.
 
-A batch that is open may be written again, and its attempts may not agree in the end. So it is such a place,
-too: what an event in or behind it proves is *held* until it is closed.
+An open batch may be written again, and its attempts may disagree in the end. So an open batch counts like a
+hole: a difference that an event in or behind it proves is *held* until the batch is closed.
 
-Where it is not known which events prove a difference, everything does.
+If it is unknown which events prove a difference, all events do.
 
 Source: DiffStream (OOPSLA 2020), section 4.2: a difference is known at the earliest event.
 """
@@ -24,18 +24,18 @@ from typing import Any
 from twinstream.core.events import OFFSET, PARTITION, Event, Place, Side
 
 Starts = Mapping[int, int]
-"""By partition the first offset of what was not checked, or may be written again."""
+"""By partition, the first offset of the input that was not checked, or that may be written again."""
 Proof = Sequence[Place]
-"""Where the events stand that prove a difference."""
+"""The places of the events that prove a difference."""
 MicroBatchId = tuple[Side, str, int]
 """A batch: its side, query and number."""
 Needs = frozenset[MicroBatchId]
-"""The open batches whose attempts have to agree for a difference to count."""
+"""The open batches whose attempts must agree before a difference counts."""
 NOTHING: Needs = frozenset()
 
 
 def place_of(side: Side, event: Event) -> Place:
-    """Where an event of a side stands."""
+    """The place of an event of a side."""
     return side, event[PARTITION], event[OFFSET]
 
 
@@ -46,14 +46,14 @@ def _behind(starts: Starts, place: Place) -> bool:
 
 
 class UncheckedFrom:
-    """From which place on something was not checked, by side; `all_over` where the place is not known."""
+    """The places by side from which on there are holes; `all_over` if a place is unknown."""
 
     def __init__(self) -> None:
         self.all_over = False
         self.starts: tuple[dict[int, int], dict[int, int]] = ({}, {})
 
     def note(self, side: Side | None, starts: Starts) -> None:
-        """Note that something was not checked; without a side or starts it may be anything."""
+        """Note a hole that begins at `starts`; without a side or starts it may be anywhere."""
         if side is None or not starts:
             self.all_over = True
             return
@@ -62,11 +62,11 @@ class UncheckedFrom:
             known[partition] = min(known.get(partition, offset), offset)
 
     def spares(self, proof: Proof) -> bool:
-        """Whether nothing that proves a difference lies behind it."""
+        """Whether no event of a proof lies behind a hole."""
         return not self.all_over and not any(_behind(self.starts[place[0]], place) for place in proof)
 
     def spares_at_an_end(self, side: Side, event: Event) -> bool:
-        """Whether it is certain that an event of a side has no partner, since the other side has ended."""
+        """Whether the end of the other side proves that an event of a side has no partner."""
         return not self.starts[side.other] and self.spares([place_of(side, event)])
 
     def state(self) -> list[Any]:
@@ -81,7 +81,7 @@ class UncheckedFrom:
 
 
 def needs_of(proof: Proof | None, batches: Iterable[tuple[MicroBatchId, Starts]]) -> Needs:
-    """The open batches that a difference waits for: all where it is not known what proves it."""
+    """The open batches that a difference waits for: all of them if its proof is unknown."""
     return frozenset(
         batch
         for batch, starts in batches

@@ -1,4 +1,4 @@
-"""The relation between events that matching goes by: canonical form, equality, dependence and identity."""
+"""The relation between the events of a comparison: canonical form, equality, dependence and identity."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from twinstream.core.events import (
 from twinstream.core.order import Epochs, Order, dependent
 
 IdentityOf = Callable[[bytes], Hashable]
-"""Maps a record to the thing that it is about."""
+"""Maps a record to the identity of its event: the thing that it is about."""
 
 
 @dataclass(frozen=True)
 class Relation:
     """How the events of one comparison relate to each other.
 
-    `order` is the dependence. `canonical` maps contents to canonical form; where `close` is given, two
-    records of one canonical form are equal only if it says so, and `exact` maps contents to what they are
-    without a tolerance; else that is the canonical form.
+    `order` is the dependence. `canonical` maps contents to canonical form. Where a tolerance is declared,
+    two records of one canonical form are equal only if `close` says so, and `exact` maps contents to their
+    exact form; without one the exact form is the canonical form.
     """
 
     canonical: Canonical
@@ -50,12 +50,12 @@ class Relation:
         return self.canonical(event[FORM][CONTENT])
 
     def letter(self, event: Event) -> Letter:
-        """What is equal for equal events, and for no others."""
+        """The letter of an event: equal for equal events, and for no others."""
         form = self.form(event)
         return Exact(form) if self.close is None else Near(form, event, self.close, self.exactly)
 
     def exactly(self, content: bytes) -> Exact:
-        """What contents have in common that are equal without a tolerance."""
+        """The exact form of a content: the same for contents that are equal without a tolerance."""
         return Exact(self.canonical(content)) if self.exact is None else self.exact(content)
 
     def equal(self, one: Event, another: Event) -> bool:

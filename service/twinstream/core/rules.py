@@ -1,4 +1,4 @@
-"""What the comparison file fixes, compiled: the relation, the known differences, the clock and the bounds."""
+"""The comparison file, compiled: the relation, the known differences, the clock and the limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from twinstream.core.relation import Relation
 
 @dataclass(frozen=True)
 class Rules(Relation):
-    """The rules of one comparison: its relation, and what else the file fixes.
+    """The rules of one comparison: its relation, and all else that the file declares.
 
-    `passing` is the clock that says how far each side has come, None for Kafka's timestamps; `proves` tells
-    whether the clock proves anything. Limits are in events but for `unmatched_bytes`. `replay_horizon` is in
-    batches; without it every copy is an event. `hears`: the versions say themselves what they have finished.
-    `co_partitioned`: equal events stand in partitions of one number, as the file asserts.
+    `passing` is the clock that measures the progress of each side, None for Kafka's timestamps; `proves` says
+    whether the clock proves anything. Limits are in events, except `unmatched_bytes`. `replay_horizon` is in
+    batches; without it every copy is an event. `hears`: the versions report which batches they have finished.
+    `co_partitioned`: the file asserts that equal events are in partitions of the same number.
     `duplicate_horizon` is given where a known difference names `duplicate`: how many offsets of its partition
-    a copy may stand behind an equal event (see `repeats`).
+    a copy may lie behind an equal event (see `repeats`).
     """
 
     known: tuple[KnownDifference, ...] = ()

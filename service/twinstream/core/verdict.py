@@ -1,4 +1,4 @@
-"""The verdict: a closed set of four answers, and which of them holds.
+"""The verdict: one of four answers, by precedence.
 
 Precedence: DIVERGED > INCONCLUSIVE > PENDING > EQUIVALENT. A doubt of the checker never becomes the fault of
 the candidate, and lack of evidence never becomes a pass.
@@ -10,13 +10,13 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """What is known about the two streams.
+    """The state of knowledge about the two streams.
 
-    PENDING       nothing wrong, but not enough was compared; any may follow.
-    EQUIVALENT    nothing wrong and enough was compared, up to a stated position; any may follow.
-    DIVERGED      a difference is proven; only a reset follows.
-    INCONCLUSIVE  something was not checked, or is overdue on a clock that cannot prove it; DIVERGED follows
-                  if the difference was proven before, else what holds when the doubt is withdrawn.
+    PENDING       no difference, but not enough was compared; any verdict may follow.
+    EQUIVALENT    no difference, and enough was compared, up to a stated position; any verdict may follow.
+    DIVERGED      a difference is proven; only a reset changes it.
+    INCONCLUSIVE  some input was not checked, or an event is overdue on a clock that cannot prove it; DIVERGED
+                  may follow if the difference was proven before, else another when the doubt is withdrawn.
     """
 
     PENDING = "PENDING"
@@ -29,7 +29,7 @@ def verdict_of(*, diverged: bool, doubts: bool, lacking: bool) -> Verdict:
     """The verdict by precedence.
 
     `diverged`: an untainted divergence is proven. `doubts`: there is a hole or a suspicion. `lacking`: the
-    evidence asked for is not complete.
+    required evidence is incomplete.
     """
     if diverged:
         return Verdict.DIVERGED

@@ -1,1 +1,1 @@
-"""Matching: which unmatched events there are, and which of them an event that comes is matched with."""
+"""Matching: keeps the unmatched events, and finds the partner of each new event among them."""

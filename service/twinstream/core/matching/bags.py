@@ -1,22 +1,21 @@
-"""Bags of numbers with a tolerance: pairs are revised for as long as that gives more of them.
+"""Bags of numbers with a tolerance: earlier pairs are rearranged whenever that gives one more pair.
 
-The events of a lane of a bag have one canonical form, but need not be close. They are a graph of two sides,
-and what is wanted is a largest matching of it (see `tolerant`): then how many are left over is a function of
-the two sets, whatever the order of arrival. An event that came finds a waiting one that it is close to. Or it
-takes the place of a matched one, which takes that of another, up to one that is close to a waiting one: who
-was matched stays matched, and two more are. If the matching was a largest one before an event came, only a
-path from that event makes it larger.
+The events of a lane of a bag have one canonical form, but need not be close. They form a bipartite graph, and
+we want a largest matching of it (see `tolerant`): then the number of events left over is a function of the
+two sets, whatever the order of arrival. A new event matches an unmatched one that is close to it. Or it takes
+the place of a matched one, which takes that of another, and so on up to one that is close to an unmatched
+event: all matched events stay matched, and two more are. If the matching was a largest one before an event
+came, only a path from that event makes it larger.
 
-**Memory.** For that, matched events are remembered: the latest of all lanes, and of each lane. Of what is
-forgotten nobody knows whom it would have made room for. So where something of a lane was forgotten, and
-events of both sides of it are left over, these are not *proven* to differ: that is a doubt, and no
-difference. In which lanes something was forgotten is remembered for longer, by a *mark*; beyond that a lane
-is a new one.
+**Memory.** So matched events are remembered: the latest of all lanes, and of each lane. Nobody knows for
+which event a forgotten pair would have made room. So where a pair of a lane was forgotten, and events of both
+sides of it are left over, these are not *proven* to differ: that is a doubt, and no difference. A *mark*
+remembers for longer that a lane has forgotten pairs; without its mark a lane counts as new.
 
-Behind a barrier an epoch has lanes of its own: `Bags.close` forgets those before it, and their marks.
+The epoch behind a barrier has its own lanes: `Bags.close` forgets those before it, and their marks.
 
 **State.** Pairs and marks have serial numbers. A snapshot has the rows that are new or have changed since the
-one before it, and the numbers of those that are gone.
+last snapshot, and the numbers of those removed.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ from twinstream.core.events import Event, Side
 from twinstream.core.order import stable
 
 KEPT = 50_000
-"""Pairs that are remembered of all lanes: as many events as of recent matches, some 50 MB."""
+"""Pairs remembered for all lanes: as many events as of recent matches, some 50 MB."""
 OF_A_LANE = 256
-"""Pairs that are remembered of one lane: an event that is close to none that waits is compared with each."""
+"""Pairs remembered for one lane: an event that is close to no unmatched one is compared with each of them."""
 LOOKED_AT = 5_000
-"""Times that two events are compared to make room for one, some 50 ms; what takes longer is left unknown."""
+"""Comparisons of two events to make room for one, some 50 ms; beyond that the result is left unknown."""
 MARKS = 100_000
-"""Lanes of which it is remembered that something was forgotten, some 20 MB."""
+"""Lanes marked as having forgotten pairs, some 20 MB."""
 UNKNOWN_PAIRS = Hole(
     f"events of one identity came again further apart than is remembered ({KEPT:,} pairs, {OF_A_LANE} of one "
     "identity): of some that are left over it is not known whether they differ"
 )
 _SPARE = 1_000
-"""So many entries that are out of date are kept in any case, before they are looked for."""
+"""Outdated entries that are kept before a clean-up looks for them."""
 
 LanesBySide = tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]]
-"""What waits on each side, by lane."""
+"""The unmatched events of each side, by lane."""
 LanePath = tuple[Hashable, ...]
 """The keys and branches above the node of a lane."""
 KeyOf = Callable[[bytes], Any]
@@ -57,7 +56,7 @@ _MARKS = ("marks", "paths", "names")
 
 
 class Pair:
-    """Two events that were matched, by side; none once they are forgotten. Which two these are may change."""
+    """Two matched events, by side; none once they are forgotten. Rearranging may replace them."""
 
     __slots__ = ("depth", "events", "serial")
 
@@ -66,9 +65,9 @@ class Pair:
 
 
 class Bags:
-    """What has matched in the bags of one comparison. `equal` tells of two events whether they are.
+    """The matched events in the bags of one comparison. `equal` decides whether two events are equal.
 
-    Lanes are named by their routes; `depth` is how many keys and branches stand above a lane in its route.
+    Lanes are named by their routes; `depth` is the number of keys and branches above a lane in its route.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -87,10 +86,10 @@ class Bags:
     # -- matching ------------------------------------------------------------------------------------------
 
     def partner(self, side: Side, event: Event, waiting: Sequence[Event], depth: int) -> Event | None:
-        """Which of the events that wait on the other side of a lane is matched now that one more came.
+        """The unmatched event on the other side of a lane that a new event allows to match, if any.
 
-        The oldest that is close, else one that is matched by making room. Complexity: O(n) in the waiting
-        events and O(p) in the pairs that are remembered; more to make room, up to `LOOKED_AT`.
+        The oldest that is close, else one that is matched by making room. Complexity: O(n) in the unmatched
+        events and O(p) in the remembered pairs; more to make room, up to `LOOKED_AT`.
         """
         partner = self._first(waiting, event)
         if partner is not None:
@@ -104,7 +103,7 @@ class Bags:
         return next((other for other in waiting if equal(other, event)), None)
 
     def _make_room(self, side: Side, event: Event, waiting: Sequence[Event], depth: int) -> Event | None:
-        """Pair along a path from an event to a waiting one of the other side, if there is one."""
+        """Pair along a path from an event to an unmatched one of the other side, if there is one."""
         lane = event[0][0]
         path = path_of(lane, depth)
         rest = list(self._lanes.get(path, {}).get(lane, ()))
@@ -130,7 +129,7 @@ class Bags:
         return None
 
     def _shift(self, side: Side, event: Event, pairs: Iterable[Pair]) -> None:
-        """The event takes the place of its side in the first pair, the one that had it in the next."""
+        """Put an event into the first pair, the event that it displaces there into the next, and so on."""
         for pair in pairs:
             event, pair.events[side] = pair.events[side], event
             self._new_pairs[pair.serial] = pair
@@ -182,7 +181,7 @@ class Bags:
             self._gone.append(serial)
 
     def _mark(self, path: LanePath, lane: Hashable) -> None:
-        """Note that not all that matched in a lane is remembered."""
+        """Note that a lane has forgotten pairs."""
         if (name := _name(lane)) in self._marked.get(path, ()):
             return
         self._put_mark(self._next(), path, name)
@@ -197,7 +196,7 @@ class Bags:
         self._marks[serial] = self._new_marks[serial] = path, name
 
     def close(self, route: Any, depth: int) -> None:
-        """Both sides have passed a barrier of this route: what matched before it makes room for nothing."""
+        """Forget the pairs before a barrier of this route that both sides have passed: no event needs them."""
         for path in self._below(path_of(route, depth)):
             for pair in chain.from_iterable(self._lanes.pop(path, {}).values()):
                 self._drop(pair)
@@ -206,7 +205,7 @@ class Bags:
                 self._leave(serial)
 
     def lose(self, route: Any, depth: int) -> None:
-        """What waited around a barrier of this route was set aside: what matched there is forgotten."""
+        """Forget the pairs around a barrier of this route, whose unmatched events were set aside."""
         above = path_of(route, depth)
         self._crowded = {k: row for k, row in self._crowded.items() if row[0][: len(above)] != above}
         for path in self._below(path_of(route, depth)):
@@ -215,29 +214,29 @@ class Bags:
                     self._forget(path, lane, pair)
 
     def _below(self, path: LanePath) -> Sequence[LanePath]:
-        """The paths of lanes that begin like this one; that are all but where barriers stand in others."""
+        """The known paths of lanes that begin with this path: all, unless the barriers are below keys."""
         if len(path) == self._deepest:
             return (path,)
         known = self._lanes.keys() | self._marked.keys()
         return [one for one in known if one[: len(path)] == path]
 
-    # -- what is left over ---------------------------------------------------------------------------------
+    # -- events left over ----------------------------------------------------------------------------------
 
     def crowd(self, lane: Hashable, held: LanesBySide, depth: int) -> None:
-        """Note that events of both sides wait in a lane, beside what else is `held` there."""
+        """Note that a lane has unmatched events of both sides; `held` are those of all lanes of its index."""
         self._crowded[lane] = path_of(lane, depth), held
         if len(self._crowded) > self._prune_at:
             self._crowded = {lane: row for lane, row in self._crowded.items() if _is_crowded(lane, row[1])}
             self._prune_at = 2 * len(self._crowded) + _SPARE
 
     def forgot(self, lane: Hashable, depth: int) -> bool:
-        """Whether not all that matched in a lane is remembered."""
+        """Whether a lane has forgotten pairs."""
         return bool(self._marks) and _name(lane) in self._marked.get(path_of(lane, depth), ())
 
     def doubtful(self) -> dict[Hashable, LanesBySide]:
-        """The lanes of which something was forgotten and events of both sides wait, with what is held.
+        """The lanes with forgotten pairs and with unmatched events of both sides, and these events by lane.
 
-        Complexity: O(k) in the lanes where events of both sides wait or did lately.
+        Complexity: O(k) in the lanes that have unmatched events of both sides, or lately had.
         """
         return {
             lane: held
@@ -248,7 +247,7 @@ class Bags:
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, *, whole: bool) -> dict[str, Any]:
-        """What is remembered as plain data; unless `whole`, what has changed since the last time."""
+        """The pairs and marks as plain data; unless `whole`, those that have changed since the last call."""
         pairs = [row[2] for row in self._order] if whole else self._new_pairs.values()
         marks = (self._marks if whole else self._new_marks).items()
         rows = [_row(pair) for pair in pairs if pair.events]
@@ -270,7 +269,7 @@ class Bags:
 
 
 def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Some states of `Bags`, the first of them whole, as one that is."""
+    """Several states of `Bags`, the first of them whole, as one whole state."""
     pairs: dict[int, Any] = {}
     marks: dict[int, Any] = {}
     for state in states:
@@ -283,7 +282,7 @@ def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def path_of(route: Any, depth: int) -> LanePath:
-    """The keys and branches above the node of a lane, of an event with this route."""
+    """The keys and branches above the node of a lane, for an event with this route."""
     path = []
     for _ in range(depth):
         path.append(route[0])
@@ -300,7 +299,7 @@ def _is_crowded(lane: Hashable, held: LanesBySide) -> bool:
 
 
 def _name(lane: Hashable) -> bytes:
-    """A lane in 8 bytes: two are taken for one once in many lives."""
+    """A digest of a lane in 8 bytes; two lanes collide once in many lifetimes."""
     return blake2b(stable(lane), digest_size=8).digest()
 
 
@@ -319,5 +318,5 @@ def _columns(names: Sequence[str], rows: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _as_key(path: Any) -> Any:
-    """A path as it was before it was stored, which makes lists of tuples."""
+    """A path as it was before it was stored, which turns tuples into lists."""
     return tuple(map(_as_key, path)) if isinstance(path, list | tuple) else path

@@ -1,8 +1,8 @@
 """Finds where two sides meet again after a scope was lost: at a barrier that both wrote.
 
-Nothing is known of what a lost scope held. But a barrier that both sides wrote after that cuts it off:
-what lies behind it can be compared again. Each side's events are kept from a barrier on until such a pair is
-found; beyond `limit` events the oldest epochs are dropped, since a later barrier will do as well.
+The events of a lost scope are unknown. But a later barrier that both sides wrote cuts them off: the events
+behind it can be compared again. Each side's events are kept from a barrier on until such a pair is found.
+Beyond `limit` events the oldest epochs are dropped, since a later barrier will do as well.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from twinstream.core.events import Event, Side
 
 
 class BarrierResync:
-    """Epochs of both sides since the scope was lost, each a list that begins with its barrier."""
+    """The epochs of both sides since the scope was lost, each a list that begins with its barrier."""
 
     def __init__(self, limit: int, equal: Callable[[Event, Event], bool]) -> None:
         self._limit, self._equal = limit, equal
         self._epochs: tuple[deque[list[Event]], deque[list[Event]]] = (deque(), deque())
 
     def add(self, side: Side, event: Event) -> None:
-        """Take an event that is no barrier."""
+        """Take an event that is not a barrier."""
         epochs = self._epochs[side]
         if epochs:
             epochs[-1].append(event)
             self._trim(side)
 
     def meet(self, side: Side, barrier: Event) -> list[Event] | None:
-        """Take a barrier: the equal one of the other side and all behind it; None while there is none."""
+        """Take a barrier; returns the equal one of the other side with all events behind it, or None."""
         theirs = self._epochs[side.other]
         for place, (other, *_) in enumerate(theirs):
             if self._equal(other, barrier):

@@ -1,29 +1,29 @@
 """Epochs: the index of events between barriers.
 
 A barrier depends on everything, so no event may pass it. While neither side is past a barrier that the other
-lacks, both are in one *open* epoch, an index of its own. A side that is *ahead* has written barriers that the
-other has not: these wait in a queue, each with a ready-built index of the epoch behind it. So for an event x
-of side i, with j the other side, the questions of the `algorithm` become:
+lacks, both are in one *open* epoch, which has its own index. A side that is *ahead* has written barriers that
+the other has not: these wait in a queue, each with an index for the epoch behind it. So for an event x of
+side i, with j the other side, the questions of the `algorithm` become:
 
 - the oldest equal event of j is minimal  ⇔  it is so in the open epoch; for a barrier x: it is the first in
   the queue of j, and the open epoch is empty;
-- an event of j depends on x              ⇔  one of the open epoch does; or x is a barrier and anything of j
+- an event of j depends on x              ⇔  one of the open epoch does; or x is a barrier and any event of j
   is unmatched; or j is ahead, since its first queued barrier depends on x;
 - x is unmatched                              in the open epoch; where i is ahead, in that behind its last
   barrier.
 
-So the side behind may hold nothing that has no partner: an event of it must match in the open epoch, and its
-next barrier the oldest queued one, when nothing of the side ahead waits in the open epoch any more. Then the
-epoch behind that barrier becomes the open one: a pointer is swapped.
+So the side behind may hold no unmatched event: each of its events must match in the open epoch. Its next
+barrier must match the oldest queued one, once the side ahead has no unmatched event in the open epoch. Then
+the epoch behind that barrier becomes the open one: a pointer is swapped.
 
-Whatever cannot match that way is a difference, and goes to a scope. While the side behind is in the open
-epoch the scope *gathers*: what has a partner there is still matched, so what is left over is a matter of the
-two epochs, not of which side came first. When both sides are at the end of the epoch, all that is left of it
-and all that is queued goes to the scope, with the barriers, and from there on everything that comes. Where
-nothing is left over and the barriers are equal, what was set aside inside the open epoch is finished. Under
-rules that is of a whole class of events, with what of it was gathered before.
+Events that cannot match that way are a difference, and go to a scope. While the side behind is in the open
+epoch the scope *gathers*: events that have a partner there still match, so the two epochs alone decide which
+events are left over, not which side came first. When both sides are at the end of the epoch, the scope takes
+all events left in it, all queued ones with their barriers, and all that come from there on. Where no event is
+left over and the barriers are equal, the scopes inside the open epoch are finished. Under rules such a scope
+is of a whole class of events, and takes over the gathered events of this class.
 
-So what happens with an event hangs on where its side stands (`Standing`):
+So the standing of its side (`Standing`) decides what happens to an event:
 
 | its side is | an event                              | a barrier                                            |
 | ----------- | ------------------------------------- | ---------------------------------------------------- |
@@ -54,7 +54,7 @@ from twinstream.core.order import BARRIER, Epochs, Pairwise, Ruled, nodes, order
 
 
 class Standing(Enum):
-    """Where a side stands; see the table above."""
+    """The standing of a side in the epochs; see the table above."""
 
     TOGETHER = "neither side is past a barrier that the other lacks"
     AHEAD = "it is past a barrier that the other side lacks"
@@ -63,7 +63,7 @@ class Standing(Enum):
 
 
 class Queued(NamedTuple):
-    """A barrier of the side ahead, since when it waits, and the epoch behind it."""
+    """A barrier of the side ahead, the time since which it is unmatched, and the epoch behind it."""
 
     barrier: Event
     since_ms: int
@@ -91,19 +91,17 @@ class EpochsIndex(Index):
         self._order, self._hooks, self._depth, self._make = order, hooks, depth, make
         self._open = make()
         self._ahead: Side | None = None
-        self._barred: Side | None = (
-            None  # The side whose barrier here was not answered: it is past this epoch.
-        )
+        self._barred: Side | None = None  # The side whose barrier here had no answer: it is past this epoch.
         self._queued: deque[Queued] = deque()
         self._aside: SetAside | None = None
         self._classes: set[Hashable] | None = None
-        """Those of what is gathered, where they were asked for."""
+        """The classes of the gathered events, once they were needed."""
         self._lost: BarrierResync | None = None
 
     # -- matching ------------------------------------------------------------------------------------------
 
     def standing(self, side: Side) -> Standing:
-        """Where a side stands now."""
+        """The standing of a side now."""
         if self._aside is not None and not self._aside.gathering:
             return Standing.ASIDE
         if self._ahead is None:
@@ -124,11 +122,11 @@ class EpochsIndex(Index):
         return self._epoch_of(side).take(side, event, route)
 
     def _epoch_of(self, side: Side) -> Index:
-        """The epoch in which an event of a side waits: the open one, or that behind its last barrier."""
+        """The epoch that an event of a side belongs to: the open one, or that behind its last barrier."""
         return self._queued[-1].epoch if self._ahead is side else self._open
 
     def _add_aside(self, side: Side, event: Event, route: Any) -> Event | None:
-        """Collect an event; of a lost scope only what helps to meet again."""
+        """Add an event to the scope; a lost scope keeps only events that help the sides to meet again."""
         scope = self._aside
         assert scope is not None
         scope.add(side, event)
@@ -142,7 +140,7 @@ class EpochsIndex(Index):
         return None if met is None else self._go_on(scope, side.other, met)
 
     def _go_on(self, scope: SetAside, other: Side, events: list[Event]) -> Event:
-        """Both sides have met at a barrier, the first of `events`, which the other side wrote."""
+        """Go on behind the barrier at which both sides met: the first of these `events` of the other side."""
         self._hooks.finish(scope)
         self._hooks.came_back(other, events)
         barrier, *behind = events
@@ -162,7 +160,7 @@ class EpochsIndex(Index):
         return UNANSWERED
 
     def _answered(self, side: Side, event: Event, route: Any) -> Event | None:
-        """Match an event of the side behind, which may not wait."""
+        """Match an event of the side behind, which may not stay unmatched."""
         partner = self._open.answer(side, event, route)
         if partner is UNANSWERED:
             self._gather(side, event)
@@ -172,14 +170,14 @@ class EpochsIndex(Index):
         return partner
 
     def _queue(self, side: Side, barrier: Event) -> None:
-        """A side is past a barrier that the other one lacks."""
+        """Queue a barrier that the other side lacks."""
         if self._ahead is None:
             self._gather_waiting(side.other)
             self._ahead = side
         self._queued.append(Queued(barrier, barrier[3], self._make()))
 
     def _meet(self, side: Side, barrier: Event) -> Event | None:
-        """The side behind is at the end of the open epoch, too."""
+        """Take the barrier of the side behind, which ends the open epoch for both sides."""
         self._hooks.settle(self._open)
         oldest = self._queued[0].barrier
         done = self._aside is None and self._open.empty(side) and self._open.empty(side.other)
@@ -193,7 +191,7 @@ class EpochsIndex(Index):
         return one[0][1] == another[0][1] or self._hooks.equal(one, another)
 
     def _pass(self) -> None:
-        """Both sides are past the oldest queued barrier."""
+        """Open the next epoch: both sides are past the oldest queued barrier."""
         for scope in self._open.scopes():
             self._hooks.finish(scope)
         passed = self._queued.popleft()
@@ -204,7 +202,7 @@ class EpochsIndex(Index):
             self._ahead = None
 
     def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
-        """Take events of one side; what stands between two barriers goes to one index in one go.
+        """Take events of one side; all events between two barriers go to one index at once.
 
         Complexity: O(1) an event over lanes; about 0.3 µs.
         """
@@ -236,7 +234,7 @@ class EpochsIndex(Index):
     # -- after a difference --------------------------------------------------------------------------------
 
     def _gather(self, side: Side, event: Event) -> None:
-        """An event of the open epoch cannot be answered any more: the other side is past it."""
+        """Gather an event of the open epoch that cannot match any more, since the other side is past it."""
         if self._aside is None:
             self._aside = self._hooks.open(self, self._order, self._depth)
             self._aside.gather()
@@ -246,10 +244,10 @@ class EpochsIndex(Index):
             self._classes.add(self._class_of(event))
 
     def _let_have(self, side: Side, event: Event, route: Any) -> None:
-        """An event of the side behind was set aside within the open epoch: its scope has what was gathered.
+        """Move gathered events of its class to the scope of an event set aside within the open epoch.
 
-        Under rules a scope is of a whole class, also of what is independent of the difference. Had the
-        barrier of the other side come later, that would still have waited, and be in the scope.
+        Under rules a scope is of a whole class, including events independent of the difference. Had the
+        barrier of the other side come later, these would still be unmatched, and be in the scope.
         """
         gathering, whole = self._aside, ordered_class(self._order.inner, route)
         assert gathering is not None, "asked where something was gathered"
@@ -271,7 +269,7 @@ class EpochsIndex(Index):
         return ordered_class(self._order.inner, self._route(event))
 
     def _gather_waiting(self, side: Side) -> None:
-        """What waits of a side in the open epoch cannot be answered any more."""
+        """Gather the unmatched events of a side in the open epoch, which cannot match any more."""
         waiting = [event for event, _ in self._open.unmatched(side)]
         if waiting:
             self._doubt_forgotten(waiting[0])
@@ -280,7 +278,7 @@ class EpochsIndex(Index):
             self._gather(side, event)
 
     def _collect(self, side: Side, barrier: Event) -> None:
-        """Both sides are at the end of the open epoch: make one scope of all that is left, and behind."""
+        """Make one scope of all events in the open epoch, which has ended for both sides, and behind it."""
         self._doubt_forgotten(barrier)
         self._complete(self._aside or self._hooks.open(self, self._order, self._depth), barrier)
         assert self._aside is not None
@@ -301,7 +299,7 @@ class EpochsIndex(Index):
             self._open.complete()
 
     def _complete(self, whole: SetAside, barrier: Event | None = None) -> None:
-        """Make one scope of all that waits here, with what was set aside inside."""
+        """Make one scope of all unmatched events here, and of the scopes inside the open epoch."""
         example = barrier or whole.example
         assert example is not None, "a scope has an event, or a barrier that opens it"
         if self._hooks.bags is not None:
@@ -327,7 +325,7 @@ class EpochsIndex(Index):
             self._hooks.absorb(whole, part)
 
     def _doubt_forgotten(self, event: Event) -> None:
-        """Say it if what is set aside might have matched, had no more been forgotten of what did."""
+        """Raise a doubt if the events set aside might have matched with pairs that were forgotten."""
         if self._hooks.bags is not None:
             here = path_of(event[0][0], self._depth)
             if any(path_of(lane, self._depth) == here for lane in self._hooks.bags.doubtful()):
@@ -354,7 +352,7 @@ class EpochsIndex(Index):
         return self.feed_again(scope, tails)
 
     def _is_past_barrier(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> bool:
-        """Whether a barrier was settled with a scope, so that what is fed again is of another epoch."""
+        """Whether a scope settled a barrier, so that the events fed again are of another epoch."""
         return any(
             sum(self._route(event) is BARRIER for event in piece)
             > sum(self._route(event) is BARRIER for event in tail)
@@ -362,7 +360,7 @@ class EpochsIndex(Index):
         )
 
     def _resume_inner(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        """Resume a part of the open epoch; the side behind may not keep what waits there after that."""
+        """Resume a scope of the open epoch; the unmatched events of the side behind are then gathered."""
         pairs = scope.owner.resume(scope, tails)
         if self._ahead is not None:
             self._gather_waiting(self._ahead.other)
@@ -399,7 +397,7 @@ class EpochsIndex(Index):
             self._epoch_of(side).restore(side, event, route, since_ms)
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        """Drop waiting events. Without a barrier between them two epochs are one. Complexity: O(n)."""
+        """Drop unmatched events; two epochs whose barrier is dropped become one. Complexity: O(n)."""
         gone = set(map(id, events))
         open_gone = [event for event, _ in self._open.unmatched(side) if id(event) in gone]
         if open_gone:
@@ -421,12 +419,12 @@ class EpochsIndex(Index):
 
 @cache
 def _has_rules(order: Epochs) -> bool:
-    """Whether a scope within an epoch may be of more than what contradicts itself."""
+    """Whether a scope within an epoch may include events that are independent of its difference."""
     return any(isinstance(node.order, Ruled | Pairwise) for node in nodes(order.inner))
 
 
 def _stretches(events: Iterator[Event]) -> Iterator[tuple[list[Event], Event | None]]:
-    """The events before each barrier with that barrier, and those behind the last one."""
+    """The events before each barrier with that barrier, and at the end those behind the last one."""
     waiting = list(events)
     start = 0
     for place in [place for place, event in enumerate(waiting) if event[0][0] is BARRIER]:

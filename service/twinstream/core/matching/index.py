@@ -1,10 +1,10 @@
 """The interface of every index of unmatched events.
 
-An index holds the unmatched events of both sides at one node of the order, and carries out the three steps of
-the `algorithm` for each event that comes.
+An index holds the unmatched events of both sides at one node of the order, and takes the three steps of the
+`algorithm` for each new event.
 
 In step 2 an index *sets aside* the smallest part of itself that the difference touches, as a `Scope`: events
-of that part go to the scope until it is resumed. See `scope`.
+of that part go to the scope until the index resumes it. See `scope`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from twinstream.core.matching.bags import Bags
 from twinstream.core.order import Order
 
 UNANSWERED: Final = cast("Event", object())
-"""What `Index.answer` returns for an event that found no partner and may not wait."""
+"""The result of `Index.answer` for an event that has no partner and may not stay unmatched."""
 
 
 class Pairs(NamedTuple):
-    """What was paired: events that waited, and at the same places those that came and met them."""
+    """The pairs found: events that were unmatched, and at the same indices the new events they matched."""
 
     partners: list[Event]
     events: list[Event]
 
 
 class SetAside(Protocol):
-    """What an index knows of a part of itself that it has set aside: see `scope`.
+    """A part that an index has set aside, as the index sees it: see `scope`.
 
     `owner` is the index that it was set aside from, `order` that of its events. `pieces` are its events by
-    side, `example` is one of them; a `lost` one keeps none. While it is `gathering`, more of what it stands
-    for may still be matched.
+    side, `example` is one of them; a `lost` one keeps none. While it is `gathering`, other events of the same
+    part may still match.
     """
 
     owner: Index
@@ -53,25 +53,25 @@ class SetAside(Protocol):
     def pieces(self) -> tuple[list[Event], list[Event]]: ...  # noqa: D102
 
     def gather(self) -> None:
-        """Begin as one that gathers."""
+        """Begin to gather."""
 
     def collect(self) -> None:
-        """Gather no more."""
+        """Stop gathering, and take every event from here on."""
 
     def add(self, side: Side, event: Event) -> None:
-        """Collect one more event."""
+        """Add an event."""
 
     def __len__(self) -> int:
-        """How many events it has."""
+        """The number of its events."""
 
     def absorb(self, part: Any) -> None:
-        """Take over one that lies within this one."""
+        """Take over the events of a scope within this one."""
 
     def give(self, side: Side, events: Sequence[Event], scope: Any) -> None:
-        """Let one that has just been set aside have some of its events."""
+        """Move some of its events to a scope that has just opened."""
 
     def put_in_order(self) -> None:
-        """Let the events of each side stand as they were written."""
+        """Sort the events of each side as they were written."""
 
     def route(self, event: Event) -> Any:
         """The route of an event at the node of its owner."""
@@ -79,15 +79,15 @@ class SetAside(Protocol):
 
 @dataclass(frozen=True)
 class Hooks:
-    """What an index asks of the comparison that it belongs to.
+    """The functions of the comparison that its indexes call.
 
-    `canonical` maps contents to canonical form; `equal` tells whether two events whose contents differ are
-    equal all the same. `open(owner, order, depth)` makes the scope of a part that is set aside, `finish` is
-    called when nothing more can come to a scope, `settle(index)` to close those of an index that have met, of
-    which nothing more comes, `absorb(whole, part)` when a scope became part of a larger one that has all of
-    it by then, `came_back` for events that a lost scope had dropped. `limit` is the number of events that may
-    be kept for a scope. `bags` is there where equal canonical forms are not yet equal events, `doubt` is
-    called where it is not known whether what is set aside next is a difference.
+    `canonical` maps contents to canonical form; `equal` decides whether two events with different contents
+    are equal. `open(owner, order, depth)` makes the scope of a part that is set aside. `finish` is called
+    when no more events can come to a scope, `settle(index)` to close the scopes of a finished index that have
+    met, `absorb(whole, part)` when a larger scope has taken over all of another, `came_back` for events that
+    a lost scope had dropped. `limit` is the number of events kept for a scope. `bags` is set where equal
+    canonical forms do not make equal events; `doubt` is called where the next events to be set aside may not
+    be a difference.
     """
 
     canonical: Canonical
@@ -109,63 +109,63 @@ class Index(ABC):
 
     @abstractmethod
     def take(self, side: Side, event: Event, route: Any) -> Event | None:
-        """The three steps for one event: its partner, or None where it waits or belongs to a scope."""
+        """Take the three steps for an event: its partner, or None if it is unmatched or in a scope."""
 
     @abstractmethod
     def answer(self, side: Side, event: Event, route: Any) -> Event | None:
-        """Like `take` where the event may not wait, since the other side is past it: `UNANSWERED` then."""
+        """Like `take`, but an event that cannot match is `UNANSWERED`, since the other side is past it."""
 
     @abstractmethod
     def empty(self, side: Side) -> bool:
-        """Whether nothing of a side waits here; what belongs to a scope does not count."""
+        """Whether a side has no unmatched event here; events in a scope do not count."""
 
     @abstractmethod
     def unmatched(self, side: Side) -> Iterator[tuple[Event, int]]:
-        """The waiting events of a side, each with the timestamp since which equal ones have been waiting.
+        """The unmatched events of a side, each with the timestamp since which equal ones have been unmatched.
 
-        Events that are set aside are not among them. The order is one in which they could have come.
+        Events set aside are not among them. The order is one in which they could have come.
         """
 
     def chains(self, side: Side) -> Iterator[tuple[int, Sequence[Event]]]:  # noqa: ARG002 - a bag has some
-        """The copies that wait in a bag behind one another, and since when such copies wait without a break.
+        """The unmatched copies of each form of a bag, with the time since which there always was a copy.
 
-        Only those of which the oldest came later than that.
+        Only forms whose oldest copy came later than that.
         """
         return iter(())
 
     @abstractmethod
     def restore(self, side: Side, event: Event, route: Any, since_ms: int) -> None:
-        """Let an event wait as it did; called for the events of `unmatched` in their order."""
+        """Restore an unmatched event; called for the events of `unmatched` in their order."""
 
     @abstractmethod
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        """Drop waiting events of a side, which are settled without a partner."""
+        """Drop unmatched events of a side, which are settled without a partner."""
 
     def gathered(self, side: Side) -> Iterator[Event]:  # noqa: ARG002 - epochs gather
-        """The waiting events of a side that will go to a scope which gathers, if they do not match before."""
+        """The unmatched events of a side that will go to a gathering scope unless they match before."""
         return iter(())
 
     def complete(self) -> None:
-        """Nothing more will come of either side: what a scope still gathers goes to it."""
+        """Give gathering scopes all unmatched events of their parts: no more events of either side come."""
         return
 
     @abstractmethod
     def scopes(self) -> Iterator[Any]:
-        """What is set aside here, and in the parts of this."""
+        """The open scopes of this index and of its parts."""
 
     @abstractmethod
     def adopt(self, scope: SetAside, route: Any) -> None:
-        """Set aside again what `scope`, of which an event has this route, was set aside from. It is empty."""
+        """Set aside again the empty part that belongs to `scope`, which has an event of this route."""
 
     @abstractmethod
     def resume(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        """Take back what a scope stands for, and feed the events that it did not settle.
+        """Take back the part that a scope stands for, and feed the events that the scope did not settle.
 
-        Returns what was paired of them, as partners the left ones.
+        Returns the pairs among them, the left events as partners.
         """
 
     def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
-        """`take` for events of one side in their order; their routes are those of this node."""
+        """Call `take` for events of one side in order; their whole routes are those of this node."""
         take, pairs = self.take, Pairs([], [])
         for event in events:
             if (partner := take(side, event, event[0][0])) is not None:
@@ -174,7 +174,7 @@ class Index(ABC):
         return pairs
 
     def feed_again(self, scope: SetAside, tails: tuple[Sequence[Event], Sequence[Event]]) -> Pairs:
-        """`take` for events that come out of a scope; of the pairs the left ones are called partners."""
+        """Call `take` for the events that a scope returns; of the pairs, the left events are the partners."""
         pairs = Pairs([], [])
         for side in Side:
             for event in tails[side]:
@@ -186,6 +186,6 @@ class Index(ABC):
 
 
 def without(events: Iterable[tuple[Event, int]], gone: Iterable[Event]) -> list[tuple[Event, int]]:
-    """The waiting events that are not among those `gone`; those left count as waiting by themselves."""
+    """The unmatched events that are not in `gone`, each with its own timestamp."""
     lost = set(map(id, gone))
     return [(event, event[3]) for event, _ in events if id(event) not in lost]

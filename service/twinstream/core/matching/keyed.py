@@ -1,8 +1,7 @@
-"""Keys and branches: an index of its own for each, made when its first event comes.
+"""Keys and branches: a separate index for each, made when its first event comes.
 
-Events of different keys are independent, so all questions of the `algorithm` are answered by the part of the
-event's own key. Used where what is inside a key is more than a sequence or a bag; those are lanes (see
-`lanes`).
+Events of different keys are independent, so the index of an event's key answers all questions of the
+`algorithm`. Used where the order within a key is neither a sequence nor a bag; those are lanes (see `lanes`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from twinstream.core.matching.index import UNANSWERED, Index, Pairs, SetAside
 
 
 class KeyedIndex(Index):
-    """The unmatched events of both sides, by the first part of their route; `make` builds a part."""
+    """The unmatched events of both sides, by the first part of their route; `make` builds a key's index."""
 
     __slots__ = ("_depth", "_make", "_parts")
 

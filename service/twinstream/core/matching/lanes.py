@@ -1,17 +1,17 @@
 """Lanes: the index of sequences side by side, and the fastest one.
 
-Bags, sequences, and both by key or branch divide events into *lanes*: dependent within, independent across.
-A bag has a lane for each canonical form. For an event x of side i, with j the other side, the steps of the
-`algorithm` become:
+Bags, sequences, and both by key or branch divide events into *lanes*: dependent within a lane, independent
+across lanes. A bag has a lane for each canonical form. For an event x of side i, with j the other side, the
+steps of the `algorithm` become:
 
-1. no unmatched event of i depends on x   ⇔  the lane of x holds nothing of i;
+1. no unmatched event of i depends on x   ⇔  the lane of x has no event of i;
    a minimal y of j equals x              ⇔  the oldest event of j in that lane equals x: both are matched;
-2. else an event of j depends on x        ⇔  the lane holds something of j: the streams differ, known now;
+2. else an event of j depends on x        ⇔  the lane has an event of j: the streams are now known to differ;
 3. else x is unmatched, in its lane.
 
 A lane therefore never holds events of both sides, unless it is set aside. (One exception: where equality has
-a tolerance, events of one lane of a bag may be unequal; they wait side by side, and a largest matching tells
-who is paired with whom: see `bags`.)
+a tolerance, events of one lane of a bag may be unequal; then both sides have unmatched events in it, and a
+largest matching decides the pairs: see `bags`.)
 
 A lane with one event holds the event itself, since a queue of one costs 760 bytes; with more, a `Queue`. The
 lane of an event is its whole route, also where these lanes are part of another index.
@@ -43,14 +43,14 @@ class Queue(deque[Event]):
 
 
 def queue_of(events: Iterable[Event], since_ms: int) -> Queue:
-    """A queue with its time; an ``__init__`` in Python would double the cost."""
+    """A queue with its `since_ms`; an ``__init__`` in Python would double the cost."""
     queue = Queue(events)
     queue.since_ms = since_ms
     return queue
 
 
 LaneContent = tuple[object, ...] | Queue | SetAside
-"""What a side has in a lane: one event alone (a tuple of the shape of `Event`), several, or a scope."""
+"""The content of a lane on one side: one event (a tuple of the shape of `Event`), several, or a scope."""
 
 
 class LanesIndex(Index):
@@ -62,7 +62,7 @@ class LanesIndex(Index):
         self._order, self._hooks, self._depth = order, hooks, depth
         self._scopes: dict[Hashable, SetAside] = {}
         self.held: tuple[dict[Hashable, LaneContent], dict[Hashable, LaneContent]] = ({}, {})
-        # The lanes of bags of which a copy has left and another waits: all that may be chains, and some more.
+        # The lanes of bags that lost a copy and still have one: all lanes that may be chains, and some more.
         self._chained: tuple[dict[Hashable, Queue], dict[Hashable, Queue]] = ({}, {})
 
     def feed(self, side: Side, events: Iterable[Event]) -> Pairs:
@@ -75,7 +75,7 @@ class LanesIndex(Index):
         return self._feed(side, events)
 
     def _feed_bags(self, side: Side, events: Iterable[Event], bags: Bags) -> Pairs:
-        """`feed` where events of a lane of a bag need not be equal."""
+        """`feed` where the events of a lane of a bag may be unequal."""
         pairs, events = Pairs([], []), list(events)
         if not any(self._is_bag(event[0][0]) for event in events):
             return self._feed(side, events)
@@ -90,7 +90,7 @@ class LanesIndex(Index):
         return pairs
 
     def _take_of_bag(self, side: Side, event: Event, bags: Bags) -> Event | None:
-        """The partner of an event, or of one that makes room for it; else it waits."""
+        """The event that this one matches, or allows to match (see `bags`); else this one is unmatched."""
         lane = event[0][0]
         held = self.held[side.other].get(lane)
         queue = held if type(held) is Queue else waiting(held)
@@ -102,7 +102,7 @@ class LanesIndex(Index):
         return partner
 
     def _is_bag(self, lane: Any) -> bool:
-        """Whether the lane of a route is one of a bag."""
+        """Whether a route is a lane of a bag."""
         for _ in range(self._depth):
             lane = lane[1]
         return type(lane) is bytes
@@ -165,7 +165,7 @@ class LanesIndex(Index):
         return partner
 
     def answers(self, side: Side, events: Iterator[Event], pairs: Pairs) -> Event | None:
-        """`answer` for events in their order; the first that has no answer ends it and is returned.
+        """Call `answer` for events in order, up to the first unanswered one, which is returned.
 
         Complexity: O(1) an event; about 0.2 µs where lanes hold one event.
         """
@@ -189,7 +189,7 @@ class LanesIndex(Index):
         return None
 
     def _unlike(self, side: Side, event: Event, held: LaneContent) -> Event | None:
-        """The oldest event of a lane if it is equal all the same; else the event is in conflict with it."""
+        """The oldest event of a lane if it equals the event despite other bytes; else set the lane aside."""
         lane, oldest = event[0][0], _oldest(held)
         if self._hooks.equal(oldest, event):
             self._drop(side.other, lane, oldest)
@@ -258,7 +258,7 @@ class LanesIndex(Index):
                 del chained[lane]
 
     def remove(self, side: Side, events: Sequence[Event]) -> None:
-        """Drop waiting events of a side. Complexity: O(n) in the events that wait in their lanes."""
+        """Drop unmatched events of a side. Complexity: O(n) in the unmatched events of their lanes."""
         gone = set(map(id, events))
         for lane in {event[0][0] for event in events}:
             held = self.held[side][lane]

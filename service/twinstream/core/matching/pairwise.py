@@ -1,7 +1,7 @@
 """Pairwise: the plain instance of the algorithm, for a dependence that only a function knows.
 
-Nothing can be looked up, so every unmatched event of a side is asked: the cost of an event grows with them.
-Whoever can, declares an order instead.
+Nothing can be looked up, so each event is compared with every unmatched event of a side. Declare an order
+wherever possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from twinstream.errors import RelationError
 class PairwiseIndex(Algorithm):
     """The unmatched events of both sides as lists, oldest first.
 
-    Complexity: O(n) calls of the function for each event, in those unmatched.
+    Complexity: O(n) calls of the function for each event, in the number of unmatched events.
     """
 
     __slots__ = ("_aside", "_depth", "_hooks", "_order", "_unmatched")
@@ -37,7 +37,7 @@ class PairwiseIndex(Algorithm):
         return super().answer(side, event, route)
 
     def oldest_equal(self, side: Side, event: Event) -> Event | None:
-        """Raises RelationError where the function tells equal events apart."""
+        """Raises RelationError if the function distinguishes between equal events."""
         found = next((one for one in self._unmatched[side] if self._equal(one, event)), None)
         if found is not None:
             self._check_law(event, found, [one for one in self._unmatched[side] if one is not found])

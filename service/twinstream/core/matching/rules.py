@@ -1,21 +1,21 @@
 """Rules: the index for an order that names exactly the pairs that are dependent.
 
 Each rule has two roles, and splits the events of a role by the key that both must share. The unmatched
-events of one role and key of a side are a *bucket*; the event's `Roles` say in which buckets it is, and which
+events of one role and key of a side are a *bucket*. The event's `Roles` say in which buckets it is, and which
 buckets of either side *oppose* it, that is, hold the events that depend on it. So for an event x of side i,
 with j the other side, and y the oldest unmatched event of j that equals x, the questions of the `algorithm`
 become:
 
-1. y is minimal  ⇔  in no bucket of j that opposes it is there an event older than y;
+1. y is minimal  ⇔  no bucket of j that opposes it has an event older than y;
 2. an event of j depends on x  ⇔  a bucket of j that opposes x is not empty.
 
-Events are numbered as they come, so that "older" compares two numbers. A bucket is asked for its oldest event
-only, and loses events anywhere: it is an `OrderedDict` by number, which has both in constant time where a
-plain dict walks over what was deleted at its front. Few events are a list, which is smaller, and one stands
-for itself. A rule about times looks at a range of a bucket: for the oldest event in it (see `times`).
+Events are numbered as they come, so "older" compares two numbers. A bucket must find its oldest event, and
+remove any event: it is an `OrderedDict` by number, which does both in constant time, where a plain dict walks
+over the entries deleted at its front. A few events are a list, which is smaller, and one event is its own
+bucket. A rule about times needs the oldest event in a range of a bucket (see `times`).
 
-What is set aside after a difference is the *group* of the event: the kinds that rules connect, and of these,
-where all rules ask for the same fields to be equal, the events with the same values.
+After a difference the *group* of the event is set aside: the kinds that rules connect, and of these, where
+all rules require the same fields to be equal, the events with the same values.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from twinstream.core.matching.times import Times
 from twinstream.core.order import Roles, Ruled
 
 Waiter = tuple[int, Event, Roles, int, bytes]
-"""A waiting event: its number, itself, its roles, since when equal ones have waited, its canonical form."""
+"""An unmatched event: number, event, roles, time since which equal ones are unmatched, canonical form."""
 BucketEntry = Any
-"""The waiting events of one canonical form: an `Waiter` alone, or a deque of several, oldest first."""
+"""The unmatched events of one canonical form: one `Waiter`, or a deque of several, oldest first."""
 
 FEW = 16
-"""Events up to which a list is the quicker bucket."""
+"""The number of events up to which a list is the quicker bucket."""
 
 NONE = 1 << 62
-"""No number: larger than all."""
+"""Stands for no number; larger than all numbers."""
 
 
 class RuledIndex(Index):
@@ -66,7 +66,7 @@ class RuledIndex(Index):
         return None
 
     def answer(self, side: Side, event: Event, route: Roles) -> Event | None:
-        """The steps 1 and 2. Complexity: O(r) in the rules that apply, O(r log n) for those about times."""
+        """Take steps 1 and 2. Complexity: O(r) in the rules that apply, O(r log n) for those about times."""
         if self._aside and (scope := self._aside.get(route.group)) is not None:
             scope.add(side, event)
             return None
@@ -112,7 +112,7 @@ class RuledIndex(Index):
         return oldest
 
     def _equal(self, held: BucketEntry, event: Event) -> Waiter | None:
-        """The oldest of the waiting events of one canonical form that equals an event."""
+        """The oldest unmatched event, among those of one canonical form, that equals an event."""
         equal = self._hooks.equal
         entries = (held,) if type(held) is tuple else held
         return next((entry for entry in entries if equal(entry[1], event)), None)
@@ -191,9 +191,9 @@ class RuledIndex(Index):
         scope.add(side, event)
 
     def _of_group(self, side: Side, group: Hashable) -> list[Waiter]:
-        """The waiting events of a group, oldest first. Complexity: O(k log k) in their number.
+        """The unmatched events of a group, oldest first. Complexity: O(k log k) in their number.
 
-        A key of a rule of another group may look like this group.
+        A key in a rule of another group may equal a key of this group, so the group is checked.
         """
         if type(group) is not tuple:
             return [entry for entry in self._entries(side) if entry[2].group == group]

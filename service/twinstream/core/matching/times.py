@@ -1,24 +1,24 @@
-"""Events by time: the one that arrived first within a range of times.
+"""Events by time: finds the one that arrived first within a range of times.
 
-The rules `within` and `before` ask for the smallest arrival number in a range of times. A scan of the range,
-which is all that a sorted list offers, costs what the range holds, and a wide range holds everything
-(measured in docs/speed.md). So the times stand in order in a tree of blocks, and each block knows the
-smallest number in it: an answer is the minimum over the whole blocks inside the range, which ``min`` takes
-over a list at the speed of C, and a look into the two blocks at its ends, and that only if such a block holds
-a smaller number than what is found already.
+The rules `within` and `before` need the smallest arrival number in a range of times. A sorted list can only
+scan the range, which costs O(events in the range), and a wide range holds all events (measured in
+docs/speed.md). So the times are kept in order in a tree of blocks, and each block knows its smallest number.
+The answer is the minimum over the blocks that lie inside the range, which ``min`` takes over a list at the
+speed of C, and over the two blocks at its ends, which are searched only if they hold a smaller number than
+the one found so far.
 
 It is a B-tree: a `_Leaf` has entries, a `_Node` children, `MOST` at most of either.
 
 Rules of this file:
 
-- Order is by time, then number. Numbers grow, so a new entry goes behind all of its time.
-- Of the children of a node, those at index i hold what is from bound i on and before bound i + 1; bounds stay
-  when entries leave. The first bound counts as minus infinity. None of them is empty.
-- A block that is too long is cut in half, at its end if it grew there: times that come sorted fill their
-  blocks. Two neighbours that need only half a block are put together.
-- Times are only compared, so all exact numbers that compare will do. With fractions an operation takes about
-  five times as long as with integers.
-- One event alone is kept without a tree, in 130 bytes: there can be a `Times` for each key.
+- Order is by time, then number. Numbers grow, so a new entry goes behind all entries of its time.
+- The child at index i of a node holds the entries from bound i on and before bound i + 1; bounds stay
+  when entries leave. The first bound counts as minus infinity. No child is empty.
+- A block that is too long is cut in half, or at its end if it grew there: times that come sorted fill their
+  blocks. Two neighbours that together need only half a block are joined.
+- Times are only compared, so any exact number will do. With fractions an operation takes about five times as
+  long as with integers.
+- A single event is kept without a tree, in 130 bytes: there can be a `Times` for each key.
 
 Source: Bayer, McCreight, "Organization and Maintenance of Large Ordered Indexes", Acta Informatica 1 (1972);
 the minimum in each node is the augmentation of Cormen et al., "Introduction to Algorithms", chapter 14.
@@ -36,17 +36,17 @@ from twinstream.core.order import Time
 E = TypeVar("E")
 
 MOST = 64
-"""Entries of a leaf, and children of a node; 32 and 128 are as quick within a tenth."""
+"""The most entries of a leaf, and children of a node; 32 and 128 are as quick within a tenth."""
 FEW = MOST // 4
-"""With fewer than this a block looks whether it fits together with a neighbour."""
+"""A block with fewer than this tries to join a neighbour."""
 NONE = sys.maxsize
-"""No number: larger than all."""
+"""Stands for no number; larger than all numbers."""
 
 
 class Times(Generic[E]):
-    """Events by time and arrival number: the oldest of a range, deletion anywhere.
+    """Events by time and arrival number, with the oldest event of a range, and deletion of any event.
 
-    n is the number of events. The times given are those at ten, and at a million of random integer times.
+    n is the number of events. Durations are for ten and for a million events at random integer times.
 
     >>> times = Times[str]()
     >>> for time, number, event in (10, 1, "a"), (20, 2, "b"), (15, 3, "c"):
@@ -67,7 +67,7 @@ class Times(Generic[E]):
         self._events: dict[int, E] = _NO_EVENTS
 
     def add(self, time: Time, number: int, event: E) -> None:
-        """Add an event that arrived after all that were ever added: `number` is larger than theirs.
+        """Add an event that arrived after all events added before: `number` is larger than theirs.
 
         Complexity: O(log n); 0.4 to 2 µs.
         """
@@ -91,7 +91,7 @@ class Times(Generic[E]):
         return self._root
 
     def discard(self, time: Time, number: int) -> bool:
-        """Delete the event of that number, added with that time, if there is one; return whether any is left.
+        """Delete the event of that number and time, if there is one; return whether any event is left.
 
         Complexity: O(log n); 0.4 to 4 µs.
         """
@@ -111,7 +111,7 @@ class Times(Generic[E]):
         return True
 
     def oldest(self, low: Time | None, high: Time | None) -> tuple[int, E] | None:
-        """The event of the smallest number with ``low < time < high``; None stands for no bound.
+        """The event with the smallest number in ``low < time < high``; None stands for no bound.
 
         Complexity: O(log n), however wide the range; 0.7 to 2 µs, 6 where the range is not in cache.
         """
@@ -124,11 +124,11 @@ class Times(Generic[E]):
         return None if number == NONE else (number, self._events[number])
 
     def __len__(self) -> int:
-        """How many events there are. Complexity: O(1)."""
+        """The number of events. Complexity: O(1)."""
         return (self._only is not None) if self._root is None else len(self._events)
 
     def __iter__(self) -> Iterator[tuple[Time, int, E]]:
-        """Time, number and event of each, by time; nothing may change meanwhile. Complexity: O(n)."""
+        """Time, number and event of each, by time; no event may come or go meanwhile. Complexity: O(n)."""
         if self._only is not None:
             yield self._only
         elif self._root is not None:
@@ -162,7 +162,7 @@ class _Leaf:
         self.least = min(numbers)
 
     def add(self, time: Time, number: int) -> None:
-        """Put in a number larger than all."""
+        """Insert an entry whose number is larger than all others."""
         times = self.times
         if time >= times[-1]:
             times.append(time)
@@ -173,7 +173,7 @@ class _Leaf:
             self.numbers.insert(place, number)
 
     def discard(self, time: Time, number: int) -> None:
-        """Take out an entry."""
+        """Remove an entry."""
         place = bisect_left(self.times, time)
         if self.numbers[place] != number:
             place = bisect_left(self.numbers, number, place, bisect_right(self.times, time, place))
@@ -188,14 +188,14 @@ class _Leaf:
         return min(best, min(self.numbers[first:behind], default=NONE))
 
     def cut(self, place: int) -> _Leaf:
-        """Keep what stands before a place, and return the rest."""
+        """Keep the entries before an index, and return the rest."""
         rest = _Leaf(self.times[place:], self.numbers[place:])
         del self.times[place:], self.numbers[place:]
         self.least = min(self.numbers)
         return rest
 
     def join(self, right: _Leaf) -> None:
-        """Take over what the right neighbour has."""
+        """Take over the entries of the right neighbour."""
         self.times += right.times
         self.numbers += right.numbers
         self.least = min(self.least, right.least)
@@ -205,13 +205,13 @@ class _Leaf:
         return zip(self.times, self.numbers, strict=True)
 
     def check(self) -> None:
-        """Assert what holds of a leaf."""
+        """Assert the invariants of a leaf."""
         assert 0 < len(self.times) <= MOST, "a leaf is neither empty nor too long"
         assert self.least == min(self.numbers), "the smallest number is known"
 
 
 class _Node:
-    """A block of children: from which time and number each begins, and the smallest number in each."""
+    """A block of children: the time and number at which each begins, and the smallest number in each."""
 
     __slots__ = ("children", "least", "leasts", "numbers", "times")
 
@@ -223,7 +223,7 @@ class _Node:
         self.least = min(self.leasts)
 
     def add(self, time: Time, number: int) -> None:
-        """Put in a number larger than all."""
+        """Insert an entry whose number is larger than all others."""
         index = bisect_right(self.times, time) - 1
         if index < 0:
             index = 0
@@ -235,7 +235,7 @@ class _Node:
             self.cut_child(index, number)
 
     def cut_child(self, index: int, added: int) -> None:
-        """Divide a child that is too long: before the number that was added, if that stands at its end."""
+        """Divide a child that is too long: in half, or before the added number if that is at its end."""
         child = self.children[index]
         rest = child.cut(MOST if child.numbers[-1] == added else MOST // 2)
         self.leasts[index] = child.least
@@ -246,7 +246,7 @@ class _Node:
         self.children.insert(behind, rest)
 
     def discard(self, time: Time, number: int) -> None:
-        """Take out an entry."""
+        """Remove an entry."""
         index = self._index(time, number)
         child = self.children[index]
         child.discard(time, number)
@@ -261,7 +261,7 @@ class _Node:
             self.least = min(self.leasts, default=NONE)
 
     def _index(self, time: Time, number: int) -> int:
-        """Which child has the entry: the last one that begins at or before it."""
+        """The index of the child that has an entry: the last one that begins at or before it."""
         times = self.times
         index = bisect_right(times, time) - 1
         if times[index] == time:
@@ -272,7 +272,7 @@ class _Node:
         del self.times[index], self.numbers[index], self.leasts[index], self.children[index]
 
     def _join_child(self, index: int) -> None:
-        """Put a short child together with a neighbour, if both need only half a block."""
+        """Join a short child with a neighbour, if together they need only half a block."""
         children = self.children
         for left, right in ((index, index + 1), (index - 1, index)):
             if left < 0 or right == len(children):
@@ -301,7 +301,7 @@ class _Node:
         return best
 
     def cut(self, place: int) -> _Node:
-        """Keep the children before a place, and return the rest."""
+        """Keep the children before an index, and return the rest."""
         rest = _Node(self.times[place:], self.numbers[place:], self.children[place:])
         del self.times[place:], self.numbers[place:], self.children[place:], self.leasts[place:]
         self.least = min(self.leasts)
@@ -321,7 +321,7 @@ class _Node:
             yield from child.entries()
 
     def check(self) -> None:
-        """Assert what holds of a node, and of its children."""
+        """Assert the invariants of a node and of its children."""
         assert 0 < len(self.times) <= MOST, "a node is neither empty nor too long"
         assert len({type(child) for child in self.children}) == 1, "all leaves are equally deep"
         assert self.leasts == [child.least for child in self.children], "the smallest numbers are known"
