@@ -1,1 +1,1 @@
-"""Diagnosis: how far a difference goes, what it consists of, and what the owner knows of it already."""
+"""Diagnosis: the extent of a difference, its findings, and the known differences that cover them."""

@@ -1,11 +1,11 @@
-"""Ceilings: which rule each known difference counts against, so that the most are explained.
+"""Ceilings: assigns each known difference to a rule that covers it, so that the most are explained.
 
-A difference that several rules cover may take a place that another one needs, which only one of them covers.
-Which of the two is found first must not decide. So where all rules that cover a difference are at their
-ceilings, one before it is moved to another rule that covers it, too, and so on along a chain that ends at a
-free place: an augmenting path. As many differences are explained then as can be, in whatever order they come.
+A difference that several rules cover may take a place that a difference with only one rule needs. The order
+in which the two are found must not decide. So if all rules that cover a difference are at their ceilings, an
+earlier difference is moved to another rule that covers it, and so on along a chain that ends at a free place:
+an augmenting path. Then the most differences are explained, in whatever order they come.
 
-Differences that the same rules cover are alike here, so only their numbers are kept.
+Differences that the same rules cover are interchangeable here, so only their numbers are kept.
 
 Source: Edmonds, Fulkerson, "Transversals and matroid partition" (1965).
 """
@@ -23,14 +23,14 @@ IsFree = Callable[[str], bool]
 
 
 class Move(NamedTuple):
-    """A difference with these choices leaves a rule for the one that the move is found by."""
+    """A move of a difference with these choices from a rule to the one that the move is stored under."""
 
     rule: str
     choices: Choices
 
 
 class Ceilings:
-    """How many differences count against each rule, by their choices.
+    """The number of differences that count against each rule, by their choices.
 
     >>> ceilings, most = Ceilings(), {"A": 1, "B": 1}
     >>> free = lambda rule: ceilings.count(rule) < most[rule]
@@ -44,16 +44,16 @@ class Ceilings:
             self._of(rule)[choices] += count
 
     def __iter__(self) -> Iterator[tuple[str, Choices, int]]:
-        """What was taken: rule, choices and how often."""
+        """The differences counted: rule, choices and number."""
         for rule, taken in self._taken.items():
             yield from ((rule, choices, count) for choices, count in taken.items() if count)
 
     def count(self, rule: str) -> int:
-        """How many differences count against a rule. Complexity: O(s) in the different choices of these."""
+        """The number of differences that count against a rule. Complexity: O(s) in their distinct choices."""
         return self._of(rule).total()
 
     def take(self, choices: Choices, is_free: IsFree) -> str | None:
-        """Count a difference; return the rule that has one more now, None where no place can be had.
+        """Count a difference; return the rule that now has one more, None if no place can be freed.
 
         That rule is the end of the chain. It need not cover this difference.
         """
@@ -68,19 +68,19 @@ class Ceilings:
         return end
 
     def give_back(self, choices: Choices) -> str:
-        """A difference with these choices counts no more; return the rule that it counted against."""
-        alone = ((rule,) for rule in choices)  # as it is kept of a time at which its choices were not known
+        """Stop counting a difference with these choices; return the rule that it counted against."""
+        alone = ((rule,) for rule in choices)  # Counts from before choices were known are kept like this.
         kept = ((rule, alike) for alike in (choices, *alone) for rule in choices)
         rule, alike = next((rule, alike) for rule, alike in kept if self._of(rule)[alike] > 0)
         self._of(rule)[alike] -= 1
         return rule
 
     def reachable(self, choices: Choices) -> Iterable[str]:
-        """The rules of which a place would do, at the cost of moving others."""
+        """The rules whose free place would serve these choices, if other differences were moved."""
         return self._search(choices, lambda _: False)[0]
 
     def _search(self, choices: Choices, is_free: IsFree) -> tuple[dict[str, Move | None], str | None]:
-        """Breadth first: by which move each rule is found, and the first one that is free."""
+        """Search breadth first: the move that finds each rule, and the first rule that is free."""
         moves: dict[str, Move | None] = dict.fromkeys(choices)
         waiting = deque(choices)
         while waiting:

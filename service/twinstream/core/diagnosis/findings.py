@@ -2,12 +2,12 @@
 
 - an event left over on both sides has changed places with one that depends on it (`reordered`): pairing
   leaves the fewest such events it can find;
-- two leftovers that are alike, and further apart than their tolerance, are one event that `changed`, and so
-  are two with one identity, wherever they stand;
-- a leftover of the left only is `missing`, of the right only `extra`, or `duplicate` when it is a surplus
-  copy of another event.
+- two leftovers that are alike, but further apart than their tolerance, are one event that `changed`, and so
+  are two with one identity, wherever they are;
+- an event left over only on the left is `missing`, only on the right `extra`, or `duplicate` if it is a
+  surplus copy of another event.
 
-The *witness* is the pair of equal events whose order to the leftover proves the difference.
+The *witness* is the pair of equal events whose order relative to the leftover proves the difference.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from twinstream.core.relation import IdentityOf
 Kind = Literal["missing", "extra", "changed", "reordered", "duplicate"]
 KINDS: tuple[Kind, ...] = ("missing", "extra", "changed", "reordered", "duplicate")
 Recent = Callable[[Event, Sequence[Event]], bool]
-"""Whether a surplus event is a copy, also of one of these, which are paired and equal it exactly."""
+"""Whether a surplus event is a copy; the given events are paired ones that equal it exactly."""
 AreDependent = Callable[[Event, Event], bool]
 Witness = tuple[tuple[Side, Event], ...]
 Letters = tuple[Sequence[Letter], Sequence[Letter]]
-"""Those of the events of both sides."""
+"""The letters of the events of both sides."""
 
 WITNESS_SEARCH = 20_000
-"""Pairs looked at for a witness: it is nearly always among the first."""
+"""Pairs searched for a witness: it is nearly always among the first."""
 
 
 class Finding(NamedTuple):
@@ -55,14 +55,14 @@ class Finding(NamedTuple):
 
     @property
     def event(self) -> Event:
-        """The event that it is about: the left one where there is one."""
+        """The left event if there is one, else the right one."""
         event = self.left or self.right
         assert event is not None, "a finding has an event on at least one side"
         return event
 
     @property
     def partner(self) -> Event | None:
-        """The right event, where there is a left one, too."""
+        """The right event of a finding with events on both sides, else None."""
         return None if self.left is None else self.right
 
 
@@ -74,9 +74,9 @@ def name_findings(
     identity: IdentityOf | None,
     recent: Recent,
 ) -> list[Finding]:
-    """The differences of two paired pieces, in the order in which they stand there.
+    """The differences of two paired pieces, in the order of their events.
 
-    `recent` tells whether an event is a copy.
+    `recent` decides whether an event is a copy.
     """
     naming = _Naming(pieces, letters, pairing, dependent)
     return naming.findings(identity, recent)
@@ -121,7 +121,7 @@ class _Naming:
         return [finding for _, finding in sorted(found, key=lambda entry: entry[0])]
 
     def _alike(self) -> list[tuple[int, int]]:
-        """Pair leftovers that are alike and not equal: those between the same pairs first."""
+        """Pair leftovers that are alike but not equal, those between the same pairs first."""
         if not (self._left and self._right and isinstance(self._letters[0][self._left[0]], Near)):
             return []
         places = [sorted(pair[side] for pair in self._pairs) for side in Side]
@@ -133,7 +133,7 @@ class _Naming:
         return between + self._partners(form)
 
     def _partners(self, key: Callable[[Side, int], Hashable]) -> list[tuple[int, int]]:
-        """Pair leftovers of both sides that have one key, oldest first; they are no leftovers any more."""
+        """Pair leftovers of both sides by key, oldest first; they are leftovers no more."""
         waiting: dict[Hashable, deque[int]] = {}
         for place in self._left:
             waiting.setdefault(key(Side.LEFT, place), deque()).append(place)
@@ -165,7 +165,7 @@ class _Naming:
         return Finding(kind, here, there, self._witness(left, right))
 
     def _witness(self, left: int | None, right: int | None) -> Witness:
-        """The pair whose order to the leftover proves the difference; none where only an end proves it."""
+        """The pair whose order to the leftover proves the difference; empty where only an end proves it."""
         event = self._pieces[Side.LEFT][left] if left is not None else self._pieces[Side.RIGHT][right or 0]
         side = Side.RIGHT if left is None else Side.LEFT
         for pair in islice(self._proving(left, right), WITNESS_SEARCH):
@@ -184,10 +184,10 @@ class _Naming:
 
 
 def _form(letter: Letter) -> bytes:
-    """What letters have in common that are alike."""
+    """The canonical form of a letter, which alike letters share."""
     return letter.form if isinstance(letter, Near) else letter
 
 
 def _exact(letter: Letter) -> Exact:
-    """What letters have in common that are equal without a tolerance."""
+    """The exact form of a letter, which letters share that are equal without a tolerance."""
     return letter.exact if isinstance(letter, Near) else letter

@@ -1,7 +1,7 @@
-"""Known differences: what the owner has declared to be expected, within a ceiling.
+"""Known differences: the differences that the owner has declared as expected, up to a ceiling.
 
-A rule covers single findings. It never hides one without counting it, and past its ceiling it covers nothing:
-what was expected ten times and comes a thousand times is not what was expected.
+A rule covers single findings. It counts every finding that it hides, and past its ceiling it covers nothing:
+a difference expected ten times that comes a thousand times is not the expected one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from twinstream.core.events import TIMESTAMP_MS
 class KnownDifference:
     """A declared difference.
 
-    `covers` tells whether it is one of these, `may_cover` of an event that has no other half yet whether it
-    may become one under the name that it is given. Where `share` is given, the ceiling is that share of the
-    pairs matched so far and at least 1, else it is `count`. It covers nothing of which an event was written
-    at `until_ms` or later.
+    `covers` decides whether a finding is one of these. `may_cover` decides it for a finding that lacks its
+    other half: whether it may become one under its kind. Where `share` is given, the ceiling is that share of
+    the pairs matched so far and at least 1, else it is `count`. It covers no finding with an event that was
+    written at `until_ms` or later.
     """
 
     id: str
@@ -46,11 +46,11 @@ class Covered(NamedTuple):
 
 
 class KnownDifferences:
-    """The rules of one comparison, and how often each has covered a finding: `hits`.
+    """The rules of one comparison, and the number of findings that each has covered: `hits`.
 
-    Some of what a rule covers are examples, to be looked at: the first hundred, each tenth up to the
-    thousandth, each hundredth up to the ten thousandth, and so on. So they are few, and there are always some
-    of late.
+    Some findings that a rule covers are kept as examples to look at: the first hundred, each tenth up to the
+    thousandth, each hundredth up to the ten thousandth, and so on. So they are few, and some are always
+    recent.
     """
 
     def __init__(self, rules: Sequence[KnownDifference]) -> None:
@@ -62,11 +62,11 @@ class KnownDifferences:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each rule has covered a finding, also those that never have."""
+        """The number of findings that each rule has covered, zeros included."""
         return {rule.id: self.hits.get(rule.id, 0) for rule in self.rules}
 
     def open(self, matched: int) -> bool:
-        """Whether any rule may still cover something: a share of the pairs may, since there will be more."""
+        """Whether any rule may still cover a finding; one with a share may, since more pairs will come."""
         in_force = (rule for rule in self.rules if rule.until_ms > -math.inf)
         return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in in_force)
 
@@ -75,9 +75,9 @@ class KnownDifferences:
         return all(rule.until_ms <= since_ms for rule in self.rules)
 
     def explain(self, finding: Finding, matched: int) -> str | None:
-        """The first rule that covers a finding, which is then counted; None where the ceilings forbid it.
+        """Count a finding; returns the first rule that covers it, None if the ceilings forbid it.
 
-        Where that rule is at its ceiling the finding counts against another one (see `ceilings`).
+        If that rule is at its ceiling, the finding counts against another one (see `ceilings`).
         """
         choices = self._choices(finding)
         counted = self._ceilings.take(choices, self._free(self._ceilings, matched))
@@ -91,22 +91,22 @@ class KnownDifferences:
         return rule
 
     def speaks_of(self, finding: Finding) -> bool:
-        """Whether a rule may cover an event under this name, whatever its ceiling."""
+        """Whether a rule may cover the event of a finding under its kind, whatever the rule's ceiling."""
         return any(rule.may_cover(finding) for rule in self._in_force(finding))
 
     def may_cover(self, finding: Finding, matched: int) -> bool:
-        """Whether a rule may cover an event under this name, whatever its other half is."""
+        """Whether a rule may cover the event of a finding under its kind, whatever its other half is."""
         choices = tuple(rule.id for rule in self._in_force(finding) if rule.may_cover(finding))
         rules = map(self._by_id.__getitem__, self._ceilings.reachable(choices))
         return any(rule.share is not None or rule.allows(self._hits(rule), matched) for rule in rules)
 
     def over_share(self, finding: Finding, matched: int) -> bool:
-        """Whether rules cover a finding but for a share of the pairs, of which there will be more."""
+        """Whether only a share of the pairs keeps rules from covering a finding; more pairs will come."""
         rules = map(self._by_id.__getitem__, self._ceilings.reachable(self._choices(finding)))
         return any(rule.share is not None and not rule.allows(self._hits(rule), matched) for rule in rules)
 
     def take_back(self, finding: Finding) -> None:
-        """A finding that was explained turned out to be another difference."""
+        """Stop counting a finding that was explained, and turned out to be another difference."""
         self.hits[self._ceilings.give_back(self._choices(finding))] -= 1
 
     def covers(self, findings: Iterable[Finding], matched: int) -> bool:
@@ -130,11 +130,11 @@ class KnownDifferences:
         return (rule for rule in self.rules if newest_ms < rule.until_ms)
 
     def state(self) -> list[list[Any]]:
-        """What counts against which rule, as plain data."""
+        """The counts of differences by rule and choices, as plain data."""
         return [[rule, list(choices), count] for rule, choices, count in self._ceilings]
 
     def restore(self, hits: Mapping[str, int], state: Iterable[Sequence[Any]] | None) -> None:
-        """Take over `hits` and `state`; without that, what counts against a rule was covered by it alone."""
+        """Take over `hits` and `state`; without `state`, the hits of a rule count as covered by it alone."""
         self.hits.update(hits)
         alone = ((rule, (rule,), count) for rule, count in hits.items())
         told = None if state is None else ((rule, tuple(choices), count) for rule, choices, count in state)
@@ -147,7 +147,7 @@ class KnownDifferences:
 
 
 def _is_example(before: int) -> bool:
-    """Whether what a rule covers after so many others is one of its examples.
+    """Whether the finding that a rule covers after so many others is one of its examples.
 
     >>> [sum(map(_is_example, range(hits))) for hits in (99, 100, 1_000, 1_000_000)]
     [99, 100, 190, 460]

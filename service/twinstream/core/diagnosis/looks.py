@@ -1,19 +1,19 @@
-"""Where a scope closes: how much of its two pieces is compared, and in which order.
+"""Where a scope closes: the lengths at which its two pieces are compared, and their order.
 
-The pieces of a scope grow as events come, and each time they could be compared anew. But then where it closes
-would be a matter of batches and of which side comes first. So the content decides at which lengths they are
-looked at, and in which order; a look that more events are needed for is waited for.
+The pieces of a scope grow as events come, and could be compared again each time. But then batches, and the
+side that comes first, would decide where the scope closes. So the content alone decides the lengths at which
+the pieces are looked at, and the order of these looks; a look that needs more events waits for them.
 
-- A *sequence* is looked at where it has met, as `resync` defines; what stands before that place is all that
-  there is of both pieces. Events under rules or a function are looked at there once: what is independent may
-  stand on either side of the place.
+- A *sequence* is looked at where its sides have met, as `resync` defines; the look covers all events of both
+  pieces before that place. Events under rules or a function are looked at there once: independent events may
+  be on either side of the place.
 - *Epochs* are looked at behind the n-th barrier of both sides, for growing n.
-- All, but a sequence that is still searched, are looked at *in step*: as many events of the one side as of
-  the other, for lengths that grow in a fixed way. Looks behind barriers and in step come in the order of the
-  shorter of their two lengths, so that either side may be ahead.
+- All orders, except a sequence that is still searched, are looked at *in step*: at equal numbers of events of
+  both sides, which grow in a fixed way. Looks behind barriers and in step come in the order of the shorter of
+  their two lengths, so either side may be ahead.
 
-A limit is a matter of content, too: pieces that have not met within it, in step, are too many. No look goes
-further than that on either side.
+The content decides the limit, too: a scope is too large if its pieces have not met within the limit, in step.
+No look goes beyond the limit on either side.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from twinstream.core.order import BARRIER, Epochs, Lanes, Order
 from twinstream.core.pairing.pieces import Item
 
 MEETING_RUN = 16
-"""Equal events in a row after which two pieces have met again: long enough that chance does not make it."""
+"""Equal events in a row after which two pieces have met again: long enough to rule out chance."""
 
 MEETING_BUDGET = 64
-"""Differences behind which a meeting is searched for: bounds the search to some 5,000 steps."""
+"""The most differences before a meeting: bounds the search to some 5,000 steps."""
 
 STEP_RATIO = 4
-"""After a look in step, such a part of its length until the next: so work follows the events."""
+"""Each look in step is longer than the last by one part in this many: so the work follows the events."""
 
 
 class Look(NamedTuple):
-    """How much of both pieces to look at; `whole`: they have met there; `lost`: they are too many."""
+    """The lengths of both pieces to look at; `whole`: they have met there; `lost`: they exceed the limit."""
 
     lengths: Lengths
     whole: bool = False
@@ -46,7 +46,7 @@ class Look(NamedTuple):
 class Looks:
     """The looks at one scope of an order; `pieces` are its events, which grow.
 
-    `tolerant` tells that events may be alike and not equal.
+    `tolerant`: events may be alike and not equal.
     """
 
     def __init__(self, order: Order, pieces: tuple[list[Item], list[Item]], *, tolerant: bool) -> None:
@@ -67,7 +67,7 @@ class Looks:
         return hash(self._pieces[0][i].letter) == hash(self._pieces[1][j].letter)
 
     def next(self, ended: tuple[bool, bool], limit: int) -> Look | None:
-        """The next look; None until more has come. Of a side that has `ended` nothing more comes.
+        """The next look; None until more events have come. A side that has `ended` gets no more.
 
         Complexity: O(d) for each event that came since the last call, d as in `resync`.
         """
@@ -95,7 +95,7 @@ class Looks:
         return self._too_long(in_step, limit)
 
     def _may_have_met(self, lengths: Lengths) -> bool:
-        """Whether a run of equal events is possible: where everything differs nothing is compared in vain."""
+        """Whether a run of equal events is possible; saves the comparison where everything differs."""
         left, right = (piece[:length] for piece, length in zip(self._pieces, lengths, strict=True))
         common = {item.letter for item in left}
         return sum(item.letter in common for item in right) >= MEETING_RUN
@@ -106,7 +106,7 @@ class Looks:
         return meeting.look((min(lengths[0], most), min(lengths[1], most)), (over[0], over[1]))
 
     def _behind_a_barrier(self, most: int) -> Look | None:
-        """The look behind the next barrier of both sides; some are passed over, which bounds the work."""
+        """The look behind the next barrier of both sides; some barriers are skipped, to bound the work."""
         if self._barriers is None:
             return None
         left, right = self._all_barriers(self._barriers)
@@ -120,7 +120,7 @@ class Looks:
         return None
 
     def _waits_for_a_barrier(self, most: int) -> bool:
-        """Whether a look behind a barrier comes before the next in step, and cannot be made yet."""
+        """Whether the next look is behind a barrier, and has to wait for it."""
         if self._barriers is None:
             return False
         for side, places in enumerate(self._barriers):
@@ -130,7 +130,7 @@ class Looks:
         return False
 
     def _all_barriers(self, found: tuple[list[int], list[int]]) -> tuple[list[int], list[int]]:
-        """How much of each piece stands up to each of its barriers, of which some are found."""
+        """The length of each piece up to each of its barriers; extends the lengths `found` earlier."""
         for side, piece in enumerate(self._pieces):
             places = range(self._scanned[side], len(piece))
             found[side].extend(place + 1 for place in places if piece[place].route is BARRIER)
@@ -138,13 +138,13 @@ class Looks:
         return found
 
     def _too_long(self, in_step: int, limit: int) -> Look | None:
-        """Where the pieces, in step, have more events than the limit."""
+        """The look that loses the scope, if the pieces, in step, have more events than the limit."""
         short = min(map(len, self._pieces))
         length = limit // 2 + 1 if 2 * short > limit else limit - short + 1
         return Look(self._up_to(length), lost=True) if length <= in_step else None
 
     def _in_step(self, ended: Sequence[bool]) -> int:
-        """Up to which length both pieces have come."""
+        """The length that both pieces have reached; a side that has ended does not count."""
         lengths = [len(piece) for piece in self._pieces]
         going_on = [length for length, over in zip(lengths, ended, strict=True) if not over]
         return min(going_on) if going_on else max(lengths)

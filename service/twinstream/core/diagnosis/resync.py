@@ -1,17 +1,17 @@
 """Finds where two sequences meet again: behind the fewest differences that equal events follow.
 
 Two pieces of a sequence begin with events that differ. They have met where `length` events in a row are equal
-on both sides. Of all such places the one with the fewest differences before it is taken, of those with as
-many the one where both sides have written most nearly as much, and of those the first. So the place is a
-function of the two sequences, and known as soon as enough of both has come: what comes later cannot move it.
+on both sides. Of all such places, the search takes one with the fewest differences before it, among these the
+one where both sides have written most nearly as much, and among these the first. So the place is a function
+of the two sequences, and is known as soon as enough of both has come: later events cannot move it.
 
-A difference is an event without a partner. Where equality has a tolerance, two events that are alike but for
-it are one difference, too, and not one of each side: that event has changed.
+A difference is an event without a partner. Where equality has a tolerance, two events that are alike but not
+equal are one difference, not one of each side: that event has changed.
 
-The search is the greedy one of Myers, taken up again as events come: for d = 0, 1, 2 … the furthest place
-that can be reached with d differences on each diagonal. A diagonal is *decided* when its way ends at two
-events that are not equal, at the end of a side, or with a run. Nothing is said of d differences before all
-their diagonals are decided.
+The search is the greedy one of Myers, resumed as events come: for d = 0, 1, 2 … it finds the furthest place
+on each diagonal that d differences can reach. A diagonal is *decided* when its path ends at two unequal
+events, at the end of a side, or with a run. There is no result for d differences before all their diagonals
+are decided.
 
 Source: Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 2.
 """
@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 SameAt = Callable[[int, int], bool]
-"""Whether the i-th event of the left is equal to the j-th of the right."""
+"""Whether the i-th event of the left equals the j-th of the right."""
 Lengths = tuple[int, int]
-"""How much of each side."""
+"""The number of events of each side."""
 
 
 class Resync:
@@ -45,9 +45,9 @@ class Resync:
         self.exhausted = False
 
     def look(self, lengths: Lengths, ended: tuple[bool, bool]) -> Lengths | None:
-        """The place where the sides have met; None while it is not known, or where there is none.
+        """The place where the sides have met; None while it is unknown, or where there is none.
 
-        `lengths` is how much of each side has come; of one that has `ended` nothing more will.
+        `lengths` are the events of each side so far; a side that has `ended` gets no more.
 
         Complexity: O((n + d) d) in all for n events and d differences, at most the budget.
         """
@@ -67,7 +67,7 @@ class Resync:
         return None
 
     def _follow(self, diagonal: int, lengths: Lengths, ended: tuple[bool, bool]) -> bool:
-        """Go as far as events are equal, or up to a run; whether the diagonal is decided."""
+        """Follow equal events on a diagonal, up to a run; returns whether the diagonal is decided."""
         x = self._reached[diagonal] if diagonal in self._reached else self._start(diagonal, lengths)
         y = x - diagonal
         run = self._run(x, y, lengths)
@@ -90,7 +90,7 @@ class Resync:
         return max(start, x + 1) if self._alike(x, x - diagonal) else start
 
     def _run(self, x: int, y: int, lengths: Lengths) -> int:
-        """How many events before a place are equal in a row, up to as many as are looked for."""
+        """The number of events in a row before a place that are equal, up to `length`."""
         if x > lengths[0] or y > lengths[1]:
             return 0
         run = 0

@@ -2,18 +2,18 @@
 
 When step 2 of matching proves a difference, the part of the order that it touches is set aside as a `Scope`:
 a lane, the open epoch, else a whole node. Its events of both sides are collected and take no part in
-matching, everything else goes on. The two collected pieces are paired under their order (see `pairing`), and
-what is in no pair is the difference (see `findings`).
+matching, while all other events do. The two collected pieces are paired under their order (see `pairing`),
+and the events in no pair are the difference (see `findings`).
 
 The scope closes where the sides *meet again*: behind the last difference after a run of `MEETING_RUN` equal
-events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. What it did not
-settle is fed to matching again. Until it closes its explanation is provisional.
+events or after an equal epoch, at the barrier behind its own epoch, or at the end of both. The events that it
+did not settle are fed to matching again. Until it closes its explanation is provisional.
 
-Where that is, its content tells, and never when it is looked at: see `looks`. A scope that outgrows its limit
-is *lost*. What it has found by then is booked, as when it closes: it is what stands for the verdict. All else
-that it has and gets is only counted, and stays unmatched for good.
+Its content decides where it closes, never the time of a look: see `looks`. A scope that outgrows its limit is
+*lost*. Its findings so far are booked, as when it closes: they support the verdict. All its other events, and
+those that still come, are only counted, and stay unmatched for good.
 
-| state      | an event that comes          | is compared | what follows                          |
+| state      | a new event                  | is compared | next state                            |
 | ---------- | ---------------------------- | ----------- | ------------------------------------- |
 | gathering  | matches, or is collected     | no          | collecting, at the end of its epoch   |
 | collecting | is collected                 | yes         | closed where the sides meet, or lost  |
@@ -52,23 +52,23 @@ from twinstream.core.proofs import Needs, Proof, place_of
 from twinstream.core.relation import IdentityOf, Relation
 
 TAIL_SEEN = 64
-"""Events of a tail that are looked at for the other half of one that changed."""
+"""Events of a tail that are searched for the other half of one that changed."""
 
 PROVING = 16
-"""Events of each partition among which those are looked for that prove a difference under rules."""
+"""Events of each partition that are searched for a proof of a difference under rules."""
 
 NAMING_COST = 16
-"""To name what an event is costs about so many steps of an alignment."""
+"""The cost of naming an event, in steps of an alignment."""
 
 T = TypeVar("T", bound=Hashable)
 
 
 class Explanation(NamedTuple):
-    """What two pieces have in common and where they differ.
+    """The pairs and the differences of two pieces.
 
-    `matched` are the pairs of equal events, `tails` what is neither paired nor a difference yet, by side,
-    with what was not looked at. `met` tells that enough equal events follow the last difference. `places` are
-    the last offsets looked at, by side and partition, and `newest_ms` is the latest time of an event.
+    `matched` are the pairs of equal events, `tails` the events by side that are neither paired nor a
+    difference yet, with those not looked at. `met`: enough equal events follow the last difference. `places`
+    are the last offsets looked at, by side and partition, and `newest_ms` is the latest time of an event.
     """
 
     findings: list[Finding]
@@ -80,7 +80,7 @@ class Explanation(NamedTuple):
 
 
 class State(Enum):
-    """What a scope does with an event that comes; see the table above."""
+    """The states of a scope, which decide what happens to a new event; see the table above."""
 
     GATHERING = "gathering"
     COLLECTING = "collecting"
@@ -94,7 +94,7 @@ STEPS = {
     (State.GATHERING, "lose"): State.LOST,
     (State.COLLECTING, "lose"): State.LOST,
 }
-"""From a state by a step to the next state; there are no others."""
+"""The next state by state and step; no other steps are possible."""
 
 NOTHING = Explanation([], [], ([], []), met=False, places=({}, {}), newest_ms=0)
 
@@ -103,12 +103,11 @@ class Scope:
     """A part of the order that is set aside: the two pieces collected so far, and their explanation.
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
-    `tainted` tells that what proves it lies behind a hole, `needs` which batches have to agree for it to
-    count (all that are open where that is not known), `disputed` that it may hold known differences only;
-    `moment` is when its difference was proven. `example` is one of its events. `dropped` is what it had or
-    got and does not keep; it is the caller's to take. `cost` is that of the last explanation, in steps of an
-    alignment, and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed
-    open.
+    `tainted`: its proof lies behind a hole. `needs`: the batches whose attempts must agree before it counts
+    (None, if unknown, stands for all open ones). `disputed`: it may hold nothing but known differences.
+    `moment` is when its difference was proven. `example` is one of its events. `dropped` are the events that
+    it does not keep; the caller takes them. `cost` is that of the last explanation, in steps of an alignment,
+    and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed open.
     """
 
     def __init__(self, owner: Index, order: Order, depth: int, relation: Relation) -> None:
@@ -134,7 +133,7 @@ class Scope:
 
     @property
     def gathering(self) -> bool:
-        """Whether more of what it stands for may still be matched."""
+        """Whether other events of its part of the order may still match."""
         return self._state is State.GATHERING
 
     @property
@@ -143,25 +142,25 @@ class Scope:
         return self._state is State.LOST
 
     def gather(self) -> None:
-        """Begin as one that gathers."""
+        """Begin to gather."""
         self._state = STEPS[self._state, "gather"]
 
     def collect(self) -> None:
-        """All that comes is collected from here on."""
+        """Collect every event from here on."""
         self._state = STEPS[self._state, "collect"]
 
     def first_place(self) -> tuple[int, int, int]:
-        """Where its first event stands: side, partition and offset."""
+        """The place of its first event: side, partition and offset."""
         places = ((side, event[PARTITION], event[OFFSET]) for side in Side for event in self.pieces[side])
         return min(places, default=(0, 0, 0))
 
     def proofs(self, relation: Relation) -> list[Proof]:
-        """The events that prove its difference, each time by themselves; none where that is not known.
+        """The proofs of its difference, each sufficient by itself; none where they are unknown.
 
-        In a sequence these are the first of both sides. Under rules they are two dependent ones, neither of
-        which has an equal one before the other. Between barriers they are the first of a side and the barrier
-        of the other that it cannot pass; that is known when nothing more is gathered. With a tolerance which
-        event of a bag is left over is a matter of all of them, so there only barriers prove.
+        In a sequence the proof is the first event of both sides. Under rules it is two dependent events,
+        neither of which has an equal one before the other. Between barriers it is the first event of a side
+        and the barrier of the other that it cannot pass; that is known once the scope no longer gathers. With
+        a tolerance all events of a bag decide which one is left over, so there only barriers prove.
         """
         left, right = self.pieces
         if isinstance(self.order, Lanes) and left and right:
@@ -197,11 +196,11 @@ class Scope:
         return self.route(event) is BARRIER
 
     def oldest_ms(self) -> int:
-        """When the first of its events was written."""
+        """The time at which the first of its events was written."""
         return min(event[TIMESTAMP_MS] for piece in self.pieces for event in piece)
 
     def add(self, side: Side, event: Event) -> None:
-        """Collect one more event; a lost scope drops it."""
+        """Add an event; a lost scope drops it."""
         if self.lost:
             self.dropped[side].append(event)
         else:
@@ -209,9 +208,9 @@ class Scope:
             self.example = event
 
     def absorb(self, part: Scope) -> None:
-        """Take over a scope that lies within this one; nothing was added to this one yet.
+        """Take over a scope that lies within this one; this one has no events yet.
 
-        A lost one has nothing left but what it dropped; what it has found is booked.
+        A lost one has only its dropped events left; its findings are booked.
         """
         self.example = part.example
         for side in Side:
@@ -223,7 +222,7 @@ class Scope:
             self.pieces[side].extend(part.pieces[side])
 
     def give(self, side: Side, events: Sequence[Event], scope: Scope) -> None:
-        """Let a scope that has just opened have some of these, which stand before its own of that side."""
+        """Move some events to a scope that has just opened; they go before its own events of that side."""
         given = set(map(id, events))
         scope._count_as(self)
         scope.pieces[side][:0] = events
@@ -232,14 +231,14 @@ class Scope:
         self._explained_at = 0
 
     def _count_as(self, part: Scope) -> None:
-        """What proves a part proves all."""
+        """Count like a part: its proof proves this whole scope."""
         if not part.tainted:
             self.tainted, self.needs = False, part.needs
         self.disputed = self.disputed or part.disputed
         self.moment = min(self.moment, part.moment)
 
     def lose(self, booked: Explanation) -> None:
-        """Give up: drop the pieces but for what is booked of them, and collect nothing any more."""
+        """Give up: drop the pieces except for the booked events, and collect no more events."""
         self._state, self.findings = STEPS[self._state, "lose"], []
         kept = {id(event) for pair in booked.matched for event in pair}
         kept.update(id(event) for finding in booked.findings for _, event in finding.events)
@@ -250,13 +249,13 @@ class Scope:
             piece.clear()
 
     def show(self, explanation: Explanation) -> None:
-        """Take what is known of all that has come so far for what is provisional."""
+        """Show an explanation of all events so far as the provisional one."""
         self.findings = explanation.findings
         self._explained_at = len(self)
 
     @property
     def grown(self) -> int:
-        """How many events have come since the last explanation."""
+        """The number of events that have come since the last explanation."""
         return len(self) - self._explained_at
 
     @property
@@ -265,9 +264,9 @@ class Scope:
         return not self._explained_at
 
     def next_look(self, ended: tuple[bool, bool], limit: int) -> Look | None:
-        """How much of the pieces to look at next; None until more has come.
+        """The next look at the pieces; None until more events have come.
 
-        Of a side that has `ended` nothing more comes to this scope.
+        No more events of a side that has `ended` come to this scope.
         """
         if self.gathering or self.lost:
             return None
@@ -276,7 +275,7 @@ class Scope:
         return self._looks.next(ended, limit)
 
     def put_in_order(self) -> None:
-        """Let the events of each side stand as they were written, whenever they came here."""
+        """Sort the events of each side as they were written, whenever they came here."""
         for items, piece in zip(self._items, self.pieces, strict=True):
             items.clear()
             piece.sort(key=place_in_side)
@@ -291,10 +290,10 @@ class Scope:
     def explain(
         self, relation: Relation, recent: Recent, *, whole: bool, lengths: Lengths | None = None
     ) -> Explanation:
-        """Pair the pieces, as much of them as `lengths` say, and name the differences.
+        """Pair the pieces, or their first `lengths` events, and name the differences.
 
-        `whole`: no more will come to this scope, so what has no partner is a difference. `recent` tells
-        whether an event is a copy.
+        `whole`: no more events will come to this scope, so one without a partner is a difference. `recent`
+        decides whether an event is a copy.
         """
         left, right = (self._items_of(side)[: lengths and lengths[side]] for side in Side)
         pairing = pair(self.order, left, right, self._related(relation.dependent), whole=whole)
@@ -343,7 +342,7 @@ class Scope:
         }
 
     def restore(self, state: Mapping[str, Any], held: Sequence[Mapping[PartitionOffset, Event]]) -> None:
-        """Take over the `state`; `held` are the events of each side that wait, by where they stand."""
+        """Take over the `state`; `held` are the unmatched events of each side, by place."""
         self.tainted, self.disputed, self.moment = state["tainted"], state["disputed"], state["moment"]
         if (needs := state.get("needs")) is not None:
             self.needs = frozenset((Side(side), name, number) for side, name, number in needs)
@@ -359,8 +358,8 @@ class Scope:
 def _crossing(left: Sequence[Event], right: Sequence[Event], relation: Relation) -> Iterator[Proof]:
     """Pairs of dependent events, neither of which has an equal one before the other of the pair.
 
-    An equal one behind it would cross: on either side it would depend on what it stands behind, and be in the
-    other order there.
+    An equal event behind the other would cross: it would depend on the event that it follows, and the two
+    sides would have the two in opposite orders.
     """
     for i, one in enumerate(left):
         for j, other in enumerate(right):
@@ -372,10 +371,10 @@ def _crossing(left: Sequence[Event], right: Sequence[Event], relation: Relation)
 
 
 def _with_moved(pairing: Pairing, contents: Letters) -> Pairing:
-    """The pairing with what has come of a tail as a difference, too, where it is the other half of one.
+    """The pairing, in which events of a tail that are the other half of a difference are differences, too.
 
-    Nothing else of a tail is a difference yet. It is for naming alone: until the sides have met again, the
-    other half of an event that changed places stands in a tail.
+    No other event of a tail is a difference yet. This is for naming alone: until the sides have met again,
+    the other half of an event that changed places is in a tail.
     """
     tails = [(contents[0][i] for i in pairing.left_tail), (contents[1][j] for j in pairing.right_tail)]
     left = _halves(pairing.left_tail, tails[0], Counter(contents[1][j] for j in pairing.right_rest))
@@ -384,10 +383,10 @@ def _with_moved(pairing: Pairing, contents: Letters) -> Pairing:
 
 
 def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side, int], Hashable]) -> Pairing:
-    """The pairing with what has come of a tail as a difference, too, where it is about the thing of one.
+    """The pairing, in which events of a tail that share the identity of a difference are differences, too.
 
-    It is for naming alone, and for differences that have no other half yet. The other half of an event that
-    changed is among the next to come: further on it is not looked for.
+    This is for naming alone, and for differences that have no other half yet. The other half of an event that
+    changed is among the next events: the search goes no further.
     """
     rest = pairing.left_rest, pairing.right_rest
     moved = {contents[0][i] for i in rest[0]} & {contents[1][j] for j in rest[1]}
@@ -405,7 +404,7 @@ def _with_changed(pairing: Pairing, contents: Letters, identity: Callable[[Side,
 
 
 def _halves(tail: Iterable[int], contents: Iterable[T], wanted: Counter[T]) -> list[int]:
-    """The places of a tail that hold what is wanted, each as often as it is."""
+    """The places of a tail whose content is wanted, each content as often as it is wanted."""
     found = []
     for place, content in zip(tail, contents, strict=True) if wanted else ():
         if wanted[content] > 0:

@@ -196,7 +196,7 @@ class Bags:
         self._marks[serial] = self._new_marks[serial] = path, name
 
     def close(self, route: Any, depth: int) -> None:
-        """Forget the pairs before a barrier of this route that both sides have passed: no event needs them."""
+        """Forget the pairs before a barrier of this route: both sides are past it, so no event needs them."""
         for path in self._below(path_of(route, depth)):
             for pair in chain.from_iterable(self._lanes.pop(path, {}).values()):
                 self._drop(pair)

@@ -1,1 +1,1 @@
-"""Pairing: which events of two pieces that differ are partners all the same, by the order that they have."""
+"""Pairing: finds the partners among the events of two pieces that differ, under their order."""

@@ -1,16 +1,16 @@
-"""Which events of two sequences differ: a longest common subsequence that may still grow.
+"""Aligns two sequences that may still grow, by a longest common subsequence.
 
 Both sequences are finite pieces of streams. While the streams go on, the alignment ends where one of the
-pieces ends: what the other has beyond that point has not been answered yet, and is left over as *tail*, not
-as a difference. Of streams that have ended the pieces are aligned whole.
+pieces ends: the events of the other beyond that point may still get partners, and are left over as *tail*,
+not as differences. Once the streams have ended, the pieces are aligned whole.
 
 The algorithm is the greedy one of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986, section
 2), stopped as soon as a diagonal reaches the end of either sequence, or of both; of several that do, the one
-that pairs most is taken. Its cost is the product of the length and the number of differences, so a bound on
-the differences is a bound on the work.
+with the most pairs is taken. Its cost is the product of the length and the number of differences, so a bound
+on the differences is a bound on the work.
 
-When the budget is used up, the copies of each value are paired in order, the first with the first, and of
-these pairs a longest growing sequence is taken. Where no value stands twice, that is a longest common
+When the budget is used up, the copies of each value are paired in order, the first with the first, and a
+longest increasing sequence of these pairs is taken. If no value occurs twice, that is a longest common
 subsequence, too; else it is a possible explanation, not always the smallest: ``exhausted`` says so.
 """
 
@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 
 class Alignment(NamedTuple):
-    """Pairs of equal positions in growing order, and how far each sequence was looked at.
+    """Pairs of positions of equal events, in increasing order, and the end of the alignment in each sequence.
 
     Positions below `left_end` and `right_end` that are in no pair are differences; those from there on are
-    the tail. `exhausted` tells that the budget ended the search.
+    the tail. `exhausted`: the budget ended the search.
     """
 
     pairs: list[tuple[int, int]]
@@ -38,7 +38,7 @@ class Alignment(NamedTuple):
 def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole: bool = False) -> Alignment:
     """Align two sequences with the fewest differences: the `whole` of them, or up to the end of one.
 
-    `budget` bounds the number of differences looked for, 0 or more.
+    `budget` is the most differences to search for, 0 or more.
 
     Complexity: O((n + d) * d) time and O(d * d) memory for d differences, d <= budget; O(n log n) more where
     the budget is used up.
@@ -76,7 +76,7 @@ def align(left: Sequence[object], right: Sequence[object], budget: int, *, whole
 
 
 def _copies_in_order(left: Sequence[object], right: Sequence[object]) -> list[tuple[int, int]]:
-    """Of the pairs of a value's n-th copies, the most that grow on both sides.
+    """The most pairs of n-th copies of a value that increase on both sides.
 
     A longest increasing subsequence by patience sorting: a pile's top ends the best sequence of that length.
     """

@@ -1,19 +1,19 @@
-"""Pairing two pieces with barriers: which barrier of one side is which of the other.
+"""Pairs two pieces with barriers: first the barriers of both sides, then the events between them.
 
-Barriers cut a piece into epochs. Once it is known which barriers belong together, the events between two such
-pairs are compared by themselves; a barrier without a partner is a difference, and the epochs around it are
-one. So one barrier too many or too few shifts nothing behind it.
+Barriers cut a piece into epochs. Once the barriers are paired, the events between two such pairs are compared
+by themselves; a barrier without a partner is a difference, and the epochs around it are one. So one barrier
+too many or too few shifts nothing behind it.
 
-Barriers may look alike, so the events between them decide: of all ways to pair barriers in order the cheapest
+Barriers may be equal, so the events between them decide: of all ways to pair barriers in order the cheapest
 is taken, where a barrier without a partner and an event without a partner in its epochs cost one each (the
-barrier a trifle more: rather an event moved over a barrier than the barrier over the event). That is a
-shortest path, found by looking at the cheapest first: epochs that are equal are passed at no cost, so the
-work grows with the differences and not with the epochs.
+barrier slightly more: an event that moved over a barrier is preferred to a barrier that moved over an event).
+That is a shortest path, found by a best-first search: equal epochs cost nothing, so the work grows with the
+differences and not with the epochs.
 
-Three things limit that. While sides are open, what lies behind the last pair may still find its partners, so
-only a part of it has a cost: the way is the cheapest for what is there, and another one may be when more has
-come. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner. And above `STEPS_LIMIT` or
-`WORK_LIMIT` barriers are paired by their own content alone.
+Three things limit the search. While sides are open, events behind the last pair may still find partners, so
+only some of them have a cost: the path is the cheapest for the events so far, and more events may make
+another one cheaper. Between two pairs at most `LONGEST_GAP` barriers of a side lack a partner. And above
+`STEPS_LIMIT` or `WORK_LIMIT` barriers are paired by their own content alone.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LONGEST_GAP = 64
 """Barriers in a row that may lack a partner before the barriers are paired by their own content alone."""
 STEPS_LIMIT = 2000
 WORK_LIMIT = 1_000_000
-"""Events that may be counted while looking for the cheapest way: about half a second."""
+"""Events that the search for the cheapest path may count: about half a second."""
 
 Inside = Callable[[Items, Items, bool], Pairing]
 
 
 class _Piece(NamedTuple):
-    """The epochs of a side, and the barriers between them: one less."""
+    """The epochs of a side, and the barriers between them, one fewer."""
 
     epochs: list[list[Item]]
     barriers: list[Item]
@@ -73,7 +73,7 @@ def _cut(items: Items) -> _Piece:
 
 
 EpochPlace = tuple[int, int]
-"""How many barriers of each side lie before."""
+"""The number of barriers of each side before a place."""
 
 
 class _Search:
@@ -82,10 +82,10 @@ class _Search:
         self.end = (len(left.barriers), len(right.barriers))
         self._work = WORK_LIMIT
 
-    # -- the cheapest way ----------------------------------------------------------------------------------
+    # -- the cheapest path ---------------------------------------------------------------------------------
 
     def path(self) -> list[EpochPlace]:
-        """The pairs of barriers of the cheapest way, each by the place behind it."""
+        """The pairs of barriers on the cheapest path, each by the place behind it."""
         serial = count()
         heap: list[tuple[int, int, int, EpochPlace, EpochPlace | None, bool]] = [
             (0, 0, next(serial), (0, 0), None, True)
@@ -109,7 +109,7 @@ class _Search:
         return self._by_content()
 
     def _steps(self, place: EpochPlace) -> Iterator[tuple[int, EpochPlace, bool]]:
-        """The next pairs of barriers with their cost, exact or at least; and the way to stop here."""
+        """The next pairs of barriers with their cost, exact or a lower bound; and the step that ends here."""
         i, j = place
         if i < self.end[0] and j < self.end[1] and self._alike((i + 1, j + 1)):
             straight = self._difference(place, (i + 1, j + 1))
@@ -139,7 +139,7 @@ class _Search:
         return EVENT_COST * (lacking + surplus)
 
     def _unlike(self, start: EpochPlace, end: EpochPlace) -> tuple[int, int]:
-        """How many events between two places each side has more than the other."""
+        """The number of events between two places that each side has more than the other."""
         left, right = (
             Counter(item.letter for item in piece.stretch(a, b))
             for piece, a, b in ((self.left, start[0], end[0]), (self.right, start[1], end[1]))
@@ -148,7 +148,7 @@ class _Search:
         return (left - right).total(), (right - left).total()
 
     def _finish_cost(self, place: EpochPlace) -> int:
-        """What the rest behind the last pair of barriers costs."""
+        """The cost of the rest behind the last pair of barriers."""
         ahead = self.end[0] - place[0], self.end[1] - place[1]
         if self.whole or all(ahead):
             following = (self.end[0] + 1, self.end[1] + 1)
@@ -164,10 +164,10 @@ class _Search:
             (i + 1, j + 1) for i, j in align(letters[0], letters[1], ALIGNMENT_BUDGET, whole=self.whole).pairs
         ]
 
-    # -- what follows from it ------------------------------------------------------------------------------
+    # -- the pairing along it ------------------------------------------------------------------------------
 
     def pairing(self, inside: Inside) -> Pairing:
-        """The pairs of the cheapest way."""
+        """The pairing along the cheapest path."""
         result = Pairing()
         place = (0, 0)
         for following in self.path():
@@ -192,7 +192,7 @@ class _Search:
         result.clean += 1
 
     def _include_rest(self, result: Pairing, inside: Inside, place: EpochPlace) -> None:
-        """What lies behind the last pair of barriers."""
+        """Include the events behind the last pair of barriers."""
         ahead = self.end[0] > place[0], self.end[1] > place[1]
         if self.whole or all(ahead):
             part = self._all_that_is_left(inside, place)
@@ -211,14 +211,14 @@ class _Search:
 
     @staticmethod
     def _refuse_stragglers(part: Pairing, ahead: tuple[bool, bool]) -> None:
-        """What the side behind has in an epoch that the other is past will not be answered any more."""
+        """Make differences of the tail of the side behind in an epoch that the other side is past."""
         if ahead[0] and part.right_tail:
             part.right_rest, part.right_tail, part.clean = part.right_rest + part.right_tail, [], 0
         if ahead[1] and part.left_tail:
             part.left_rest, part.left_tail, part.clean = part.left_rest + part.left_tail, [], 0
 
     def _all_that_is_left(self, inside: Inside, place: EpochPlace) -> Pairing:
-        """The rest as one epoch, without its barriers. Only behind these have the sides met again."""
+        """The pairing of the rest as one epoch, without its barriers. The sides meet again behind these."""
         i, j = place
         part = inside(self.left.stretch(i, self.end[0] + 1), self.right.stretch(j, self.end[1] + 1), True)
         lost_left = [item.place for item in self.left.barriers[i:]]
@@ -235,7 +235,7 @@ _FINISH: EpochPlace = (-1, -1)
 
 
 def _places(piece: _Piece, epoch: int) -> list[int]:
-    """The places of all that lies behind an epoch."""
+    """The places of all items behind an epoch."""
     behind = zip(piece.barriers[epoch:], piece.epochs[epoch + 1 :], strict=True)
     return [item.place for barrier, events in behind for item in (barrier, *events)]
 

@@ -1,8 +1,8 @@
 """Pairs the events of two finite pieces under an order: the comparison behind every explanation.
 
-Each piece is what one side wrote in a part of the order, as it came. Pairing removes as few events as it
-can find so that the rest of both pieces is one trace; what it removed is the difference. By the order of the
-pieces:
+Each piece is the events that one side wrote in a part of the order, as they came. Pairing removes as few
+events as it can find so that the rest of both pieces is one trace; the removed events are the difference. By
+the order of the pieces:
 
 - a bag is paired by counts;
 - a sequence by a longest common subsequence (see `alignment`);
@@ -11,11 +11,11 @@ pieces:
 - rules and functions by a common subsequence that is then completed (see `rule_pairing`).
 
 While the streams go on, an event without a partner is only a difference where the other side is past it;
-else it is left over as *tail*. Of pieces that are `whole` nothing is tail.
+else it is left over as *tail*. Pieces that are `whole` have no tail.
 
-Of abcd and c the fewest differences is one: c, moved to the front, if a and b are yet to come. But nothing
-that c has passed has come, and so far a and b are what lacks. So while the streams go on a guess is made for
-such pieces, which names their differences and never makes them meet.
+For abcd and c the fewest differences is one, if a and b are yet to come: c moved to the front. But c can only
+have moved past events already seen; until then a and b count as missing. So while the streams go on, such
+pieces get a guess, which names their differences and never makes the sides meet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from twinstream.core.pairing.rule_pairing import pair_related
 from twinstream.core.pairing.tolerant import matching
 
 MANY = 64
-"""Differences above which an open alignment may be no more than one side whole, and then the end."""
+"""Differences from which an open alignment may only have removed one side and reached its end."""
 
 
 def pair(order: Order, left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
@@ -104,7 +104,7 @@ def _pair_lane(lane: Hashable, pieces: tuple[list[Item], list[Item]], whole: boo
 def pair_bag(left: Items, right: Items, *, whole: bool) -> Pairing:
     """Pair by counts: the n-th copy of a letter with the n-th on the other side.
 
-    Complexity: O(n); with a tolerance that of a largest matching of the events that are alike (`tolerant`).
+    Complexity: O(n); with a tolerance that of a largest matching of the alike events (see `tolerant`).
     """
     pairs = _largest(left, right) if left and isinstance(left[0].letter, Near) else _counted(left, right)
     paired = {i for i, _ in pairs}, {j for _, j in pairs}
@@ -151,7 +151,7 @@ def _pair_sequence(left: Items, right: Items, whole: bool) -> Pairing:
 
 
 def _aligned(left: Sequence[Letter], right: Sequence[Letter], *, whole: bool) -> Alignment:
-    """The fewest differences; of many, rather those that pair more than what runs into the end of a side."""
+    """The alignment with the fewest differences; if these are many, the one of two that pairs more events."""
     alignment = align(left, right, ALIGNMENT_BUDGET, whole=whole)
     if whole or alignment.left_end + alignment.right_end - 2 * len(alignment.pairs) < MANY:
         return alignment
@@ -160,7 +160,7 @@ def _aligned(left: Sequence[Letter], right: Sequence[Letter], *, whole: bool) ->
 
 
 def _moved_past_nothing(alignment: Alignment, left: Sequence[Letter], right: Sequence[Letter]) -> bool:
-    """Whether a difference behind all pairs equals a part of the tail: it would have moved past none."""
+    """Whether a difference behind all pairs equals an event of the tail: it would have moved past no pair."""
     last_left, last_right = alignment.pairs[-1] if alignment.pairs else (-1, -1)
     behind = left[last_left + 1 : alignment.left_end], right[last_right + 1 : alignment.right_end]
     tails = left[alignment.left_end :], right[alignment.right_end :]

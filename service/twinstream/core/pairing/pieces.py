@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from twinstream.core.events import Letter, Side
 
 ALIGNMENT_BUDGET = 200
-"""Differences looked for in one piece: bounds an alignment of 10,000 events to about a second."""
+"""The most differences an alignment searches: bounds one of 10,000 events to about a second."""
 
 
 class Item(NamedTuple):
@@ -27,10 +27,10 @@ Related = Callable[[Side, int, Side, int], bool]
 
 @dataclass
 class Pairing:
-    """Places of equal events on both sides, and of those without a partner.
+    """The places of equal events on both sides, and of those without a partner.
 
-    `*_rest` are differences, `*_tail` is what has not been answered yet. `clean` counts the pairs behind the
-    last difference, `epochs` the complete epochs there that are not empty.
+    `*_rest` are differences, `*_tail` are events that may still get a partner. `clean` counts the pairs
+    behind the last difference, `epochs` the complete epochs there that are not empty.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
@@ -43,11 +43,11 @@ class Pairing:
 
     @property
     def different(self) -> bool:
-        """Whether something is a difference."""
+        """Whether there is a difference."""
         return bool(self.left_rest or self.right_rest)
 
     def include(self, part: Pairing) -> None:
-        """Add a part that lies behind everything so far; `clean` is the caller's."""
+        """Add a part that lies behind all earlier ones; the caller sets `clean`."""
         self.pairs += part.pairs
         self.left_rest += part.left_rest
         self.right_rest += part.right_rest

@@ -1,23 +1,23 @@
-"""Pairing two pieces under rules, or under a function: a common subsequence, completed.
+"""Pairs two pieces under rules, or under a function: a common subsequence, completed.
 
-First the longest beginning that both pieces have in common goes, as traces: there is one, and all that was
-matched before the difference was seen is of it. So it does not matter how much of it that was. Of what is
-behind it, a longest common subsequence is never in contradiction to any order. Independent events that
-changed places are missing in it, so it is completed: an unpaired event and an equal unpaired one of the other
-side are paired where no pair between them that depends on them would be turned round. And a pair that is in
-the way of several is given up for them: an event that moved over many is one difference. What is then left
-over on both sides has really moved: within `WORK_LIMIT`, no two equal ones of it could be paired besides.
+First the longest common prefix of both pieces, as traces, is paired: it is unique, and includes all events
+matched before the difference was seen. So it does not matter how many of these the pieces hold. Behind it a
+longest common subsequence contradicts no order. It lacks independent events that changed places, so it is
+completed: an unpaired event and an equal unpaired one of the other side are paired if that reverses no
+dependent pair between them. And a pair that is in the way of several is given up for them: an event that
+moved over many is one difference. The events then left over on both sides have really moved: within
+`WORK_LIMIT`, no two equal ones of them could be paired as well.
 
 Equal events are interchangeable, so the copies of a letter are always paired in order, the first with the
-first; a further pair shifts those between its two places by one. Where any way to pair copies contradicts
-nothing, this one does not either: it only asks that as many of each dependent letter stand before an event as
-before its partner.
+first; a further pair shifts those between its two places by one. If any way to pair copies contradicts
+nothing, nor does this one: it only requires equal numbers of each dependent letter before an event and before
+its partner.
 
-While the streams go on, an unpaired event is a difference only where the other side is past it: where a
-dependent event that came later is paired. (Or where it is left on both sides.)
+While the streams go on, an unpaired event is a difference only if the other side is past it: if a dependent
+event that came later is paired. (Or if it is left over on both sides.)
 
-The least number of unpaired events is hard to find for an arbitrary relation; this finds few of them, and
-never too few: without them both pieces are one trace.
+The least number of unpaired events is hard to find for an arbitrary relation; this finds a small number, and
+never too few: without the unpaired events both pieces are one trace.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ WORK_LIMIT = 2_000_000
 """Letters that may be counted, and copies shifted, to complete a common subsequence: about a second."""
 
 BEGINNING_LIMIT = 20_000
-"""Pairs of letters that may be asked for, to find where two pieces begin alike: about 20 ms."""
+"""Pairs of letters that may be compared to find the common prefix of two pieces: about 20 ms."""
 
 Occurrences = tuple[list[int], list[int]]
-"""The places of paired equal events on both sides, in order: the n-th of them belong together."""
+"""The places of paired equal events on both sides, in order: the n-th of both sides are a pair."""
 
 
 def pair_related(left: Items, right: Items, related: Related, *, whole: bool) -> Pairing:
@@ -62,10 +62,10 @@ class _Completion:
             self._keep(rest[0][i], rest[1][j])
 
     def _begin(self) -> Occurrences:
-        """Pair the longest common beginning; return what is behind it on either side.
+        """Pair the longest common prefix; return the events behind it on either side.
 
-        An event is of it where nothing before it that is not depends on it, on both sides. Then no pairing is
-        spoilt by that pair: what it crosses is independent of it.
+        An event belongs to the prefix if, on both sides, it depends on no earlier event outside the prefix.
+        Its pair then spoils no pairing: it is independent of the events that it crosses.
         """
         behind: list[int] = []
         open_on_the_right = list(range(len(self.right)))
@@ -117,9 +117,9 @@ class _Completion:
         )
 
     def _complete(self) -> tuple[set[int], set[int]]:
-        """Pair what may be paired; return what is left over on both sides all the same.
+        """Pair all events that fit; return the events still left over on both sides.
 
-        A pair may make room for others, so what was left over is tried again until nothing more fits.
+        A pair may make room for others, so events left over are tried again until no more fit.
         """
         moved = self._fill()
         while moved and self._exchange(moved):
@@ -127,7 +127,7 @@ class _Completion:
         return {i for i, _ in moved}, {j for _, j in moved}
 
     def _fill(self) -> list[tuple[int, int]]:
-        """Pair all that fits besides; return the pairs of what is left over on both sides."""
+        """Pair all further events that fit; return the pairs of equal events left over on both sides."""
         waiting, loose = self._unpaired()
         tried = len(loose) + 1
         while len(loose) < tried:
@@ -144,7 +144,7 @@ class _Completion:
         ]
 
     def _unpaired(self) -> tuple[dict[Letter, list[int]], list[int]]:
-        """What is unpaired on the left by letter, and on the right what equals some of it."""
+        """The unpaired events of the left by letter, and those of the right that equal one of them."""
         paired = [{n for copies in self._kept.values() for n in copies[side]} for side in Side]
         waiting: dict[Letter, list[int]] = {}
         for i, item in enumerate(self.left):
@@ -154,7 +154,7 @@ class _Completion:
         return waiting, loose
 
     def _exchange(self, moved: Sequence[tuple[int, int]]) -> bool:
-        """Give up a pair for several that it is in the way of; whether there was one."""
+        """Give up a pair for several that it is in the way of; returns whether there was one."""
         in_the_way = Counter(pair for i, j in moved for pair in self._against(i, j))
         for (i, j), times in in_the_way.most_common():
             if times == 1 or self._work <= 0:
@@ -175,7 +175,7 @@ class _Completion:
         return False
 
     def _against(self, i: int, j: int) -> list[tuple[int, int]]:
-        """The pairs that a further one would contradict, as long as no copies change their partners."""
+        """The pairs that a further pair would contradict, if no copies change their partners."""
         self._work -= len(self.pairs)
         if self._work <= 0:
             return []
@@ -188,7 +188,7 @@ class _Completion:
         ]
 
     def _finds_partner(self, waiting: list[int], j: int) -> int | None:
-        """Pair an event on the right with the first of the equal ones on the left that fits, if one does."""
+        """Pair an event on the right with the first equal one on the left that fits, if there is one."""
         for i in waiting:
             if self._work <= 0:
                 break
@@ -211,7 +211,7 @@ class _Completion:
     def _fits(self, i: int, j: int) -> bool:
         """Whether one more pair contradicts no other, once all copies of its letter are paired in order.
 
-        Only those between its two places among the copies change their partners.
+        Only the copies between its two places change their partners.
         """
         letter = self.left[i].letter
         lefts, rights = self._kept.get(letter, ([], []))
@@ -224,7 +224,7 @@ class _Completion:
         return all(self._agrees(letter, *pair) for pair in copies)
 
     def _agrees(self, letter: Letter, i: int, j: int) -> bool:
-        """Whether as many copies of each letter that depends on a pair's stand before it on both sides."""
+        """Whether both sides have equally many copies of each dependent letter before a pair."""
         self._work -= len(self._kept)
         return self._work > 0 and not any(
             (m := bisect(lefts, i)) != (n := bisect(rights, j))
@@ -244,5 +244,5 @@ class _Completion:
 
     @staticmethod
     def _best_guess(loose: Sequence[list[int]]) -> list[list[int]]:
-        """The scope was set aside for a difference: until more is known it is the oldest unpaired event."""
+        """Take the oldest unpaired event as the difference of the scope until more is known."""
         return [loose[0][:1], [] if loose[0] else loose[1][:1]]

@@ -1,9 +1,9 @@
-"""A largest matching: how many pairs of equal things there are where equality is not transitive.
+"""A largest matching: the most pairs of equal things where equality is not transitive.
 
-Without a tolerance any two events of one form are equal, and counting tells how many pairs there are. With
-one it matters who is paired with whom. Of 10 and 10.6 on the left and 10.3 and 9.6 on the right, within 0.5,
-who takes the first that is close pairs 10 with 10.3, and has 10.6 and 9.6 left over. There is nothing wrong
-with them: 10.6 may be paired with 10.3, and 10 with 9.6.
+Without a tolerance any two events of one form are equal, and counting gives the number of pairs. With one the
+choice of partners matters. Take 10 and 10.6 on the left, 10.3 and 9.6 on the right, within 0.5: taking the
+first that is close pairs 10 with 10.3, and leaves 10.6 and 9.6 over. But these do not differ: 10.6 can be
+paired with 10.3, and 10 with 9.6.
 
 Sources: C. Berge, "Two theorems in graph theory" (1957): a matching is a largest one where no path between
 two that are left over augments it. H. W. Kuhn, "The Hungarian method for the assignment problem" (1955).
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 def matching(left: Sequence[T], right: Sequence[T], equal: Callable[[T, T], bool]) -> list[tuple[int, int]]:
-    """A largest matching of two lists, as places of pairs in the order of the left; first come, first served.
+    """A largest matching of two lists, as index pairs in the order of the left; first come, first served.
 
-    Complexity: O(n) calls of `equal` where the lists are equal, each with each at most; O(n³) steps.
+    Complexity: O(n) calls of `equal` where the lists are equal, O(n²) at most; O(n³) steps.
 
     >>> matching([10, 10.6], [10.3, 9.6], lambda one, other: abs(one - other) <= 0.5)
     [(0, 1), (1, 0)]
@@ -30,7 +30,7 @@ def matching(left: Sequence[T], right: Sequence[T], equal: Callable[[T, T], bool
 
 
 class _Graph(Generic[T]):
-    """Two lists, and which of their places are pairs so far."""
+    """Two lists, and the pairs of their indices so far."""
 
     def __init__(self, left: Sequence[T], right: Sequence[T], equal: Callable[[T, T], bool]) -> None:
         self._left, self._right, self._equal = left, right, equal
@@ -50,7 +50,7 @@ class _Graph(Generic[T]):
         return self._known[i, j]
 
     def _find_place(self, start: int) -> None:
-        """Pair one more of the left, if others can make room for it."""
+        """Pair one more item of the left, if others can make room for it."""
         came_from: dict[int, int] = {}
         waiting = deque([start])
         while waiting and self._free:
@@ -66,7 +66,7 @@ class _Graph(Generic[T]):
                     waiting.append(other)
 
     def _shift(self, free: int, came_from: Mapping[int, int]) -> None:
-        """Pair along the path that ends at a free place of the right."""
+        """Pair along the path that ends at a free index of the right."""
         del self._free[free]
         place: int | None = free
         while place is not None:
