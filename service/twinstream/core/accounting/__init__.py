@@ -1,1 +1,1 @@
-"""Accounting: what became of each event, and what is still unmatched."""
+"""Accounting: counts how each event was settled, and keeps the unmatched ones."""

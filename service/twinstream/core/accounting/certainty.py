@@ -1,8 +1,8 @@
-"""Certainty: what was checked, and what is proven of it.
+"""Certainty: the holes in the input, and the proofs of differences.
 
-A difference counts where all that proves it was checked, and is what was to be compared (see `core.proofs`).
-So there are three doubts: a *hole* in the input, from its place on; a batch that may be written again, until
-it is closed; what nobody has vouched for yet. `proven` tells of the last two.
+A difference counts if the events of its proof were checked, and are of the topics to be compared (see
+`core.proofs`). So there are three doubts: a *hole* in the input, from its place on; a batch that may be
+written again, until it is closed; input that is not vouched for yet. `proven` handles the last two.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from twinstream.core.rules import Rules
 
 HOLES_LIMIT = 100
 UNCLEAR_LIMIT = 50
-"""Holes that taint nothing leave room for those that do."""
+"""The most holes that taint nothing, so that there is room for those that do."""
 
 
 class Certainty:
     """The holes and the proofs of one comparison.
 
-    `moment` is the driver's count of what was fed. `unchecked` is from where on something was not checked. So
-    many of the holes are `unclear`: single events of which it is not known whether they are copies, which
-    taint nothing else. `beginning` is what may be gone behind the start: while it is given, a difference is
-    this hole. `retries` tells what is written again, where the comparison file declares that.
+    `moment` is the number of events fed, as the driver counts them. `unchecked` are the places where holes
+    begin. `unclear` is the number of holes that are single events which may or may not be copies; they taint
+    nothing else. `beginning` is a hole for events that may be lost behind the start: while it is set, a
+    difference only adds this hole. `retries` finds replays, where the comparison file declares them.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -45,41 +45,41 @@ class Certainty:
 
     @property
     def tainted(self) -> bool:
-        """Whether something was not checked, so that what hangs on everything decides nothing."""
+        """Whether there is a hole, so that a difference whose proof is all the input decides nothing."""
         return len(self.holes) > self.unclear
 
     def doubts_nothing(self) -> bool:
-        """Whether all was checked so far, and nothing of it may be written again."""
+        """Whether all input so far was checked, and none of it may be written again."""
         return not self.tainted and not self.needs(None)
 
     def is_checked(self, proof: Proof | None) -> bool:
-        """Whether nothing that proves a difference lies behind a hole; None stands for everything."""
+        """Whether no event of a proof lies behind a hole; None stands for all events."""
         return not self.tainted or (proof is not None and self.unchecked.spares(proof))
 
     def needs(self, proof: Proof | None) -> Needs:
-        """The open batches that a difference has to wait for, of which these events are the proof."""
+        """The open batches that a difference with this proof has to wait for."""
         return NOTHING if self.retries is None else self.retries.needs(proof)
 
     def note(self, hole: Hole, starts: Starts | None = None) -> None:
-        """Note that something was not checked. The first are kept: one decides, and more help nobody.
+        """Note a hole. Only the first ones are kept: one decides, and more do not help anybody.
 
-        It is what stands at or behind the `starts` in its side; without them it may be anything. Where
-        barriers have copies a partition ends an epoch of the others, so nothing in it is its own matter.
+        It begins at the `starts` in its side; without them it may be anywhere. Where barriers have copies, a
+        partition ends the epochs of the others, so a hole in it is a hole in all.
         """
         self.unchecked.note(hole.side, {} if self._has_copies else starts or {})
         if len(self.holes) < HOLES_LIMIT:
             self.holes.append(hole)
 
     def note_unclear(self, hole: Hole) -> None:
-        """Note that it is not known what one event is; all else was checked."""
+        """Note a hole that is one event of unknown kind; all other input was checked."""
         if self.unclear < UNCLEAR_LIMIT:
             self.unclear += 1
             self.holes.append(hole)
 
     def prove(self, moment: int, needs: Needs | None) -> Needs:
-        """A difference was proven at a moment: the batches that it waits for, none where it counts.
+        """Note a proof at a moment; returns the batches that its difference waits for, none if it counts.
 
-        Without `needs` it waits for all open ones, and never for one that is closed.
+        Without `needs` it waits for all open batches, and never for a closed one.
         """
         waits_for = self.needs(None)
         if needs is not None:
@@ -88,9 +88,9 @@ class Certainty:
         return waits_for
 
     def settle_batches(self, side: Side) -> tuple[list[int], list[NotAgreed]]:
-        """Take in what closed batches of a side decide.
+        """Apply the results of closed batches of a side.
 
-        Returns the numbers of differences that decide nothing, and what was not checked.
+        Returns the numbers of differences that decide nothing, and the batches that are holes.
         """
         assert self.retries is not None, "batches are told"
         withdrawn: list[int] = []
@@ -106,7 +106,7 @@ class Certainty:
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, *, whole: bool) -> dict[str, Any]:
-        """The state as plain data; unless `whole`, of replays what has changed."""
+        """The state as plain data; unless `whole`, replays only as far as they have changed."""
         replays = {} if self.retries is None else self.retries.state(whole=whole)
         return {
             "holes": [list(hole) for hole in self.holes],
@@ -121,7 +121,7 @@ class Certainty:
         }
 
     def restore(self, state: dict[str, Any], proven_at: int | None) -> None:
-        """Take over the `state`; `proven_at` is since when a proof counts."""
+        """Take over the `state`; `proven_at` is the moment of the earliest proof that waits for no batch."""
         self.holes = list(map(Hole.of, state["holes"]))
         self.unclear = state.get("unclear", 0)
         doubts = state.get("doubts", {})
@@ -136,7 +136,7 @@ class Certainty:
 
 
 def _waiting(replays: dict[str, Any]) -> list[list[Any]]:
-    """What waits for batches; an older version let all wait for the same ones."""
+    """The proofs that wait for batches; in states of an older version all wait for the same batches."""
     if replays.get("held_at") is not None:
         return [[replays["held_for"], replays["held_at"], []]]
     waiting: list[list[Any]] = replays.get("held", [])

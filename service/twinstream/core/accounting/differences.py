@@ -1,8 +1,8 @@
 """The differences of a comparison: each is a known one, the other half of an earlier one, or new.
 
-A difference is booked once, under the name that it has then. A leftover of one side may be *completed*: an
-event that moved further than a scope reaches is found twice, where it is lacking and where it is a surplus.
-A difference is *in dispute* as long as its name may change to one that a known difference covers.
+A difference is booked once, under its kind at that time. A leftover of one side may be *completed*: an event
+that moved further than a scope reaches is found twice, where it is missing and where it is surplus. A
+difference is *in dispute* as long as its kind may change to one that a known difference covers.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from twinstream.core.proofs import Needs, Starts
 from twinstream.core.rules import Rules
 
 EXPLAINED_LIMIT, EXPLAINED_BYTES = 100_000, 256 << 20
-"""Explained leftovers of a side that are remembered for another half: ten times as far as one may come."""
+"""Explained leftovers of a side that are kept for another half: ten times `REACH`."""
 LEFTOVERS = ("strays", "lone", "disputed", "explained")
-"""What is remembered of differences in case their other half comes."""
+"""The stores of leftovers whose other half may come."""
 
 
 class Differences:
     """The differences of one comparison.
 
     `strays` are leftovers that may have changed places, `lone` those that depend on nothing and may be late.
-    `disputed` are differences that may be known ones when their name is final, and are not settled before;
+    `disputed` are differences that may be known ones once their kind is final, and are not settled before;
     `explained` are leftovers that are known ones, unless another half comes. `found_by_kind` counts
-    differences as they were found and never falls, `closed_by_kind` as they are known by now. `halted` is
-    whether there was a difference, and by the rules nothing after it counts.
+    differences by the kind first found and never falls, `closed_by_kind` by their kind now. `halted`: there
+    was a difference, and by the rules nothing after it counts.
     """
 
     def __init__(self, rules: Rules, ledger: Ledger, certainty: Certainty) -> None:
@@ -55,24 +55,24 @@ class Differences:
         self._tainted: list[int] = []
 
     def halt_by_rules(self) -> None:
-        """There is a difference: by the rules nothing may count after it."""
+        """Halt after a difference, if the rules let nothing count after one."""
         self.halted = self.halted or self._rules.halt
 
-    # -- what is not checked, and what is proven -----------------------------------------------------------
+    # -- holes and proofs ----------------------------------------------------------------------------------
 
     def hole(self, hole: Hole, starts: Starts | None = None) -> None:
-        """Note that something was not checked, at or behind the `starts` (see `certainty`).
+        """Note a hole that begins at the `starts` (see `certainty`).
 
-        What is in dispute is not proven yet, and may turn out to be what was not checked.
+        A difference in dispute is not proven yet, and its cause may be in the hole.
         """
         self.certainty.note(hole, starts)
         if self.disputed:
             self.disputed.amend(tainted)
 
     def diverge(self, moment: int, needs: Needs | None = None) -> Needs | None:
-        """A difference was proven at a moment: the batches that it waits for, none where it counts.
+        """Note a proof at a moment; returns the batches that the difference waits for, empty if it counts.
 
-        None where it decides nothing, since it may be what is gone.
+        Returns None if it decides nothing, since lost events may have caused it.
         """
         beginning = self.certainty.beginning
         if beginning is None:
@@ -82,13 +82,13 @@ class Differences:
         return None
 
     def settle_batches(self, side: Side) -> list[NotAgreed]:
-        """Take in what closed batches of a side decide; the holes among it, for the caller to note."""
+        """Apply the results of closed batches of a side; returns their holes, for the caller to note."""
         withdrawn, holes = self.certainty.settle_batches(side)
         self._taint(withdrawn)
         return holes
 
     def disown(self) -> None:
-        """What nobody has vouched for was not to be compared: what was found in it decides nothing."""
+        """Taint the differences found in input that is not vouched for, since it was not to be compared."""
         self._taint(self.certainty.proven.disown())
 
     def _taint(self, numbers: Sequence[int]) -> None:
@@ -105,7 +105,7 @@ class Differences:
             strays.amend(lambda half: half._replace(divergence=known(half.divergence)))
 
     def take_tainted(self) -> list[int]:
-        """The numbers of differences that were found to decide nothing since the last call."""
+        """The numbers of differences that were tainted since the last call."""
         tainted, self._tainted = self._tainted, []
         return tainted
 
@@ -120,11 +120,11 @@ class Differences:
         needs: Needs | None = None,
         reach: Reach | None = None,
     ) -> None:
-        """Take in a difference that was proven at a moment: as one, or as the other half of an earlier one.
+        """Settle a difference that was proven at a moment: as a new one, or as the other half of another.
 
-        It counts when the batches agree that it `needs`: all open ones where that is not known. Its other
-        half, if there is one, comes within `reach`. What is no known difference, and may be one under the
-        name that it has then, is not booked before that.
+        It counts when the batches agree that it `needs`: all open ones if that is None. Its other half, if
+        there is one, comes within `reach`. A difference that is not a known one, but may become one under
+        the kind that its other half gives it, is not booked before that half can have come.
         """
         for side, event in finding.events:
             if event is not None:
@@ -138,7 +138,7 @@ class Differences:
             self._book(finding, moment, tainted=tainted, needs=needs, reach=reach)
 
     def _settle_known(self, finding: Finding, moment: int, *, tainted: bool, reach: Reach) -> bool:
-        """Settle what is a known difference, or may be one yet; whether it was either."""
+        """Settle a difference that is a known one, or may still become one; returns whether it is either."""
         one_sided = not (finding.left and finding.right)
         half = Half(Divergence(finding, tainted, finding), moment, reach)
         if self.known.explain(finding, self.ledger.matched) is not None:
@@ -154,7 +154,7 @@ class Differences:
         return True
 
     def _take_half(self, finding: Finding) -> Half | None:
-        """The other half of a leftover, if it is not booked; what it was for so long it is no more."""
+        """Take the other half of a leftover, if it is not booked; it is no longer disputed or explained."""
         side, keys = finding.side.other, self.keys_of(finding)
 
         def fits(half: Half) -> bool:
@@ -171,7 +171,7 @@ class Differences:
             self.ledger.accounts[side].explained += 0 if event is None else count
 
     def settle_disputed(self, done: Callable[[Half], bool] = lambda _: True) -> None:
-        """Book the differences in dispute whose name is final, and forget what is explained for good."""
+        """Book the disputed differences whose kind is final, and forget the leftovers explained for good."""
         for side in Side:
             for divergence, moment, reach in self.disputed.take(side, done):
                 self._book(divergence.finding, moment, tainted=divergence.tainted, reach=reach)
@@ -180,17 +180,17 @@ class Differences:
     def may_be_known(self) -> bool:
         """Whether a difference that is found now may be a known one.
 
-        That may be so though no rule covers any more: as the other half of one that a rule covers already.
+        Even if no rule has room, it may be the other half of one that a rule covers already.
         """
         return self.known.open(self.ledger.matched) or len(self.explained) > 0
 
     def _hangs_on_its_name(self, finding: Finding) -> bool:
-        """Whether it is no matter of one rule alone if a leftover that is explained has another half."""
+        """Whether an explained leftover may be explained differently once its other half comes."""
         other: tuple[Kind, ...] = ("extra", "duplicate") if finding.kind == "missing" else ("missing",)
         return any(self.known.speaks_of(finding._replace(kind=kind)) for kind in ("reordered", *other))
 
     def _may_be_known(self, finding: Finding) -> bool:
-        """Whether a known difference may cover a leftover if it has only changed places."""
+        """Whether a known difference may cover a leftover that turns out to be reordered."""
         return self.known.may_cover(finding._replace(kind="reordered"), self.ledger.matched)
 
     def _book(
@@ -202,7 +202,7 @@ class Differences:
         needs: Needs | None = None,
         reach: Reach | None = None,
     ) -> None:
-        """Book a difference under its name: as a known one, as part of an earlier, or as new."""
+        """Book a difference under its kind: as a known one, as part of an earlier one, or as new."""
         events = [(side, event) for side, event in finding.events if event is not None]
         if self.known.explain(finding, self.ledger.matched) is not None:
             self._count_explained(finding, 1)
@@ -216,7 +216,7 @@ class Differences:
             self._add(finding, moment, awaited, reach)
 
     def _add(self, finding: Finding, moment: int, awaited: Needs | None, reach: Reach | None) -> None:
-        """Book a new difference; one that awaits nothing that may be told decides nothing."""
+        """Book a new difference; it waits for the `awaited` batches, and decides nothing if that is None."""
         tainted = awaited is None
         divergence = Divergence(finding, tainted, finding, self.found_by_kind.total())
         self.closed_by_kind[finding.kind] += 1
@@ -231,9 +231,9 @@ class Differences:
             strays.note(finding.side, self.keys_of(finding), Half(divergence, moment, reach))
 
     def _is_unclear(self, finding: Finding) -> bool:
-        """Whether a surplus event may be a copy that a rule covers, which is then noted as a hole of its own.
+        """Whether a surplus event may be a copy that a rule covers; if so, it is noted as a hole.
 
-        All else was checked, so nothing else is tainted.
+        All other input was checked, so the hole taints nothing else.
         """
         if finding.kind != "extra" or self.ledger.repeats is None:
             return False
@@ -251,12 +251,12 @@ class Differences:
     # -- one event that is found twice ---------------------------------------------------------------------
 
     def _depends(self, event: Event) -> bool:
-        """Whether an event depends on anything; on barriers all do, also on those with copies."""
+        """Whether an event depends on any other; all depend on barriers, also on those with copies."""
         order = self._rules.order
         return isinstance(order, Epochs) or ordered_class(order, event[FORM][ROUTE]) is not None
 
     def _complete(self, finding: Finding, reach: Reach | None) -> bool:
-        """Whether a leftover of one side is the other half of an event that changed places, or came late."""
+        """Complete an earlier leftover with one of the other side, if it is its other half or came late."""
         half = self._claim_stray(finding, reach)
         if half is None:
             return self._came_late(finding)
@@ -269,7 +269,8 @@ class Differences:
     def _claim_stray(self, finding: Finding, reach: Reach | None) -> Half | None:
         """The other half of a leftover: an equal event of the other side, else one of its identity.
 
-        What a clock has proven goes with what waited of its identity then, and with nothing later.
+        A leftover that a clock proved is paired by identity with the events unmatched then, never with later
+        ones.
         """
         side, keys = finding.side.other, self.keys_of(finding)
 
@@ -280,23 +281,23 @@ class Differences:
         return half or self.strays.claim_named(side, keys, named)
 
     def _joined(self, half: Half, other: Finding) -> Finding:
-        """Both halves as one difference."""
+        """The one difference that two halves make."""
         one = half.finding
         left, right = other.left or one.left, other.right or one.right
         kind: Kind = "reordered" if self._rules.equal(one.event, other.event) else "changed"
         return Finding(kind, left, right, one.witness or other.witness)
 
     def keys_of(self, finding: Finding) -> Lookups:
-        """What a difference is found by: by nothing where it has both halves."""
+        """The keys under which a difference is looked up; empty if it has both halves."""
         if finding.partner is not None:
             return Lookups(Exact(b""))
         event, identity = finding.event, self._rules.identity
         return Lookups(self._rules.letter(event), None if identity is None else identity(event[FORM][RECORD]))
 
     def _came_late(self, finding: Finding) -> bool:
-        """Whether a leftover depends on nothing and is the partner of one that was settled without it.
+        """Whether a leftover is the late partner of an event that depends on nothing; notes its delay if so.
 
-        The difference stays: its partner was not there when it had to be.
+        The difference stays: the partner was not there when it had to be.
         """
         event = finding.event
         half = self.lone.claim_equal(finding.side.other, self.keys_of(finding), lambda _: True)
@@ -307,14 +308,14 @@ class Differences:
         return True
 
     def take_closed(self) -> list[Divergence]:
-        """The divergences booked since the last call; one found again has its number."""
+        """The divergences booked since the last call; one found again keeps its number."""
         closed, self._closed = self._closed, []
         return closed
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, *, whole: bool) -> dict[str, Any]:
-        """The state as plain data; unless `whole`, of leftovers only what has changed."""
+        """The state as plain data; unless `whole`, only those stores of leftovers that have changed."""
         return {
             "known_hits": self.known.hits,
             "known_ceilings": self.known.state(),
@@ -337,6 +338,6 @@ class Differences:
 
 
 def _state_of(halves: Unpaired[Half], *, whole: bool) -> list[dict[str, Any]] | None:
-    """What is remembered of both sides; None where it is what it was, unless `whole`."""
+    """The leftovers of both sides as plain data; None if they have not changed, unless `whole`."""
     changed = halves.take_changed()
     return [state_of(list(halves.all(side))) for side in Side] if whole or changed else None

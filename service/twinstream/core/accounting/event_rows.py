@@ -1,7 +1,7 @@
-"""Events as plain columns, as a snapshot has them, and back.
+"""Converts events to the plain columns of a snapshot, and back.
 
-What is kept of an event is its raw record: its form is read from that again. So the stored state does not
-depend on how a form is represented.
+An event is stored as its raw record, and its form is read from the record again. So the stored state does
+not depend on the representation of forms.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, cast
 from twinstream.core.events import OFFSET, PARTITION, Event, Form, PartitionOffset
 
 Row = tuple[Any, ...]
-"""What is kept of an event: its record, partition, offset, timestamp and mark."""
+"""An event as it is stored: record, partition, offset, timestamp and mark."""
 COLUMNS = ("records", "partitions", "offsets", "timestamps_ms", "marks")
 _PLAIN = (1, 2, 3, 5)
-"""Where the columns behind that of the records stand in an event."""
+"""The indices in an event of the columns behind the records."""
 
 
 def columns_of(rows: Iterable[Row], names: Sequence[str] = COLUMNS) -> dict[str, list[Any]]:
@@ -31,7 +31,7 @@ def columns_of(rows: Iterable[Row], names: Sequence[str] = COLUMNS) -> dict[str,
 
 
 def rows_of(columns: Mapping[str, Any], names: Sequence[str] = COLUMNS) -> Iterator[Row]:
-    """The rows of some columns, which may have others, too."""
+    """The rows of some columns; other columns are ignored."""
     return zip(*(columns[name] for name in names), strict=True)
 
 
@@ -44,28 +44,28 @@ def event_columns(events: Iterable[Event]) -> dict[str, list[Any]]:
 
 
 class EventReader(NamedTuple):
-    """Makes events of columns again.
+    """Makes events from columns.
 
-    `form_of` reads the form of a record, `read_at` stands for the time at which the events were read.
+    `form_of` reads the form of a record; all events get `read_at` as the time at which they were read.
     """
 
     form_of: Callable[[bytes], Form]
     read_at: float
 
     def events(self, columns: Mapping[str, list[Any]]) -> Iterable[Event]:
-        """The events of some columns, each time new ones."""
+        """The events of some columns, new objects at each call."""
         records, *plain, marks = (columns[name] for name in COLUMNS)
         rows = zip(map(self.form_of, records), *plain, repeat(self.read_at), marks, strict=False)
         return cast("Iterable[Event]", rows)
 
 
 def places_of(events: Iterable[Event]) -> list[list[int]]:
-    """Where events stand in their side: partition and offset."""
+    """The places of events in their side: partition and offset."""
     return [[event[PARTITION], event[OFFSET]] for event in events]
 
 
 def by_place(events: Iterable[Event]) -> dict[PartitionOffset, Event]:
-    """Events of one side by where they stand."""
+    """Events of one side by place."""
     return {(event[PARTITION], event[OFFSET]): event for event in events}
 
 

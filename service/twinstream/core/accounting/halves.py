@@ -1,4 +1,4 @@
-"""Differences as they are booked, and the halves of those that may be completed yet (see `unpaired`)."""
+"""Differences as they are booked, and the halves of those that may still be completed (see `unpaired`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from twinstream.core.events import CONTENT, FORM, RECORD, Side
 
 
 class Divergence(NamedTuple):
-    """A finding, numbered from 0 in the order in which they were found; -1 while it is provisional.
+    """A finding, numbered from 0 in the order of finding; -1 while it is provisional.
 
-    `first` is how it was found at first: an event that was missing and turned up elsewhere is found again
-    under its number, as an event that changed places. A tainted one lies behind a hole and decides nothing.
-    `late` is by how many seconds of Kafka time its partner came later, if it came after all.
+    `first` is the finding as it was first made: an event that was missing and turned up elsewhere is found
+    again under its number, as an event that changed places. A tainted divergence lies behind a hole and
+    decides nothing. `late` is the delay of its partner in seconds of Kafka time, if it came after all.
     """
 
     finding: Finding
@@ -30,7 +30,7 @@ class Divergence(NamedTuple):
 class Half(NamedTuple):
     """A leftover of one side as a difference, and the moment when it was proven.
 
-    `reach` is up to where its other half may come; that may be anywhere where it is not given.
+    `reach` limits where its other half may come; None sets no limit.
     """
 
     divergence: Divergence
@@ -77,7 +77,7 @@ def state_of(halves: Sequence[Half]) -> dict[str, Any]:
 
 
 def halves_of(side: Side, state: Mapping[str, Any], reader: EventReader) -> Iterator[Half]:
-    """The halves of one side that `state_of` was given."""
+    """The halves of one side from their `state_of`."""
     rows = zip(
         reader.events(state),
         state["witnesses"],

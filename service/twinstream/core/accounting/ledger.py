@@ -1,4 +1,4 @@
-"""The ledger: what became of each event that came, and which still wait.
+"""The ledger: the accounts of both sides, the pairs, and the unmatched events.
 
 Every event is booked here once when it comes, and once when it is settled: as one of a pair, or as part of a
 difference (see `differences`).
@@ -23,12 +23,12 @@ from twinstream.core.rules import Rules
 
 
 class Ledger:
-    """The accounts of both sides, the pairs, and what waits: `held`.
+    """The accounts of both sides, the pairs, and the unmatched events: `held`.
 
     `stretches` are the pairs by time. `read` is by side and partition the last offset that came. `given_up`
-    counts by side what is not kept, and unmatched for good; of such events and of those that are part of a
-    difference `first_unverifiable` is the first offset, by side and partition. `recent` tells copies as a
-    name, `repeats` where a verdict hangs on it.
+    counts by side the events that are not kept, and stay unmatched for good. `first_unverifiable` is by side
+    and partition the first offset of such an event, or of one that is part of a difference. `recent`
+    recognises copies for naming only, `repeats` where the verdict depends on it.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -45,37 +45,37 @@ class Ledger:
         self.first_unverifiable: tuple[dict[int, int], dict[int, int]] = ({}, {})
 
     def unmatched(self, side: Side) -> int:
-        """How many events of a side are not settled."""
+        """The number of events of a side that are not settled."""
         return self.accounts[side].unmatched(self.matched)
 
     def waits(self, side: Side) -> int:
-        """How many of them are kept, and wait for a partner: all but those that were given up."""
+        """The number of unmatched events of a side that are kept: all but those given up."""
         return self.accounts[side].unmatched(self.matched) - self.given_up[side]
 
     @property
     def waiting(self) -> int:
-        """How many events of both sides wait."""
+        """The number of unmatched events of both sides that are kept."""
         left, right = self.accounts
         return left.unmatched(self.matched) + right.unmatched(self.matched) - sum(self.given_up)
 
     # -- copies --------------------------------------------------------------------------------------------
 
     def is_copy(self, event: Event, paired: Sequence[Event] = ()) -> bool:
-        """Whether a surplus event is a copy: of one before it, or of one of these, which equal it exactly.
+        """Whether a surplus event is a copy: of an earlier one, or of a paired one, which equals it exactly.
 
-        Where no rule asks for it, that is no more than a name, told by what matched lately.
+        If no rule depends on it, this is only a name, decided by recent matches.
         """
         known = self.recent if self.repeats is None else self.repeats
         return known.is_copy(event, paired)
 
     def note_original(self, event: Event) -> None:
-        """An event matched elsewhere, of which another is a copy."""
+        """Note an event that matched elsewhere, since another one may be its copy."""
         self.recent.note([event[FORM][CONTENT]])
         if self.repeats is not None:
             self.repeats.note(event[PARTITION], [event])
 
     def trim(self) -> None:
-        """Forget what copies are told by no more. Call it when all that came and left is taken in."""
+        """Forget data that copies no longer need. Call it after `UnmatchedEvents.settle`."""
         self.recent.trim()
         if self.repeats is not None:
             self.repeats.trim(self.held.of(Side.RIGHT).holds)
@@ -83,7 +83,7 @@ class Ledger:
     # -- pairs ---------------------------------------------------------------------------------------------
 
     def came(self, side: Side, events: Sequence[Event], pairs: Pairs) -> None:
-        """Book events of a side that were fed, and the pairs that were found with them.
+        """Book events of a side that were fed, and the pairs found with them.
 
         Complexity: about 0.1 µs a pair.
         """
@@ -98,16 +98,16 @@ class Ledger:
             self.advance(side.other, max(waited_ms))
 
     def pair(self, pairs: Pairs, side: Side = Side.RIGHT) -> None:
-        """Book pairs of events that came before, with partners of the other side. Complexity: as `came`."""
+        """Book pairs of earlier events, with partners of the other side. Complexity: as `came`."""
         if pairs.partners:
             self.held.left(pairs.partners)
             self.held.left(pairs.events)
             self._count(pairs, side)
 
     def _count(self, pairs: Pairs, side: Side) -> tuple[list[int], list[int]]:
-        """Count pairs; the times of the events of a side that came, and of those that had waited for them.
+        """Count pairs; returns the times of the new events of a side, and of the unmatched ones they met.
 
-        What is remembered are the events of the candidate: those of the reference may differ in spelling, and
+        Only the events of the candidate are remembered: those of the reference may differ in spelling, and
         within a tolerance.
         """
         forms = list(map(_FORM, pairs.events if side is Side.RIGHT else pairs.partners))
@@ -122,32 +122,32 @@ class Ledger:
         return came_ms, waited_ms
 
     def advance(self, side: Side, moment_ms: int) -> None:
-        """Note that an event of a side that arrived then has matched."""
+        """Note the arrival time of an event of a side that has matched."""
         newest = self.newest_matched_ms[side]
         if newest is None or moment_ms > newest:
             self.newest_matched_ms[side] = moment_ms
 
     def give_up(self, side: Side, event: Event) -> None:
-        """Nothing from this event on will ever be verified in its partition."""
+        """Note that no event from this one on will ever be verified in its partition."""
         first, partition, offset = self.first_unverifiable[side], event[PARTITION], event[OFFSET]
         first[partition] = min(first.get(partition, offset), offset)
 
     def drop(self, side: Side, events: Sequence[Event]) -> None:
-        """These are not kept any more, and will never be verified."""
+        """Drop events, which will never be verified."""
         for event in events:
             self.give_up(side, event)
         self.given_up[side] += len(events)
         self.held.left(events)
 
     def take_back(self, side: Side, events: Sequence[Event]) -> None:
-        """These are kept again, and wait; never verified they are all the same."""
+        """Keep dropped events again as unmatched; they will still never be verified."""
         self.given_up[side] -= len(events)
         self.held.came_back(side, events)
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """The state as plain data, without the events that wait, and without `repeats`."""
+        """The state as plain data, without the unmatched events, and without `repeats`."""
         return {
             "accounts": [dict(vars(account)) for account in self.accounts],
             "matched": self.matched,
@@ -174,7 +174,7 @@ class Ledger:
 
 
 def _repeats_of(rules: Rules) -> Repeats | None:
-    """What tells copies, where a verdict hangs on it."""
+    """The recognition of copies, where the verdict depends on it."""
     horizon = rules.duplicate_horizon
     return None if horizon is None else Repeats(horizon, rules.canonical, rules.order)
 

@@ -1,13 +1,13 @@
-"""The number of pairs by kind and time: the evidence for all that was written from a moment on.
+"""The number of pairs by kind and time: the evidence for the events written from a moment on.
 
-A release asks about the version that it has deployed, and what matched before that says nothing of it. So
-pairs are counted by the time of the older of their events, in stretches of time: both events of a pair in a
-stretch are of its beginning or later. `since` sums the stretches that begin at a moment or later, so it never
-tells more than there is. It tells less by what the stretch around the moment holds.
+A release asks about the version that it has deployed, and earlier matches say nothing about it. So pairs are
+counted by the time of the older of their events, in stretches of time: both events of a pair in a stretch are
+from its beginning or later. `since` sums the stretches that begin at a moment or later, so it never
+overstates. It omits the pairs of the stretch around the moment.
 
-A stretch is of one second at first. When there are many they are joined, each so that it is at most an eighth
-as long as it is old; so they stay few for any length of time. How old is told by what was counted last: a
-record with a time in the far future is no reason to take all others for old.
+A stretch is one second long at first. When there are many they are joined, so that each is at most an eighth
+as long as it is old; so they stay few for any length of time. The last pairs counted define the present: a
+record with a time in the far future does not make all others old.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import zip_longest
 from typing import Any
 
 LIMIT = 256
-"""Of more, stretches are joined: then 60 are left of an hour, 85 of a day, 130 of a year."""
+"""Above this, stretches are joined: then 60 are left of an hour, 85 of a day, 130 of a year."""
 SHARE = 8
 
 TimelineRow = tuple[int, Mapping[str, int]]
@@ -29,7 +29,7 @@ TimelineRow = tuple[int, Mapping[str, int]]
 class MatchTimeline:
     """Pairs by kind and time.
 
-    `at` is the time, in Unix seconds, by which stretches are old.
+    `at` is the time, in Unix seconds, from which the age of stretches is measured.
 
     >>> stretches = MatchTimeline()
     >>> stretches.note(60_500, {"ride": 2}), stretches.note(75_000, {"ride": 3, "day": 1})
@@ -66,7 +66,7 @@ class MatchTimeline:
             self._pairs.insert(place, Counter(pairs))
 
     def _join(self) -> None:
-        """Join each stretch to the one before it where that makes none too long for its age."""
+        """Join each stretch to the one before it unless the result is too long for its age."""
         rows, self._begins, self._pairs = self._rows(), [], []
         for second, pairs in rows:
             if self._begins and (second - self._begins[-1]) * SHARE < self.at - second:
@@ -74,7 +74,7 @@ class MatchTimeline:
             else:
                 self._begins.append(second)
                 self._pairs.append(pairs)
-        if len(self._begins) > LIMIT:  # What lies in the future has no age: two and two.
+        if len(self._begins) > LIMIT:  # Stretches in the future have no age: join them two by two.
             two_and_two = zip_longest(self._pairs[::2], self._pairs[1::2], fillvalue=Counter[str]())
             self._pairs = [one + other for one, other in two_and_two]
             self._begins = self._begins[::2]
@@ -83,11 +83,11 @@ class MatchTimeline:
         return list(zip(self._begins, self._pairs, strict=True))
 
     def since(self, moment: float) -> Counter[str]:
-        """At most the pairs, by kind, of which both events are of this Unix time or later."""
+        """The pairs by kind with both events from this Unix time or later; never more than there are."""
         return sum((pairs for begins, pairs in self._rows() if begins >= moment), Counter())
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain data: the beginnings in order, and for each kind the pairs of each stretch."""
+        """The state as plain data: the beginnings in order, and for each kind the pairs of each stretch."""
         self._join()
         kinds = dict.fromkeys(kind for pairs in self._pairs for kind in pairs)
         matched = {kind: [pairs[kind] for pairs in self._pairs] for kind in kinds}
@@ -95,7 +95,7 @@ class MatchTimeline:
 
 
 def united(states: Iterable[Mapping[str, Any]]) -> MatchTimeline:
-    """What all of some states have."""
+    """The sum of several states."""
     given = list(states)
     rows = (
         (begins, {kind: counts[place] for kind, counts in state["matched"].items()})

@@ -1,11 +1,11 @@
-"""Proofs: each difference that was proven, when, and what it waits for before it counts.
+"""Proofs: the differences that were proven, their moments, and the conditions before they count.
 
 A difference is proven at a moment of the driver. It may have to wait for two things:
 
-- *batches* that may be written again: their attempts have to agree (see `core.proofs`). When a batch is
-  closed they do, and nothing waits for it any more; or they do not, and what waits for it is *withdrawn*;
+- *batches* that may be written again: their attempts must agree (see `core.proofs`). If they do when a batch
+  is closed, no proof waits for it any more; if not, the proofs that wait for it are *withdrawn*;
 - a look at the topics that *vouches* for the events fed up to a moment. A look that finds that other topics
-  took the place of those that are compared withdraws everything proven behind that moment.
+  have replaced the compared ones withdraws every proof behind that moment.
 
 A proof that waits for nothing *counts*: it decides the verdict, and nothing weakens it. One that is withdrawn
 decides nothing, and the difference that was booked for it is tainted.
@@ -21,16 +21,16 @@ from twinstream.core.events import Side
 from twinstream.core.proofs import NOTHING, MicroBatchId, Needs
 
 NUMBERS_KEPT = 10_000
-"""Of so many differences that wait for the same it is told one by one that they decide nothing."""
+"""The most differences with the same conditions that can be tainted one by one."""
 NEVER = 1 << 62
-"""The moment of what only an end decided, later than any other."""
+"""The moment of a difference that only an end decided, later than any other."""
 EVERYTHING = NEVER
-"""The moment up to which all is vouched for where nobody doubts what is fed."""
+"""The vouched moment where nobody doubts the input: all of it is vouched for."""
 
 
 @dataclass
 class _Proofs:
-    """Those that wait for the same batches: the first one's moment; moment and number of what is booked."""
+    """Proofs that wait for the same batches: the first one's moment, and the booked moments and numbers."""
 
     moment: int
     booked: list[tuple[int, int]] = field(default_factory=list)
@@ -43,8 +43,8 @@ class _Proofs:
 class Proven:
     """The proofs of one comparison, by the batches that they wait for.
 
-    `vouched_at` is the moment up to which what was fed is vouched for. The number of a difference is that
-    under which it was booked.
+    `vouched_at` is the moment up to which the input is vouched for. The number of a difference is that under
+    which it was booked.
 
     >>> proven, batch = Proven(), (Side.LEFT, "query", 3)
     >>> proven.prove(7, frozenset({batch})), proven.at
@@ -74,11 +74,11 @@ class Proven:
         return any(self._by_needs)
 
     def prove(self, moment: int, needs: Needs = NOTHING) -> None:
-        """A difference was proven at a moment, and waits for these batches."""
+        """Note that a difference was proven at a moment, and waits for these batches."""
         self._join(needs, _Proofs(moment))
 
     def note(self, needs: Needs, moment: int, number: int) -> None:
-        """Note the number of the difference of such a proof."""
+        """Note the number of the difference that such a proof belongs to."""
         booked = self._by_needs[needs].booked
         if (needs or moment > self.vouched_at) and len(booked) < NUMBERS_KEPT:
             booked.append((moment, number))
@@ -89,13 +89,13 @@ class Proven:
     # -- the two ends --------------------------------------------------------------------------------------
 
     def agree(self, batch: MicroBatchId) -> None:
-        """The attempts of a batch agree: nothing waits for it any more."""
+        """Note that the attempts of a batch agree, so no proof waits for it any more."""
         for needs in self._waiting_for(batch):
             self._join(needs - {batch}, self._by_needs.pop(needs))
         self._forget_vouched()
 
     def withdraw(self, batch: MicroBatchId) -> list[int]:
-        """The attempts of a batch do not agree: what waits for it decides nothing; its numbers."""
+        """Withdraw the proofs that wait for a batch whose attempts disagree; returns their numbers."""
         gone = [self._by_needs.pop(needs) for needs in self._waiting_for(batch)]
         return [number for proofs in gone for _, number in proofs.booked]
 
@@ -103,17 +103,17 @@ class Proven:
         return [needs for needs in self._by_needs if batch in needs]
 
     def vouch(self, moment: int) -> None:
-        """What was fed up to a moment is what was to be compared."""
+        """Vouch for the input up to a moment: it is the input to be compared."""
         self.vouched_at = moment
         self._forget_vouched()
 
     def _forget_vouched(self) -> None:
-        """What counts stays so: only its moment matters."""
+        """Forget the numbers of proofs that count, since these are never withdrawn."""
         if (counting := self._by_needs.get(NOTHING)) is not None:
             counting.booked = list(self._unvouched(counting))
 
     def disown(self) -> list[int]:
-        """Nothing that nobody has vouched for was to be compared: it decides nothing; its numbers."""
+        """Withdraw the proofs that are not vouched for; returns their numbers."""
         gone = [number for proofs in self._by_needs.values() for _, number in self._unvouched(proofs)]
         for needs, proofs in tuple(self._by_needs.items()):
             proofs.booked = [one for one in proofs.booked if one[0] <= self.vouched_at]
@@ -126,13 +126,13 @@ class Proven:
 
     @property
     def doubted(self) -> set[int]:
-        """The numbers of the differences that may be withdrawn yet."""
+        """The numbers of the differences that may still be withdrawn."""
         return {number for proofs in self._by_needs.values() for _, number in proofs.booked}
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def waiting(self) -> list[list[Any]]:
-        """What waits for batches, as plain data."""
+        """The proofs that wait for batches, as plain data."""
         return [
             [list(map(list, sorted(needs))), proofs.moment, [number for _, number in proofs.booked]]
             for needs, proofs in self._by_needs.items()
@@ -140,14 +140,14 @@ class Proven:
         ]
 
     def unvouched(self) -> list[list[int]]:
-        """The moments and numbers of what nobody has vouched for, as plain data."""
+        """The moments and numbers of the proofs that are not vouched for, as plain data."""
         proofs = self._by_needs.values()
         return [list(one) for each in proofs for one in self._unvouched(each)]
 
     def restore(
         self, at: int | None, waiting: Iterable[Sequence[Any]], unvouched: Iterable[Sequence[int]]
     ) -> None:
-        """Take over the state: what counts since a moment, and `waiting` and `unvouched`."""
+        """Take over the state: the moment of the first proof without batches, `waiting` and `unvouched`."""
         moments = {number: moment for moment, number in unvouched}
         if at is not None:
             self._by_needs[NOTHING] = _Proofs(at)

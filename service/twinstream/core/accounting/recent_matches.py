@@ -1,10 +1,11 @@
-"""Digests of the events that the candidate matched lately: by them a surplus event is called a copy.
+"""Digests of the candidate's recent matches, by which a surplus event is recognised as a copy.
 
 A surplus event is a copy if it equals one of them exactly: in whatever spelling, and whatever its tolerance.
-So a digest of the exact form tells it, over a restart, too, and it does not matter which side was read first.
+So a digest of the exact form decides it, even over a restart, and it does not matter which side was read
+first.
 
-No verdict hangs on it: where one does, `repeats` tells. Noting a match must cost next to nothing, asking is
-rare. So noted contents are only queued, and brought into exact form when somebody asks.
+No verdict depends on it: where one does, `repeats` decides. Noting a match must cost almost nothing, and
+queries are rare. So noted contents are only queued, and brought into exact form at a query.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from twinstream.core.events import CONTENT, FORM, Event, Exactly
 SNAPSHOT_LIMIT = 2_000
 """Matches remembered over a restart: a copy comes soon after its original; a checkpoint stays cheap."""
 BYTES = 128 << 20
-"""About so much of contents may be queued; of large records fewer are remembered."""
+"""The approximate size of contents that may be queued; large records are fewer."""
 SAMPLED = 50
-"""Contents of which the size is looked at."""
+"""The contents whose sizes are sampled."""
 DIGEST_BYTES = 8
-"""By chance one of 100,000 matches has the digest of another event with a probability below 10^-14."""
+"""An event has the digest of one of 100,000 other matches with a probability below 10^-14."""
 
 
 class RecentMatches:
-    """The last `limit` matched contents, by digests of what `exact` makes of them.
+    """The last `limit` matched contents, by digests of their `exact` forms.
 
-    0 remembers nothing, and calls nothing a copy.
+    A limit of 0 remembers nothing, and calls no event a copy.
     """
 
     def __init__(self, limit: int, exact: Exactly) -> None:
@@ -43,9 +44,9 @@ class RecentMatches:
         self._noted.extend(contents)
 
     def trim(self) -> None:
-        """Forget the oldest where what is queued takes up more than `BYTES`.
+        """Forget the oldest contents where the queue takes more than `BYTES`.
 
-        Complexity: O(1), and for each forgotten. Sizes are those of a sample, so that it may be called often.
+        Complexity: O(1), plus O(1) for each one forgotten; sizes are sampled, so it may be called often.
         """
         surplus = _size(self._noted) - BYTES
         if surplus > 0:
@@ -55,7 +56,7 @@ class RecentMatches:
             surplus -= len(self._noted.popleft())
 
     def is_copy(self, event: Event, paired: Sequence[Event] = ()) -> bool:
-        """Whether an event equals one that was matched lately, or one of these, which equal it exactly.
+        """Whether an event equals a recent match exactly; the `paired` events are known to.
 
         Complexity: O(1) amortised over the contents noted.
         """
@@ -90,8 +91,9 @@ class RecentMatches:
     def restore(self, digests: Sequence[object]) -> None:
         """Take over the `state`.
 
-        Of older versions, checksums, which guess, are left out. Digests of bytes, which they kept beside a
-        tolerance, are no digests of exact forms, and call nothing a copy but what is spelled like these.
+        Checksums, which older versions stored, only guess and are left out. Digests of bytes, which these
+        stored where there was a tolerance, are not digests of exact forms: they only recognise copies of the
+        same spelling.
         """
         for digest in reversed(digests):
             if isinstance(digest, bytes):
@@ -99,6 +101,6 @@ class RecentMatches:
 
 
 def _size(contents: deque[bytes]) -> int:
-    """About how large some contents are together."""
+    """The approximate total size of some contents."""
     sizes = [len(contents[place]) for place in range(0, len(contents), max(1, len(contents) // SAMPLED))]
     return sum(sizes) * len(contents) // max(1, len(sizes))

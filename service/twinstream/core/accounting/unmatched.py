@@ -1,17 +1,17 @@
 """All unmatched events of both sides, in the order in which they came.
 
-Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. What a monitor
-asks of all of them together (the first open offset of a partition, the oldest time, their size, what changed
-since the last checkpoint) would mean to walk over all of them, once a second. So they stand here once more,
-and only what *stays* costs something:
+Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. A monitor asks for
+facts about all of them (the first open offset of a partition, the oldest time, their size, the changes since
+the last checkpoint), which would walk over all of them once a second. So they are listed here once more,
+and only events that *stay* have a cost:
 
-- On the hot path, what came and what left is only listed. `settle` brings both together, for each look: an
-  event that came and left in between was never held. `thin` keeps the lists short meanwhile.
+- On the hot path, events that come and leave are only listed. `settle` brings both lists together at each
+  look: an event that came and left in between was never held. `thin` keeps the lists short meanwhile.
 - The events of a partition come in the order of their offsets, so the first open one is the front of a
-  queue, after those that left.
-- Events are known by identity: two equal ones are two.
-- The order is that in which events came to matching. Where that is not the order in which they were read,
-  since they waited for other partitions, `entered` tells.
+  queue, once those that left are removed.
+- Events are distinguished by object identity: two equal ones are two.
+- The order is that in which events came to matching. Where they were read in another order, since they
+  waited for other partitions, `entered` corrects it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import NamedTuple
 from twinstream.core.events import Event, PartitionOffset, Side
 
 SETTLE_AT = 32_768
-"""So many events may be listed as come and gone; each takes up memory until it is struck out or taken in."""
+"""The most events listed as come and gone; each uses memory until `thin` or `settle` removes it."""
 FULL_RUN, SETTLE_SOON = 500, 4_096
-"""Where runs are small there is time, and what is taken in by and by does not wait for the next look."""
+"""Where runs are small there is time to settle more often, and the next look has less to do."""
 SLACK = 1000
-"""So many events more than twice those held may stand in the queues before these are made anew."""
+"""The queues are rebuilt when they have twice as many entries as events are held, and so many more."""
 
 
 class Changes(NamedTuple):
-    """What changed on a side: events that came and stayed, and the places of those that left."""
+    """The changes on a side: events that came and stayed, and the places of those that left."""
 
     added: list[Event]
     removed: list[PartitionOffset]
@@ -54,10 +54,10 @@ class UnmatchedEvents:
         self._left: list[Event] = []
         self._entered: tuple[list[Event], list[Event]] = ([], [])
         self._sides = OneSide(), OneSide()
-        self._pace = 0  # The length of runs, of late.
+        self._pace = 0  # The length of recent runs.
 
     def of(self, side: Side) -> OneSide:
-        """What is held of one side, as of the last `settle`."""
+        """The unsettled events of one side, as of the last `settle`."""
         return self._sides[side]
 
     def came(self, side: Side, events: Iterable[Event]) -> None:
@@ -65,15 +65,15 @@ class UnmatchedEvents:
         self._came[side].extend(events)
 
     def entered(self, side: Side, events: Iterable[Event]) -> None:
-        """Note events of a side that came, now or before, and go to matching only now."""
+        """Note events of a side that go to matching only now, whether they came now or earlier."""
         self._entered[side].extend(events)
 
     def left(self, events: Iterable[Event]) -> None:
-        """Note events of any side that are settled, or given up. Complexity: about 10 ns each."""
+        """Note events of any side that are settled or given up. Complexity: about 10 ns each."""
         self._left.extend(events)
 
     def came_back(self, side: Side, events: Iterable[Event]) -> None:
-        """Take back that events left. Complexity: O(n) in what came and left since `settle`."""
+        """Undo `left` for some events. Complexity: O(n) in the events that came and left since `settle`."""
         back = {id(event): event for event in events}
         self._left[:] = [event for event in self._left if id(event) not in back]
         known = set(map(id, self._came[side])) | set(map(id, self._sides[side]))
@@ -81,11 +81,11 @@ class UnmatchedEvents:
 
     @property
     def pending(self) -> int:
-        """How many events are listed and not taken in yet."""
+        """The number of events that are listed and not yet settled."""
         return len(self._came[0]) + len(self._came[1]) + len(self._left)
 
     def is_full(self, count: int) -> bool:
-        """Whether as much is listed as should be, behind a run of so many events."""
+        """Whether the lists are full, after a run of so many events."""
         self._pace = max(count, self._pace * 7 // 8)
         return self.pending > self._limit
 
@@ -94,9 +94,9 @@ class UnmatchedEvents:
         return SETTLE_AT if self._pace >= FULL_RUN else SETTLE_SOON
 
     def thin(self) -> None:
-        """Strike out what came and left. What came and stayed is taken in where it fills the lists by half.
+        """Remove events from the lists that came and left; settle if those that stay half fill the lists.
 
-        Complexity: about 0.1 µs for each that is listed, 0.5 µs for what leaves and had stayed.
+        Complexity: about 0.1 µs for each listed event, 0.5 µs for one that leaves and had stayed.
         """
         gone = set(map(id, self._left))
         for came, held in zip(self._came, self._sides, strict=True):
@@ -107,7 +107,7 @@ class UnmatchedEvents:
             self.settle()
 
     def settle(self) -> None:
-        """Take in what came and left. Complexity: about 0.1 µs each, 0.5 µs for what stays or had stayed."""
+        """Apply the lists. Complexity: about 0.1 µs an event, 0.5 µs if it stays or had stayed."""
         gone = set(map(id, self._left))
         for came, entered, held in zip(self._came, self._entered, self._sides, strict=True):
             held.drop(gone)
@@ -133,7 +133,7 @@ class OneSide:
         self.size_bytes = 0
 
     def watch(self) -> None:
-        """Keep the events that come and stay for `take_news`."""
+        """Collect the events that come and stay, for `take_news`."""
         self._news = list(self._events.values())
 
     def take_news(self) -> list[Event]:
@@ -146,7 +146,7 @@ class OneSide:
         return self._events.get(id(event)) is event
 
     def drop(self, gone: Set[int]) -> None:
-        """Drop those held that are gone; `gone` has identities, also of events that were never held."""
+        """Drop the held events that are gone; `gone` has object ids, also of events that were never held."""
         self._remove([self._events.pop(key) for key in self._events.keys() & gone])
         for queue in self._queues.values():
             self._queued -= _trim(queue, self._events)
@@ -156,7 +156,7 @@ class OneSide:
             self._enqueue(self._events.values())
 
     def move_behind(self, events: Iterable[Event]) -> None:
-        """Let those of some events that are held stand behind all others."""
+        """Move those of some events that are held behind all others."""
         for event in events:
             key = id(event)
             if self._events.pop(key, None) is not None:
@@ -178,7 +178,7 @@ class OneSide:
         self.size_bytes -= sum(len(event[0][3]) for event in events)
 
     def add(self, events: list[Event]) -> None:
-        """Take in events that came and stayed."""
+        """Add events that came and stayed."""
         fresh = {id(event): event for event in events}
         self._events.update(fresh)
         self._added.update(fresh)
@@ -198,7 +198,7 @@ class OneSide:
             self._queued += 1
 
     def first_open(self) -> dict[int, int]:
-        """The smallest offset in each partition that has any. Complexity: O(1) amortised."""
+        """The smallest offset in each partition that has an event. Complexity: O(1) amortised."""
         found = {}
         for partition, queue in tuple(self._queues.items()):
             self._queued -= _trim(queue, self._events)
@@ -209,21 +209,21 @@ class OneSide:
         return found
 
     def oldest_ms(self) -> int | None:
-        """The smallest timestamp. Complexity: O(k) in the different timestamps, about 20 ns each."""
+        """The smallest timestamp. Complexity: O(k) in the distinct timestamps, about 20 ns each."""
         return min(self._times, default=None)
 
     def until(self, moment_ms: int) -> int:
-        """How many have a timestamp up to a moment. Complexity: O(k) in the different timestamps."""
+        """The number of events with a timestamp up to a moment. Complexity: O(k) in distinct timestamps."""
         return sum(count for moment, count in self._times.items() if moment <= moment_ms)
 
     def take_changes(self) -> Changes:
-        """What changed since the last call."""
+        """The changes since the last call."""
         changes = Changes(list(self._added.values()), self._removed)
         self._added, self._removed = {}, []
         return changes
 
     def begin_sweep(self) -> None:
-        """Begin to go once more over all that is held now. Complexity: O(n), about 10 ns each."""
+        """Begin a sweep over all events that are held now. Complexity: O(n), about 10 ns each."""
         self._unswept = list(reversed(self._events.values()))
 
     def sweep(self, most: int) -> list[Event]:
@@ -237,19 +237,19 @@ class OneSide:
 
     @property
     def sweeping(self) -> bool:
-        """Whether a sweep has not come to its end."""
+        """Whether a sweep has not ended yet."""
         return bool(self._unswept)
 
     def __len__(self) -> int:
         return len(self._events)
 
     def __iter__(self) -> Iterator[Event]:
-        """All of them, in the order in which they came."""
+        """The events in the order in which they came."""
         return iter(self._events.values())
 
 
 def _trim(queue: deque[Event], held: Mapping[int, Event]) -> int:
-    """Take from the front of a queue what is not held any more; how many these were."""
+    """Remove events from the front of a queue that are no longer held; returns their number."""
     length = len(queue)
     while queue and id(queue[0]) not in held:
         queue.popleft()

@@ -1,14 +1,14 @@
 """Events that were settled without a partner, kept in case their other half turns up elsewhere.
 
-An event that moved further than a scope reaches is settled as missing where it is lacking, and comes up as a
-surplus elsewhere. Both are one difference: an event that changed places, or one that changed besides. So
-what is left over on one side is remembered for a while, and a later leftover of the other side that is equal
-to it, or has its identity, completes it.
+An event that moved further than a scope reaches is settled as missing in one place, and is surplus in
+another. Both are one difference: an event that changed places, or that also changed its content. So a
+leftover of one side is remembered for a while, and a later leftover of the other side that is equal to it, or
+has its identity, completes it.
 
-How far an event may have moved is a matter of content, too: `REACH` offsets of its partition behind the
-place where the scope of its first half closed. A leftover that may be a known difference is *in dispute*
-until it is certain that no other half comes, since which rule covers it depends on its name; so its other
-half may not have been written much later, either (`Reach`).
+Content limits how far an event may have moved, too: `REACH` offsets of its partition behind the place where
+the scope of its first half closed. A leftover that may be a known difference is *in dispute* until it is
+certain that no other half comes, since its kind decides which rule covers it; so its other half may not have
+been written much later, either (`Reach`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Generic, NamedTuple, TypeVar
 from twinstream.core.events import OFFSET, PARTITION, TIMESTAMP_MS, Event, Letter, Side
 
 REACH = 10_000
-"""Offsets of its partition that an event may have moved beyond a scope to be one that changed places."""
+"""Offsets of its partition that an event may have moved beyond a scope to count as reordered."""
 STRAYS_LIMIT = 1000
-"""Remembered on each side: enough for what moves, bounded in a flood."""
+"""Leftovers remembered on each side: enough for events that move, bounded in a flood."""
 STRAYS_BYTES = 16 * 2**20
-"""The same in bytes: 16 KB for each of them, so it bounds only what large records take."""
+"""The same in bytes: 16 KB for each of them, so it limits only large records."""
 
 
 class Reach(NamedTuple):
-    """Up to where the other half of a leftover may come.
+    """The limits within which the other half of a leftover may come.
 
     `offsets` are by side and partition those up to which its scope was compared, `until_ms` is the latest
     time at which the other half may have been written.
@@ -44,7 +44,7 @@ class Reach(NamedTuple):
 
 
 class Lookups(NamedTuple):
-    """What a leftover is found by: its letter, and its identity where one is declared."""
+    """The keys of a leftover: its letter, and its identity where one is declared."""
 
     letter: Letter
     identity: Hashable = None
@@ -61,8 +61,8 @@ class _Kept(NamedTuple, Generic[S]):
 class Unpaired(Generic[S]):
     """The latest leftovers of both sides, oldest first.
 
-    Of each side so many that neither their number nor their bytes, as `weigh` tells, are above the limits.
-    Complexity: O(1) but for equal ones, of which those out of reach are passed over.
+    On each side neither their number nor their bytes, measured by `weigh`, exceed the limits.
+    Complexity: O(1), except that equal leftovers out of reach are skipped one by one.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Unpaired(Generic[S]):
             self._take(side, next(iter(kept)))
 
     def claim_equal(self, side: Side, keys: Lookups, fits: Callable[[S], bool]) -> S | None:
-        """The oldest leftover of a side that is equal and fits, which is then forgotten; None without one."""
+        """Take the oldest leftover of a side that is equal and fits; None without one."""
         return self._claim(side, self._by_letter[side].get(keys.letter, ()), fits)
 
     def claim_named(self, side: Side, keys: Lookups, fits: Callable[[S], bool]) -> S | None:
-        """The oldest leftover of a side that has this identity and fits, which is then forgotten."""
+        """Take the oldest leftover of a side that has this identity and fits; None without one."""
         if keys.identity is None:
             return None
         return self._claim(side, self._by_identity[side].get(keys.identity, ()), fits)
@@ -114,24 +114,24 @@ class Unpaired(Generic[S]):
         return stray
 
     def take(self, side: Side, done: Callable[[S], bool]) -> list[S]:
-        """The leftovers of a side of which this holds, oldest first; they are forgotten."""
+        """Take the leftovers of a side that are done, oldest first."""
         serials = [serial for serial, kept in self._kept[side].items() if done(kept.stray)]
         return [self._take(side, serial) for serial in serials]
 
     def amend(self, known: Callable[[S], S]) -> None:
-        """Replace each leftover by what is known of it by now. Complexity: O(limit)."""
+        """Replace each leftover by its updated value, `known` of it. Complexity: O(limit)."""
         for kept in self._kept:
             for serial, (keys, stray) in kept.items():
                 kept[serial] = _Kept(keys, known(stray))
         self._changed = True
 
     def take_changed(self) -> bool:
-        """Whether anything was noted or claimed since the last call."""
+        """Whether a leftover was noted, taken or amended since the last call."""
         changed, self._changed = self._changed, False
         return changed
 
     def all(self, side: Side) -> Iterator[S]:
-        """What is remembered of a side, oldest first."""
+        """The leftovers of a side, oldest first."""
         return (kept.stray for kept in self._kept[side].values())
 
     def __len__(self) -> int:

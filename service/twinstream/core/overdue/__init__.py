@@ -1,1 +1,1 @@
-"""Overdue: which unmatched events should have a partner by now, and which are proven to have none."""
+"""Overdue: finds the unmatched events that should have a partner by now, or are proven to have none."""

@@ -1,7 +1,8 @@
-"""Overdue on the clock of arrival: Kafka's timestamps (see `clocks.arrival`).
+"""Overdue on the arrival clock: Kafka's timestamps (see `clocks.arrival`).
 
-This clock only suspects, unless the comparison file says that it proves. Then an event has no partner that
-has waited for long enough on three clocks: Kafka's, that of the matches of the other side, and the reader's.
+This clock only suspects, unless the comparison file says that it proves. Then an event is proven to have no
+partner once it has been unmatched for long enough on three clocks: Kafka's, that of the other side's matches,
+and the reader's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from twinstream.core.rules import Rules
 
 @dataclass(frozen=True)
 class OverdueByArrival:
-    """Judges by Kafka's timestamps; it reads the parts of one comparison, and never changes them."""
+    """Judges by Kafka's timestamps; reads the parts of one comparison, and never changes them."""
 
     rules: Rules
     ledger: Ledger
@@ -29,16 +30,16 @@ class OverdueByArrival:
     clock: ArrivalClock
 
     def until(self, side: Side, reading: Reading) -> int | None:
-        """The latest arrival of a side that is overdue; None where nothing is.
+        """The latest arrival time of a side that is overdue; None if no event is.
 
-        Both sides must be read to their ends: what is not read may hold the partner.
+        Both sides must be read to their ends: unread records may include the partner.
         """
         if not all(reading.at_end):
             return None
         return self.clock.stalls(side).reached_before(self.rules.overdue_after_ms)
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
-        """Those in matching. Complexity: O(c) in what is overdue, O(n) where the clock proves."""
+        """The overdue events in matching. Complexity: O(c) in these, O(n) where the clock proves."""
         until = self.until(side, reading)
         if until is None:
             return Overdue(0, [])
@@ -47,7 +48,7 @@ class OverdueByArrival:
         return Overdue(count, self._proven(side, until, reading.now_s) if count else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side. Complexity: O(c) in what is set apart, then O(1) an event."""
+        """A test for unmatched events of a side. Complexity: O(c) in those set apart, then O(1) an event."""
         until = self.until(side, reading)
         if until is None:
             return _never
@@ -55,7 +56,7 @@ class OverdueByArrival:
         return lambda event: event[TIMESTAMP_MS] <= until and id(event) not in apart
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side; where the clock proves, whether it proves of them."""
+        """A test for unmatched events of a side; where the clock proves, whether they have no partner."""
         until = self.until(side, reading)
         if until is None:
             return _never
@@ -71,10 +72,10 @@ class OverdueByArrival:
         return list(filter(self._tells_proven(side, until, now_s), waiting))
 
     def _tells_proven(self, side: Side, until: int, now_s: float) -> Callable[[Event], bool]:
-        """Tells of overdue events whether it is proven that no partner comes.
+        """A test for overdue events: whether it is proven that no partner comes.
 
-        They must have waited as long for the reader, too: one record with a time in the future, which Kafka
-        takes, would else prove everything that is on its way.
+        They must have been unmatched as long on the reader's clock, too: otherwise one record with a time in
+        the future, which Kafka accepts, would prove that all events still on their way are missing.
         """
         newest = self.ledger.newest_matched_ms[side]
         if newest is None:

@@ -17,36 +17,36 @@ from twinstream.core.rules import Rules
 
 @dataclass(frozen=True)
 class OverdueByProgress:
-    """Judges by how far each side has come."""
+    """Judges by the progress of each side."""
 
     rules: Rules
     apart: SetApart
     clock: PointsClock
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
-        """Those in matching. Complexity: O(c) in what is passed and set apart."""
+        """The overdue events in matching. Complexity: O(c) in the events passed and set apart."""
         passed = self._passed(side, reading)
         return Overdue(len(passed), sorted(passed.values(), key=place_in_side) if self.rules.proves else [])
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side. Complexity: as `overdue`, then O(1) an event."""
+        """A test for unmatched events of a side. Complexity: as `overdue`, then O(1) an event."""
         passed = self._passed(side, reading)
         return lambda event: id(event) in passed
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side, also of those that are set apart."""
+        """A test for unmatched events of a side, including those set apart."""
         beyond = self._beyond(side, reading)
         return lambda event: id(event) in beyond
 
     def _beyond(self, side: Side, reading: Reading) -> dict[int, Event]:
-        passed = self.clock.passed(side)  # Also takes in what came, which else would pile up.
+        passed = self.clock.passed(side)  # Also takes new events, which would pile up otherwise.
         return passed if all(reading.at_end) or not self.clock.needs_ends else {}
 
     def _passed(self, side: Side, reading: Reading) -> dict[int, Event]:
-        """Those in matching. Unless all that came was compared, nobody knows what was passed.
+        """The passed events in matching; none unless all events were compared, since then nobody knows.
 
-        An event of which an equal one waits for another partition of the other side is none of them; nor is
-        one where that is equal but for tolerated numbers: it is told when it comes to matching.
+        An event is left out if an equal one of the other side waits for another partition, even if it is
+        equal only within a tolerance: matching will decide.
         """
         passed = self._beyond(side, reading) if reading.gapless else {}
         if not passed:

@@ -1,6 +1,6 @@
-"""The clocks of one comparison, and what they hear.
+"""The clocks of one comparison, and the input that they receive.
 
-Kafka's timestamps are always noted: a copy that hides behind fresh ones is found by them whatever clock the
+Kafka's timestamps are always noted: they find a copy that hides behind fresh ones, whatever clock the
 comparison file declares.
 """
 
@@ -19,7 +19,7 @@ from twinstream.core.rules import Rules
 
 
 class Clocks:
-    """`arrival`; `points` on a declared clock of progress; `progress` where the versions tell theirs."""
+    """`arrival`; `points` on a declared clock of progress; `progress` where the versions report theirs."""
 
     def __init__(self, rules: Rules, held: UnmatchedEvents) -> None:
         self.arrival = ArrivalClock(rules.overdue_after_ms)
@@ -28,28 +28,28 @@ class Clocks:
 
     @property
     def reads_input_marks(self) -> bool:
-        """Whether the marks of events are read: those that name the input record that an event comes from."""
+        """Whether the marks of events are read, which name the input record that an event comes from."""
         return self.points is not None and self.points.progress is not None
 
     def expect(self, side: Side, partitions: frozenset[int]) -> None:
-        """Name the partitions of a side."""
+        """Set the partitions of a side."""
         if self.points is not None:
             self.points.expect(side, partitions)
 
     def saw(self, side: Side, run: Run) -> None:
-        """Note when a run of a side was written, and its event times: clocks are those of a whole side."""
+        """Note the timestamps of a run of a side, and its event times: a clock is one for a whole side."""
         self.arrival.saw(side, run.timestamps_ms)
         if self.points is not None:
             self.points.saw(side, run.partition, run.forms, run.timestamps_ms)
 
     def note_finished(self, side: Side, fact: Finished) -> str | None:
-        """Hear what a version says; a sentence where something may have been left out."""
+        """Note a control record of a version; returns a sentence if input may have been left out."""
         return None if self.progress is None else self.progress.note(side, fact)
 
     def look(
         self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float
     ) -> list[tuple[str, int]]:
-        """Note how far a side was fed and where it ended; the queries and batches finished by that."""
+        """Note the positions and the ends of a side; returns the queries and batches that these finish."""
         if self.points is not None:
             self.points.looked(side, positions, ends, now)
         return [] if self.progress is None else self.progress.read(side, positions)
@@ -68,6 +68,6 @@ class Clocks:
         passing = state.get("passing", {})
         if self.points is not None:
             self.points.restore(passing)
-        said = state.get("progress") or passing.get("progress")  # Earlier it was a part of that clock.
+        said = state.get("progress") or passing.get("progress")  # Older versions stored it in that clock.
         if self.progress is not None and said:
             self.progress.restore(said)

@@ -1,9 +1,10 @@
-"""The ends of both sides, and what they prove.
+"""The ends of both sides, and the differences that they prove.
 
-When a side has ended, an event of the other side that has no partner by then is a difference: nothing that
-may come equals it. When both have ended, the streams are equivalent if nothing is unmatched.
+When a side has ended, an unmatched event of the other side is a difference: no partner of it can come. When
+both have ended, the streams are equivalent if no event is unmatched.
 
-A difference that may be a known one is in dispute until both sides have ended and all that waits is known.
+A difference that may be a known one is in dispute until both sides have ended and all unmatched events are
+known.
 
 Source: DiffStream (OOPSLA 2020), section 4.2: ended streams.
 """
@@ -21,7 +22,7 @@ from twinstream.core.rules import Rules
 
 
 class Ending:
-    """Which sides of a comparison have `ended`, and what waits of the other ones.
+    """The sides of a comparison that have `ended`, and the unmatched events of the others.
 
     `disputed_at` is the moment of the first difference that an end proved and that may be a known one.
     """
@@ -41,19 +42,19 @@ class Ending:
         self.disputed_at: int | None = None
 
     def unanswered(self, side: Side) -> int:
-        """The unmatched events of a side that neither wait for other partitions nor may have partners."""
+        """The number of unmatched events of a side that neither wait for other partitions nor may match."""
         return self._ledger.unmatched(side) - self._arrivals.waiting(side) - self._unsure(side)
 
     def _unsure(self, side: Side) -> int:
-        """The waiting events of a side of which it is not known whether they are left over (see `bags`)."""
+        """The number of unmatched events of a side that may or may not be left over (see `bags`)."""
         doubtful = {} if self._bags is None else self._bags.doubtful()
         return sum(len(tuple(waiting(held[side][lane]))) for lane, held in doubtful.items())
 
     def face(self, side: Side, partition: int | None = None) -> None:
-        """The other side has ended, so what waits of this one is a difference.
+        """Prove a difference by the unmatched events of a side, since the other side has ended.
 
-        It is explained at the end of both, when all that waits is known; or now, where nothing that comes
-        later counts. What has come of a `partition` proves nothing where something stands before it.
+        It is explained at the end of both, when all unmatched events are known; or now, if no later event
+        counts. New events of a `partition` prove nothing if an earlier one of it was tried as a proof.
         """
         if self._halts:
             self._partnerless.settle_facing(side)
@@ -61,7 +62,7 @@ class Ending:
             self._prove(side)
 
     def _prove(self, *sides: Side) -> None:
-        """What waits of these sides is a difference, which counts if it is no known one and was checked."""
+        """Prove a difference by the unmatched events of these sides; it counts if it cannot be a known one."""
         moment = self._certainty.moment
         if self._differences.may_be_known():
             self.disputed_at = moment if self.disputed_at is None else self.disputed_at
@@ -72,7 +73,7 @@ class Ending:
                 self._partnerless.prove_at_an_end(side)
 
     def end(self, side: Side) -> None:
-        """Nothing more comes of a side. With both at their end, everything left is a difference."""
+        """End a side: no more of its events will come. Once both end, every event left is a difference."""
         if self.unanswered(side.other):
             self.face(side.other)
         if all(self.ended):
@@ -83,7 +84,7 @@ class Ending:
             self.disputed_at = None
 
     def facing(self) -> list[Divergence]:
-        """What waits of the side that has not ended, as differences that are provisional."""
+        """The unmatched events of the side that has not ended, as provisional differences."""
         if all(self.ended) or not any(self.ended):
             return []
         return self._partnerless.facing(Side.LEFT if self.ended[Side.RIGHT] else Side.RIGHT)

@@ -1,8 +1,8 @@
 """Judges which unmatched events are overdue: suspected to have no partner, or proven to have none.
 
-Among independent events a lost one is never finitely distinguishable from a late one (DiffStream, section
-4.4). So the comparison file declares a clock, and what waits is judged by how far the other side has come on
-it. What is *set apart* is not judged: it takes no part in matching.
+Among independent events no finite prefix distinguishes a lost one from a late one (DiffStream, section 4.4).
+So the comparison file declares a clock, and unmatched events are judged by the progress of the other side on
+it. Events that are *set apart* are not judged: they take no part in matching.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from twinstream.core.overdue.set_apart import SetApart
 
 
 class Reading(NamedTuple):
-    """How far both sides are read when a clock is asked.
+    """The state of reading when a clock is asked.
 
-    `at_end` tells by side whether it is read to its end, `now_s` is the reader's clock (`Run.read_at`),
-    `gapless` whether all that came was compared.
+    `at_end` says by side whether it is read to its end, `now_s` is the reader's clock (`Run.read_at`),
+    `gapless` says whether all events that came were compared.
     """
 
     at_end: tuple[bool, bool]
@@ -40,30 +40,30 @@ class Overdue(NamedTuple):
 
 
 class OverdueClock(Protocol):
-    """Tells by how far the other side has come which unmatched events are overdue."""
+    """Decides by the progress of the other side which unmatched events are overdue."""
 
     def overdue(self, side: Side, reading: Reading) -> Overdue:
         """The overdue events of a side that take part in matching."""
 
     def is_overdue(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side whether they are among these."""
+        """A test for unmatched events of a side: whether they are among the `overdue` ones."""
 
     def has_passed(self, side: Side, reading: Reading) -> Callable[[Event], bool]:
-        """Tells of unmatched events of a side, also of those set apart, whether the other side has passed."""
+        """A test for unmatched events of a side, set apart or not: whether the other side has passed them."""
 
 
 class ArrivalLimit(Protocol):
-    """The clock of arrival, as far as it is asked whatever clock is declared."""
+    """The part of the arrival clock that is used whatever clock is declared."""
 
     def until(self, side: Side, reading: Reading) -> int | None:
-        """The latest arrival of a side that is overdue; None where nothing is."""
+        """The latest arrival time of a side that is overdue; None if no event is."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges what waits in the parts of one comparison, which it reads and never changes.
+    """Judges the unmatched events of one comparison; it reads the parts of it, and never changes them.
 
-    `clock` is the declared one. `after_ms` is the age from which an event is overdue on that of `arrival`.
+    `clock` is the declared one. `after_ms` is the age from which an event is overdue on the `arrival` clock.
     """
 
     ledger: Ledger
@@ -73,10 +73,10 @@ class Judge:
     after_ms: int
 
     def hidden(self, side: Side, reading: Reading) -> int:
-        """The copies of a form that wait without a break for long, and are not overdue themselves.
+        """The number of copies that are not overdue, of forms long unmatched without interruption.
 
-        A lost one could hide behind fresh ones, so they are suspected, too. That is told from Kafka's
-        timestamps, whatever the clock is.
+        A lost copy could hide behind fresh ones, so they are suspected, too. Kafka's timestamps decide that,
+        whatever the declared clock is.
         """
         until = self.arrival.until(side, reading)
         if until is None:
@@ -90,10 +90,10 @@ class Judge:
         )
 
     def is_alone(self, half: Half, reading: Reading) -> bool:
-        """Whether it is certain that a leftover has no other half, or a difference its final name.
+        """Whether it is certain that a leftover has no other half, or that a difference has its final kind.
 
-        It is once all that its other half may be was read and settled: by offset, or by the time at which it
-        may have been written at the latest. That time has passed on Kafka's clock, or on the reader's where
+        It is once all events that could be its other half are read and settled: by offset, or by the latest
+        time at which it may have been written. That time has passed on Kafka's clock, or on the reader's if
         both sides are at rest.
         """
         side, reach = half.finding.side, half.reach
@@ -117,17 +117,17 @@ class Judge:
         return all(reading.at_end) and read_at + self.after_ms / 1000 <= reading.now_s < math.inf
 
     def passed_scopes(self, reading: Reading) -> Iterator[Scope]:
-        """The open scopes that hold overdue events only; where the clock proves, such as it proves of.
+        """The open scopes whose events are all overdue; where the clock proves, all proven.
 
         Copies of barriers belong to whole epochs: a scope among them closes with its epoch.
 
-        Complexity: O(1) an open scope, O(n) in those that are passed.
+        Complexity: O(1) an open scope, O(n) in the events of passed ones.
         """
         if not self.apart.scopes or not reading.gapless or self.apart.copies:
             return
         left, right = (self.clock.has_passed(side, reading) for side in Side)
         for scope in self.apart.scopes:
-            pieces = map(reversed, scope.pieces)  # What came last is passed last.
+            pieces = map(reversed, scope.pieces)  # The last event to come is the last to be passed.
             if not scope.lost and all(map(left, next(pieces))) and all(map(right, next(pieces))):
                 more = [scope.owner.gathered(side) for side in Side] if scope.gathering else ((), ())
                 if all(map(left, more[0])) and all(map(right, more[1])):

@@ -1,7 +1,7 @@
-"""Settles events that have no partner as self._differences.
+"""Settles events that have no partner as differences.
 
-That an event has none is known when both sides have ended, or where a clock proves it (see `judging`). Two of
-one identity, one of each side, are one event that has changed (see `findings`).
+An event is known to have none when both sides have ended, or when a clock proves it (see `judging`). Two such
+events of one identity, one of each side, are one event that has changed (see `findings`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Pieces = tuple[list[Event], list[Event]]
 
 
 class Partnerless:
-    """What waits in the index and in scopes, and has no partner.
+    """The unmatched events in the index and in scopes that have no partner.
 
-    `at_end` counts, by side, the events that were left when the input ended. `_asked` are partitions, with
-    their side, whose first event that faces an end was asked for a proof.
+    `at_end` counts, by side, the events that were left when the input ended. `_asked` are the partitions,
+    with their side, whose first event that faces an end was tried as a proof.
     """
 
     def __init__(
@@ -40,21 +40,21 @@ class Partnerless:
         self._asked: set[tuple[Side, int | None]] = set()
 
     def settle(self, proven: Pieces) -> list[Finding]:
-        """Settle unmatched events by side, which are proven now to have no partner.
+        """Settle unmatched events by side that are now proven to have no partner.
 
-        Each goes with an unmatched event of its identity on the other side, if there is one.
+        Each takes an unmatched event of its identity on the other side with it, if there is one.
         """
         return self._settle(self._gone(proven), self._certainty.moment, lambda _: not self._certainty.tainted)
 
     def settle_facing(self, side: Side) -> None:
-        """Settle what waits of a side, since the other has ended."""
+        """Settle the unmatched events of a side, since the other has ended."""
         gone = self._gone(self._facing(side))
         self._count(self._settle(gone, self._certainty.moment, self._is_checked_at_an_end))
 
     def prove_at_an_end(self, side: Side) -> None:
-        """The other side has ended: a difference counts where what waits first in a partition proves it.
+        """Prove differences by the first unmatched event in each partition, since the other side has ended.
 
-        What comes behind that event proves no more than it. Complexity: O(n log n) in what waits.
+        Later events prove no more than the first one. Complexity: O(n log n) in the unmatched events.
         """
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
         for event in self._waiting(side):
@@ -67,24 +67,24 @@ class Partnerless:
                 )
 
     def was_asked(self, side: Side, partition: int | None) -> bool:
-        """Whether an event of a partition was asked for a proof, which stands before what comes now."""
+        """Whether an event of a partition, before those that come now, was tried as a proof."""
         return (side, partition) in self._asked
 
     def settle_rest(self, moment: int) -> None:
-        """Both sides have ended: settle everything that waits, also what is set aside, as of a moment."""
+        """Settle all unmatched events, scopes included, as of a moment; both sides have ended."""
         self._count(list(self._aside.settle_rest(self._index)))
         rest = self._waiting(Side.LEFT), self._waiting(Side.RIGHT)
         self._count(self._settle(rest, moment, self._is_checked_at_an_end))
         self._differences.settle_disputed()
 
     def facing(self, side: Side) -> list[Divergence]:
-        """What waits of a side of which the other has ended, as differences that are provisional."""
+        """The unmatched events of a side as provisional differences, since the other side has ended."""
         findings = explain_partnerless(*self._facing(side), self._rules.letter, None, self._is_copy)
         checked = self._is_checked_at_an_end
         return [Divergence(finding, not checked(finding), finding) for finding in findings]
 
     def _is_checked_at_an_end(self, finding: Finding) -> bool:
-        """Whether nothing was left unchecked that tells that an event of a finding has no partner."""
+        """Whether no hole puts in doubt that some event of a finding has no partner."""
         spares = self._certainty.unchecked.spares_at_an_end
         return any(event is not None and spares(side, event) for side, event in finding.events)
 
@@ -93,7 +93,7 @@ class Partnerless:
         return (waiting, []) if side is Side.LEFT else ([], waiting)
 
     def _waiting(self, side: Side) -> list[Event]:
-        """What waits of a side, as it was written: which rule covers what may hang on the order."""
+        """The unmatched events of a side as they were written: the order may decide which rule covers one."""
         return sorted((event for event, _ in self._index.unmatched(side)), key=place_in_side)
 
     def _gone(self, proven: Pieces) -> Pieces:
@@ -114,7 +114,7 @@ class Partnerless:
         return gone
 
     def _settle(self, gone: Pieces, moment: int, is_checked: Callable[[Finding], bool]) -> list[Finding]:
-        """Settle events; those that may have partners after all come last, and behind a doubt."""
+        """Settle events; those that may have had partners come last, behind a doubt."""
         lanes = {} if self._hooks.bags is None else self._hooks.bags.doubtful()
         unsure = _among(gone, lambda event: event[FORM][ROUTE] in lanes)
         if not any(unsure):

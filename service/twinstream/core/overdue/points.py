@@ -4,8 +4,8 @@ Such a clock gives each event a *point*: a place on one of several axes (its eve
 input record, each input partition being an axis; the end of its window). And it says how far a side has
 *reached* on each axis. An unsettled event is passed when the other side has reached beyond its point.
 
-Points are read once, when an event has stayed to a look, and stand in a heap for each axis. So a look costs
-what changed since the one before it, whatever is held.
+Points are read once, for events still unmatched at a look, and kept in a heap for each axis. So the cost of a
+look depends on the changes since the last one, not on the number of events held.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twinstream.core.clocks.input import Input, InputPartition, InputProgress
 from twinstream.core.events import FORM, MARK, RECORD, Event, Form, Side
 
 SLACK = 1000
-"""So many events more than twice those held may stand in the heaps before these are made anew."""
+"""The heaps are rebuilt when they have twice as many entries as events are held, and so many more."""
 
 Point = tuple[Hashable, int]
 """An axis, and a place on it."""
@@ -30,9 +30,9 @@ TIME = "time"
 
 
 class PointsClock:
-    """The clock of event time, or that of the input, and what it reads of the events of both sides.
+    """The clock of event time, or of the input, and the points of the unmatched events of both sides.
 
-    The clock of the input is `progress`: what both versions have said.
+    `progress` is the clock of the input: the control records of both versions.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class PointsClock:
         return self.times is not None
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
-        """Name the partitions of a side."""
+        """Set the partitions of a side."""
         if self.times is not None:
             self.times.expect(side, partitions)
 
@@ -59,12 +59,12 @@ class PointsClock:
             self.times.saw(side, partition, forms, timestamps_ms)
 
     def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
-        """Note how far a side is read, and where it ended."""
+        """Note the positions and the ends of a side."""
         if self.times is not None:
             self.times.looked(side, positions, ends, now)
 
     def point(self, event: Event) -> Point | None:
-        """The point of an event; None where it has none, and is never passed."""
+        """The point of an event; None if it has none, and so is never passed."""
         if isinstance(self._clock, EventTime):
             time_ms = self._clock.time_of(event[FORM][RECORD])
         else:
@@ -77,7 +77,7 @@ class PointsClock:
         return None if time_ms is None else (TIME, time_ms)
 
     def reached(self, side: Side) -> Mapping[Hashable, int]:
-        """By axis the first point that a side has not passed."""
+        """By axis, the first point that a side has not passed."""
         if self.times is not None:
             reached_ms = self.times.reached(side)
             return {} if reached_ms is None else {TIME: reached_ms}
@@ -91,7 +91,7 @@ class PointsClock:
         return found
 
     def passed(self, side: Side) -> dict[int, Event]:
-        """The unsettled events of a side that the other one has passed, by identity; as of `settle`."""
+        """The unsettled events of a side that the other one has passed, by object id; as of `settle`."""
         return self._waiting[side].passed(self.reached(side.other))
 
     def state(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Points:
         held.watch()
 
     def passed(self, reached: Mapping[Hashable, int]) -> dict[int, Event]:
-        """Those below what is reached on their axis. Complexity: O(log n) for each that came or is passed."""
+        """The events below the reached points. Complexity: O(log n) for each that came or is passed."""
         for event in self._held.take_news():
             self._add(event)
         for axis, limit in reached.items():
@@ -135,7 +135,7 @@ class Points:
                 heappush(self._heaps.setdefault(point[0], []), (point[1], next(self._serial), event))
 
     def _forget(self) -> None:
-        """Drop those that are settled."""
+        """Drop the settled events."""
         for axis, heap in tuple(self._heaps.items()):
             heap[:] = [entry for entry in heap if self._held.holds(entry[2])]
             heapify(heap)

@@ -1,7 +1,7 @@
 """Set apart: the unmatched events that no clock judges one by one.
 
-They take no part in matching, since a scope has them, or since they wait for another partition of their side;
-or they are about to be set aside with others.
+They take no part in matching, since they are in a scope, or wait for another partition of their side; or they
+are about to be set aside with others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from twinstream.core.matching.index import Index
 
 @dataclass(frozen=True)
 class SetApart:
-    """What is set apart in the parts of one comparison; `copies` by side, where barriers have any."""
+    """The events set apart in the parts of one comparison; `copies` by side, where barriers have any."""
 
     index: Index
     scopes: Mapping[Scope, None]
     copies: tuple[Copies, ...]
 
     def of(self, side: Side) -> Iterator[Event]:
-        """The events of a side. Complexity: O(n) in them."""
+        """The events of a side that are set apart. Complexity: O(n) in them."""
         for scope in self.scopes:
             yield from scope.pieces[side]
         yield from self.index.gathered(side)
@@ -32,5 +32,5 @@ class SetApart:
             yield from self.copies[side]
 
     def ids(self, side: Side) -> set[int]:
-        """The same by identity."""
+        """The object ids of these events."""
         return set(map(id, self.of(side)))

@@ -1,7 +1,7 @@
-"""Surveys all unmatched events: which are overdue, the oldest one, and their size.
+"""Surveys all unmatched events: the overdue ones, the oldest one, and their size.
 
-It costs what has changed since the last look, so it is taken once in a while, and the loop over batches knows
-nothing of clocks.
+The cost depends on the changes since the last look. A survey is taken once in a while, so the loop over
+batches needs no clocks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from twinstream.core.overdue.partnerless import Partnerless
 
 @dataclass
 class Survey:
-    """What one look at everything unmatched found.
+    """The result of one look at all unmatched events.
 
     `first_open` is the smallest unmatched offset by side and partition, `oldest_ms` the smallest timestamp of
     an unmatched event, `suspicions` the number of overdue events that are not proven to have no partner,
-    `held_bytes` the size of the records that wait, by side.
+    `held_bytes` the size of the unmatched records, by side.
     """
 
     first_open: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
@@ -35,9 +35,9 @@ class Survey:
 
 @dataclass(frozen=True)
 class Surveyor:
-    """Looks at what waits in the parts of one comparison, and settles what its clock proves.
+    """Looks at the unmatched events of one comparison, and settles those that its clock proves.
 
-    `judge` and `clock` tell which are overdue, `partnerless` settles those that have no partner.
+    `judge` and `clock` decide which are overdue, `partnerless` settles those that have no partner.
     """
 
     ledger: Ledger
@@ -48,9 +48,9 @@ class Surveyor:
     partnerless: Partnerless
 
     def survey(self, reading: Reading) -> Survey:
-        """Look; what is proven to have no partner is settled as a difference, and what it leaves looked at.
+        """Survey the unmatched events; those proven to have no partner are settled, and the rest surveyed.
 
-        Complexity: O(c) in what changed since the last look, O(n) where something is overdue.
+        Complexity: O(c) in the changes since the last look, O(n) where an event is overdue.
         """
         while True:
             survey = self._look(reading)
@@ -79,14 +79,14 @@ class Surveyor:
         )
 
     def settle(self) -> None:
-        """Take in what came and left since the last time, which is only listed until then."""
+        """Apply the arrivals and departures of unmatched events that were only listed since the last call."""
         self.aside.drop()
         self.ledger.held.settle()
 
     def oldest(self, side: Side, reading: Reading, limit: int) -> Iterator[tuple[Event, bool]]:
-        """The unmatched events that came first, in order, as of the last look; with each if it is overdue.
+        """The oldest unmatched events in order, as of the last look, each with whether it is overdue.
 
-        Complexity: O(limit), and O(c) in what is overdue and set aside.
+        Complexity: O(limit), and O(c) in the events that are overdue or set aside.
         """
         is_overdue = self.clock.is_overdue(side, reading)
         for event in islice(self.ledger.held.of(side), limit):
