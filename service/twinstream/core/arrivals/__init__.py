@@ -1,1 +1,1 @@
-"""Arrivals: what is known of an event before it is matched: who wrote it, where, and whether it is a copy."""
+"""Arrivals: examines events before matching: the attempt that wrote them, their partition, and copies."""

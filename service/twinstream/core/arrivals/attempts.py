@@ -1,6 +1,6 @@
 """The rows that each attempt wrote of each batch of a query, and whether the attempts agree.
 
-The theory, and the letters n, N and M, stand in `replays`.
+See `replays` for the theory, and for the letters n, N and M.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from twinstream.core.events import PartitionOffset
 
 
 class Attempt(Protocol):
-    """What wrote a record; `twinstream.spec.decode.headers.Attempt` is one."""
+    """The attempt that wrote a record; `twinstream.spec.decode.headers.Attempt` is one."""
 
     @property
     def query(self) -> str: ...  # noqa: D102
@@ -29,7 +29,7 @@ class Attempt(Protocol):
 
 
 class Cell:
-    """A form of which an execution has several copies: how many each attempt wrote, and N."""
+    """A form of which an execution has several copies: the number that each attempt wrote, and N."""
 
     __slots__ = ("counts", "total")
 
@@ -38,7 +38,7 @@ class Cell:
 
 
 class Execution:
-    """One execution of a batch. Attempts are known by their place in `attempts`.
+    """One execution of a batch. Attempts are named by their index in `attempts`.
 
     `rows` maps the hash of a form to the attempt that wrote its only copy, or to its cell.
     """
@@ -52,7 +52,7 @@ class Execution:
         self.rows: dict[bytes, int | Cell] = {}
 
     def place(self, task: int, attempt: int) -> int:
-        """The place of an attempt, a new one if need be."""
+        """The index of an attempt, which is added if it is new."""
         place = self.places.setdefault((task, attempt), len(self.attempts))
         if place == len(self.attempts):
             self.attempts.append((task, attempt))
@@ -94,7 +94,7 @@ class Execution:
         return all(other.count(form) <= self.count(form) for form in other.rows)
 
     def whole(self) -> bool:
-        """Whether of each task one attempt wrote all that any attempt of it wrote."""
+        """Whether each task has one attempt that wrote all rows that any attempt of it wrote."""
         retried = {task: set(places) for task, places in self.siblings.items() if len(places) > 1}
         for held in self.rows.values() if retried else ():
             counts = held.counts if isinstance(held, Cell) else {held: 1}
@@ -108,10 +108,10 @@ class Execution:
 class MicroBatch:
     """One batch of one query: its executions, and while it is open the partitions that it waits for.
 
-    `place` is that of its first row; of a batch that was retried, of the last that raised M since then.
-    `saved` is how many of its `rows` the last snapshot of any kind had. It `counts` where one of them lies
-    behind the start of the comparison. `leaders` are of rows that are `CloseTo` others. `starts` is by
-    partition the offset of its first row since it is open.
+    `place` is that of its first row; for a retried batch, that of the last row since then that raised M.
+    `saved` is the number of its `rows` in the last snapshot of any kind. It `counts` if one of its rows lies
+    behind the start of the comparison. `leaders` stand for rows that are `CloseTo` others. `starts` is by
+    partition the offset of its first row since it was opened.
     """
 
     __slots__ = (
@@ -140,11 +140,11 @@ class MicroBatch:
 
     @property
     def weight(self) -> int:
-        """What is remembered of it, in rows."""
+        """The memory that it takes, in rows."""
         return self.rows + self.leaders.weight
 
     def add(self, attempt: Attempt, form: bytes, place: PartitionOffset, near: CloseTo | None = None) -> bool:
-        """Note a row; whether it raises M."""
+        """Note a row; returns whether it raises M."""
         execution, at = self._writer(attempt, place)
         if near is not None:
             form = self.leaders.take(form, near, partial(self._room, execution, at))
@@ -161,13 +161,13 @@ class MicroBatch:
         return max(execution.count(form) for execution in self.executions.values())
 
     def _room(self, execution: Execution, at: int, form: bytes) -> int:
-        """What one more row of an attempt raises; before any retry that is M."""
+        """The count that one more row of an attempt raises (see `leaders`); before any retry that is M."""
         if not self.retried or (count := execution.count_with(at, form)) > self._most(form):
             return FULL
         return ROOM if count > execution.count(form) else COVERED
 
     def _writer(self, attempt: Attempt, place: PartitionOffset) -> tuple[Execution, int]:
-        """The execution of an attempt, and the place of the attempt in it."""
+        """The execution of an attempt, and the index of the attempt in it."""
         execution = self.executions.get(attempt.execution)
         if execution is None:
             execution = self.executions[attempt.execution] = Execution()
@@ -183,9 +183,9 @@ class MicroBatch:
             self.retried, self.place = True, place
 
     def agrees(self) -> bool:
-        """Whether one execution, with one attempt of each of its tasks, has written all of M, if that counts.
+        """Whether one execution, with one attempt of each of its tasks, has written all of M.
 
-        Complexity: O(n) in the rows of a batch that was retried, where it has grown.
+        True if the batch does not count. Complexity: O(n) in the rows of a retried batch that has grown.
         """
         if not self.retried or not self.counts:
             return True
@@ -202,7 +202,7 @@ class MicroBatch:
 
 
 class Query:
-    """One query: the batches that are remembered, and how far it was read in each partition.
+    """One query: the batches that are remembered, and its progress in each partition.
 
     `front` is the newest batch read in a partition, `last` that of the last row. All rows of batches below
     `complete` are read. Batches up to `forgotten` are forgotten.

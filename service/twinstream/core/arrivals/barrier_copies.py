@@ -1,12 +1,12 @@
 """Makes one stream of the partitions of a side, where each barrier has a copy in each partition.
 
-Kafka orders only inside a partition. A barrier that is to hold for a whole topic is therefore written to each
-of its partitions. The copies are one logical event: the epoch of an event is the number of copies that its
-own partition has delivered before it, and an epoch of a side is complete when all its partitions have
-delivered their copy. What a partition delivers of later epochs waits until then.
+Kafka orders only within a partition. A barrier for a whole topic is therefore written to each of its
+partitions. The copies are one logical event: the epoch of an event is the number of copies that its own
+partition has delivered before it, and an epoch of a side is complete when all its partitions have delivered
+their copy. Events of later epochs wait until then.
 
-The copy of the first partition stands for all of them; the others are settled as ignored. Each has to equal
-each other one: else they are no copies of one barrier, which was not checked, and is reported.
+The copy of the first partition stands for all of them; the others are settled as ignored. All must be equal
+to each other: if not, they are not copies of one barrier, which is reported as a hole.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from twinstream.core.order import BARRIER
 
 
 class Copies:
-    """The partitions of one side, each with what waits of it. `equal` compares two barriers.
+    """The partitions of one side, each with its waiting events. `equal` compares two barriers.
 
-    `surplus` are the copies that others stand for, `unequal` those that are no copies of their barrier. Both
-    are the caller's to take. `lacking` are the partitions that lack a copy at the end.
+    `surplus` are the copies that others stand for, `unequal` those that are not equal to their barrier. The
+    caller takes both. `lacking` are the partitions that lack a copy at the end.
     """
 
     def __init__(self, equal: Callable[[Event, Event], bool]) -> None:
@@ -38,11 +38,11 @@ class Copies:
         self._contents: dict[bytes, Event] = {}
 
     def expect(self, partitions: Iterable[int]) -> None:
-        """Name the partitions, before the first event."""
+        """Set the partitions, before the first event."""
         self.partitions = frozenset(partitions)
 
     def arrange(self, partition: int, events: Iterable[Event]) -> list[Event]:
-        """Take events of one partition; return what may be compared now, in order.
+        """Take events of one partition; return the events that can be compared now, in order.
 
         Complexity: O(1) an event, and O(p) in the partitions for each barrier.
         """
@@ -60,7 +60,7 @@ class Copies:
                 self._advance(other, ready)
 
     def _advance(self, partition: int, ready: list[Event]) -> None:
-        """Take what waits of a partition up to its next copy of a barrier."""
+        """Release the waiting events of a partition up to its next copy of a barrier."""
         waiting = self._waiting[partition]
         while waiting and partition not in self._delivered:
             event = waiting.popleft()
@@ -73,7 +73,7 @@ class Copies:
             self._delivered[partition] = event
 
     def _unite(self, ready: list[Event]) -> None:
-        """Of the copies that were delivered, one stands for all of them."""
+        """Release one of the delivered copies, which stands for all of them."""
         first, *others = sorted(self._delivered.values(), key=itemgetter(1))
         ready.append(first)
         self.surplus += others
@@ -81,7 +81,7 @@ class Copies:
         self._contents.clear()
 
     def finish(self) -> list[Event]:
-        """Nothing more will come: what waited goes on with the copies that there are."""
+        """Release all waiting events: no more copies will come, so barriers do with those they have."""
         ready: list[Event] = []
         while self._delivered:
             self.lacking |= self.partitions - self._delivered.keys()
@@ -94,7 +94,7 @@ class Copies:
         return len(self._delivered) + sum(map(len, self._waiting.values()))
 
     def __iter__(self) -> Iterator[Event]:
-        """What waits; of each partition in its order."""
+        """The waiting events, those of each partition in order."""
         for partition, waiting in self._waiting.items():
             if (delivered := self._delivered.get(partition)) is not None:
                 yield delivered
@@ -109,7 +109,7 @@ class Copies:
         }
 
     def restore(self, state: Mapping[str, Any], held: Mapping[PartitionOffset, Event]) -> None:
-        """Take over the `state`; `held` are the events that wait, by where they stand."""
+        """Take over the `state`; `held` are the unsettled events, by place."""
         self.lacking = frozenset(state.get("lacking", ()))
         for partition, offset in state["places"]:
             self.partitions |= {partition}

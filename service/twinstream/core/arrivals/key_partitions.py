@@ -1,8 +1,8 @@
-"""Watches in which partition each class of ordered events stands; two partitions for one are a hole.
+"""Watches the partition of each class of ordered events; a class in two partitions is a hole.
 
-Between the partitions of a topic Kafka keeps no order. So events that may be dependent must stand in one of
-them; where they do not, nothing can be said of their order. Watching costs a look at one event in `SAMPLE`: a
-key that is spread shows soon.
+Kafka keeps no order between the partitions of a topic. So events that may be dependent must be in one of
+them; if not, their order is unknown. The watch looks at one event in `SAMPLE`: a key that is spread over
+partitions shows soon.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from twinstream.core.order import BARRIER, Order, ordered_class, stable
 
 SAMPLE = 16
 LIMIT = 100_000
-"""Classes remembered; with more, the memory begins anew."""
+"""Classes remembered; above this, all are forgotten."""
 SAVED = 10_000
-"""The latest are remembered over a restart, each by 64 bits: two are taken for one once in many lives."""
+"""The latest are remembered over a restart, each by 64 bits: two collide once in many lifetimes."""
 
 
 class Stray(NamedTuple):
-    """An event away from home: its place in the run, and the partition in which its class stood before."""
+    """An event in another partition than its class: its index in the run, and the partition of its class."""
 
     place: int
     home: int
 
 
 class KeyPartitions:
-    """The partitions of one side."""
+    """The partitions of the classes of one side."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -42,7 +42,7 @@ class KeyPartitions:
         self._before: dict[bytes, int] = {}
 
     def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
-        """Those of some events of a partition whose class stood in another one before.
+        """The events, of some in a partition, whose class was in another one before.
 
         Complexity: O(n / `SAMPLE`).
         """
@@ -61,7 +61,7 @@ class KeyPartitions:
                 yield Stray(place, home)
 
     def state(self) -> list[list[Any]]:
-        """The homes of the classes that were met last, to be known over a restart."""
+        """The partitions of the latest classes, for a restart."""
         latest = islice(reversed(self._home_of.items()), SAVED)
         saved = [[_hashed(kept_together), home] for kept_together, home in latest]
         return saved + [[name, home] for name, home in islice(self._before.items(), SAVED - len(saved))]
@@ -72,10 +72,10 @@ class KeyPartitions:
 
 
 class PartitionWatch:
-    """Watches the partitions of both sides: what stands where nothing can be said of it is a hole.
+    """Watches the partitions of both sides: an event whose partition leaves its order unknown is a hole.
 
-    `keeps_partitions`: the file asserts that equal events stand in partitions of one number. It is checked on
-    each pair until one does not.
+    `keeps_partitions`: the file asserts that equal events are in partitions of the same number. Each pair is
+    checked until the first that is not.
     """
 
     def __init__(self, order: Order, *, keeps_partitions: bool = False) -> None:
@@ -83,7 +83,7 @@ class PartitionWatch:
         self.homes = KeyPartitions(order), KeyPartitions(order)
 
     def came(self, side: Side, run: Run) -> Iterator[Hole]:
-        """The holes that the events of a run make."""
+        """The holes caused by the events of a run."""
         for stray in self.homes[side].strays(run.forms, run.partition):
             low, high = sorted((stray.home, run.partition))
             reason = (
@@ -93,9 +93,9 @@ class PartitionWatch:
             yield Hole(reason, side, run.partition, run.offsets[stray.place])
 
     def paired(self, pairs: Pairs) -> Hole | None:
-        """The hole that a pair makes which stands in partitions of two numbers. Complexity: 50 ns a pair.
+        """The hole caused by a pair in partitions of different numbers. Complexity: 50 ns a pair.
 
-        A barrier with copies stands in every partition; which of its copies came first says nothing.
+        A barrier with copies is in every partition; which of its copies came first does not matter.
         """
         if not self.keeps_partitions or list(map(_PARTITION, pairs.partners)) == list(
             map(_PARTITION, pairs.events)

@@ -1,19 +1,19 @@
 """Leaders: the rows that stand for all rows close to them, if numbers have a tolerance (see `replays`).
 
-Without a tolerance a row is known by its canonical form. With one that is not enough: the form has 0 in the
-place of each tolerated number. So a row is known by a *leader* of its form: the first row of the batch with
-its content, or one that it is close to. A row that an attempt writes is
+Without a tolerance a row is identified by its canonical form. With one that is not enough: the form has 0 in
+place of each tolerated number. So a row is identified by a *leader* of its form: the first row of the batch
+with its content, or one that it is close to. A row that an attempt writes is
 
-1. a copy of the leader with its own content, where the execution has not written all copies of that yet;
+1. a copy of the leader with its own content, if the execution has not written all copies of that yet;
 2. else a copy of a leader that it is close to and that another attempt of its task has written;
-3. else a copy of any leader that it is close to, where the execution has not written all copies of that yet;
+3. else a copy of any leader that it is close to, if the execution has not written all copies of that yet;
 4. else one more copy of the leader with its own content, or a leader itself.
 
-So a retry that differs within the tolerance writes the letters that were written before, and a row is only
-ever a replay of one that it is close to: those of its leader that are new have the leader's content.
+So a retry that differs within the tolerance writes the letters that were written before. And a row is only
+ever a replay of a row that it is close to: the new rows of its leader have the leader's content.
 
-Which leader a row is a copy of is decided once. Where several are close it may be the wrong one: then
-attempts do not agree that could, which is a hole.
+The leader of a row is chosen once. If several are close, the choice may be wrong: then attempts disagree that
+could agree, which is a hole.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from typing import Any, NamedTuple
 from twinstream.core.events import Close
 
 Room = Callable[[bytes], int]
-"""Of a leader: `FULL` where one more copy raises M, `ROOM` where it raises N alone, else `COVERED`."""
+"""The room of a leader: `FULL` if one more copy raises M, `ROOM` if it only raises N, else `COVERED`."""
 FULL, ROOM, COVERED = range(3)
 HASH_BYTES = 16
-"""Forms and contents are known by their hashes."""
+"""The size of the hashes of forms and contents."""
 LOOKED_AT = 256
-"""Leaders of a form that a row is compared with: so many rows of a batch are told apart by nothing but
-tolerated numbers. Beyond that a row is known by its content alone."""
+"""Leaders of a form that a row is compared with: the rows of a batch that differ only in tolerated numbers.
+Beyond that a row is identified by its content alone."""
 ROW_BYTES = 100
-"""A leader counts as so many rows as its record has of these."""
+"""The bytes of a record for which a leader counts as one more row."""
 
 
 class CloseTo(NamedTuple):
-    """What tells which rows a row is close to: the hash of its content, its record, and the tolerance."""
+    """The data that decide which rows a row is close to: hash of its content, record, and tolerance."""
 
     own: bytes
     record: bytes
@@ -45,7 +45,7 @@ class CloseTo(NamedTuple):
 
 
 class Leaders:
-    """The leaders of one batch, oldest first; `weight` is what they take, in rows."""
+    """The leaders of one batch, oldest first; `weight` is the memory that they take, in rows."""
 
     __slots__ = ("_forms", "_records", "_saved", "weight")
 
@@ -86,7 +86,7 @@ class Leaders:
             self._forms[form] = [others, own]
 
     def state(self, *, whole: bool) -> dict[str, Any]:
-        """The leaders as plain data; unless `whole`, only those that are new since the last time."""
+        """The leaders as plain data; unless `whole`, only those that are new since the last call."""
         since = 0 if whole else self._saved
         self._saved = len(self._records)
         rows = list(islice(self._records.items(), since, None))
@@ -108,7 +108,7 @@ class Leaders:
 
 
 def joined(states: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """States of the leaders of a batch, the first of them whole, as one that is."""
+    """Several states of the leaders of a batch, the first of them whole, as one whole state."""
     records: list[bytes] = []
     hashes = b""
     for state in states:

@@ -1,16 +1,16 @@
-"""Tells which events the candidate wrote twice, if a known difference names `duplicate`.
+"""Finds the events that the candidate wrote twice, if a known difference names `duplicate`.
 
-Then what tells a copy from an event that was never seen is state, and a function of each partition alone: an
+Whether an event is a copy or was never seen before is then state, and a function of each partition alone: an
 event is a *repeat* if its partition of the right side has an equal one within the `horizon` before it, in
-offsets. That is told when the event is read, whatever the other side has sent by then. So each partition
-keeps 128-bit digests of the canonical forms of its last `horizon` offsets, and which of the events that wait
-are repeats is kept with them.
+offsets. That is decided when the event is read, whatever the other side has written by then. So each
+partition keeps 128-bit digests of the canonical forms of its last `horizon` offsets, and marks on its
+unmatched events that are repeats.
 
-What lies further back is forgotten. An event that is no repeat may then be a copy of it: that is not known
-(`doubt`). Nor is it where events that depend on nothing stand in several partitions, and the equal one of
-another may have been the first.
+Events further back are forgotten. An event that is no repeat may be a copy of one of them: that is unknown
+(`doubt`). It is also unknown if events that depend on nothing are in several partitions, and the equal one of
+another partition may have been the first.
 
-A digest stands for a form: of 10^9 forms, two have one by chance with a probability below 10^-20.
+A digest stands for a form: among 10^9 forms, two collide with a probability below 10^-20.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from twinstream.core.order import BARRIER, Order, ordered_class
 
 DIGEST_BYTES = 16
 NEVER = -(1 << 62)
-"""The first offset of a partition of which the beginning is not known: further back than any horizon."""
+"""The first offset of a partition whose beginning is unknown: further back than any horizon."""
 KEPT = 10_000
-"""So many marks may stand for events that are settled, beside twice those of events that wait."""
+"""The marks are cleaned up when there are twice as many as after the last clean-up, and so many more."""
 RepeatsState = dict[str, Any]
 
 
 def digest(canonical: bytes) -> bytes:
-    """What stands for a canonical form. Complexity: about 0.6 µs."""
+    """The digest of a canonical form. Complexity: about 0.6 µs."""
     return blake2b(canonical, digest_size=DIGEST_BYTES).digest()
 
 
 class Window:
-    """The last offsets of one partition: the digest of what stands at each, and where each stands last."""
+    """The last offsets of one partition: the digest at each offset, and the last offset of each digest."""
 
     def __init__(self) -> None:
         self.rows: deque[tuple[int, bytes]] = deque()
@@ -47,7 +47,7 @@ class Window:
         self.unsaved = 0
 
     def add(self, rows: Sequence[tuple[int, bytes]], horizon: int) -> Iterator[int]:
-        """Note what stands at the next offsets; tell which of these rows are repeats, by their places."""
+        """Note the digests at the next offsets; yields the indices of the rows that are repeats."""
         last, known = self.last, self.last.get
         for place, (offset, form) in enumerate(rows):
             before = known(form)
@@ -61,7 +61,7 @@ class Window:
         self._forget(horizon)
 
     def _forget(self, horizon: int) -> None:
-        """Forget what is no longer within the horizon of anything that is to come."""
+        """Forget the rows that are no longer within the horizon of any event to come."""
         rows, last = self.rows, self.last
         while rows and rows[-1][0] - rows[0][0] > horizon:
             offset, form = rows.popleft()
@@ -69,17 +69,17 @@ class Window:
                 del last[form]
 
     def reaches(self, offset: int, horizon: int) -> bool:
-        """Whether all that came before an offset lies within the horizon."""
+        """Whether all events before an offset lie within the horizon."""
         return self.first is None or offset - self.first <= horizon
 
     def has_forgotten(self, horizon: int) -> bool:
-        """Whether something of what came is not within the horizon any more."""
+        """Whether some earlier event is no longer within the horizon."""
         newest = self.rows[-1][0] if self.rows else 0
         return not self.reaches(newest, horizon)
 
 
 class Repeats:
-    """The repeats of the right side. `incomplete`: some of it was read by something else."""
+    """The repeats of the right side. `incomplete`: some events came before repeats were noted."""
 
     def __init__(self, horizon: int, canonical: Canonical, order: Order) -> None:
         self._horizon, self._canonical, self._order = horizon, canonical, order
@@ -102,11 +102,11 @@ class Repeats:
             self._marked[id(events[place])] = events[place]
 
     def skip(self, partition: int) -> None:
-        """What was written to a partition first is not noted: what is no repeat may be a copy of that."""
+        """Skip the first events of a partition: an event that is no repeat may be a copy of one of them."""
         self._windows.setdefault(partition, Window()).first = NEVER
 
     def trim(self, holds: Callable[[Event], bool]) -> None:
-        """Forget the marks of events that do not wait any more. Complexity: O(1) amortised."""
+        """Forget the marks of settled events. Complexity: O(1) amortised."""
         if len(self._marked) > self._mark_limit:
             self._marked = {key: event for key, event in self._marked.items() if holds(event)}
             self._mark_limit = KEPT + 2 * len(self._marked)
@@ -114,9 +114,9 @@ class Repeats:
     # -- asking --------------------------------------------------------------------------------------------
 
     def is_copy(self, event: Event, paired: Iterable[Event] = ()) -> bool:
-        """Whether an event is a repeat, or stands within the horizon of one of these, which equal it.
+        """Whether an event is a repeat, or lies within the horizon of a `paired` event, which equals it.
 
-        Of equal events that are compared together it is open which is the copy.
+        Of equal events that are compared together, either may be the copy.
         """
         if id(event) in self._marked:
             return True
@@ -124,7 +124,7 @@ class Repeats:
         return any(abs(other[OFFSET] - event[OFFSET]) <= self._horizon for other in near)
 
     def doubt(self, event: Event) -> str | None:
-        """Why an event that is no repeat may be a copy all the same, as a sentence; None where it is none."""
+        """A sentence why an event that is no repeat may still be a copy; None if it is no copy."""
         route, partition, offset = event[FORM][ROUTE], event[PARTITION], event[OFFSET]
         of = f"the event at offset {offset} of partition {partition} of the candidate"
         window = self._windows.get(partition)
@@ -150,9 +150,9 @@ class Repeats:
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self, events: Iterable[Event], *, whole: bool) -> RepeatsState:
-        """The state as plain data, with the marks of some events; unless `whole`, what has come since.
+        """The state as plain data, with the marks of some events; unless `whole`, only the new digests.
 
-        Complexity: O(n) in the events and in what has come, at most the horizon of each partition.
+        Complexity: O(n) in the events and in the new digests, at most the horizon of each partition.
         """
         marked = [event for event in events if id(event) in self._marked]
         state = {
@@ -165,7 +165,7 @@ class Repeats:
         return state
 
     def restore(self, state: RepeatsState, held: Mapping[tuple[int, int], Event]) -> None:
-        """Take over a whole `state`; an empty one is of a time at which nothing was noted."""
+        """Take over a whole `state`; an empty one is from before repeats were noted."""
         if not state:
             self.incomplete = True
             return
@@ -180,7 +180,7 @@ class Repeats:
 
 
 def merged(states: Sequence[RepeatsState], gone: Sequence[Iterable[Sequence[int]]]) -> RepeatsState:
-    """Snapshots, of which the first is whole, as one that is; `gone` are the places that left before each."""
+    """Several states, the first of them whole, as one whole state; `gone` are the places left before each."""
     rows: dict[int, dict[int, bytes]] = {}
     marked: dict[tuple[int, int], None] = {}
     for state, left in zip(states, gone, strict=True):
@@ -197,7 +197,7 @@ def merged(states: Sequence[RepeatsState], gone: Sequence[Iterable[Sequence[int]
 
 
 def _saved(partition: int, window: Window, *, whole: bool) -> RepeatsState:
-    """A window as plain data, or what has come to it since the last snapshot."""
+    """A window as plain data, or only its rows since the last snapshot."""
     count = len(window.rows) if whole else min(window.unsaved, len(window.rows))
     newest = list(islice(reversed(window.rows), count))[::-1]
     return {
@@ -209,7 +209,7 @@ def _saved(partition: int, window: Window, *, whole: bool) -> RepeatsState:
 
 
 def _joined(last: RepeatsState, rows: Mapping[int, bytes]) -> RepeatsState:
-    """The window that the last state has, of all rows that were saved of it."""
+    """The window as in the last state, with all its rows from all states."""
     oldest = last["oldest"]
     kept = [] if oldest is None else [row for row in sorted(rows.items()) if row[0] >= oldest]
     return {**last, **_packed(kept)}

@@ -1,51 +1,51 @@
-"""Replays: tells the events that a retry wrote again from those that the pipeline really wrote twice.
+"""Replays: distinguishes the events that a retry wrote again from those that the pipeline wrote twice.
 
 Spark's Kafka sink is at-least-once: a retried task, or a micro-batch that is run again, writes events again.
-Where records say which *attempt* wrote them, a copy that another attempt wrote is told from a real one.
+If records name the *attempt* that wrote them, a copy by another attempt can be distinguished from a real one.
 Within one batch of one query let
 
     n(e, t, a, x)   how often attempt a of task t of execution e has written the canonical form x,
     N(e, x)         the sum over the tasks t of e of max over a of n(e, t, a, x),
-    M(x)            max over e of N(e, x): what the batch wrote.
+    M(x)            max over e of N(e, x): the copies that the batch wrote.
 
-An event is *new* where it raises M, else it is a *replay*. So copies inside one attempt are always new, and
-so are copies of several tasks, since each task has rows of its own; in which order a retry writes its rows
-does not matter. What was written first stands: matching never takes an event back.
+An event is *new* if it raises M, else it is a *replay*. So copies inside one attempt are always new, and so
+are copies of several tasks, since each task has its own rows; the order in which a retry writes its rows does
+not matter. The first copy counts as the event: matching never takes an event back.
 
-**Do the attempts agree?** An attempt that was killed has written a part of its rows. So they agree where one
-execution, with one attempt of each of its tasks, has written all of M: all else is part of it. Where there is
-none the batch has written what no run of it would: a non-deterministic replay. Which of its rows count cannot
-be known, so it is a hole.
+**Do the attempts agree?** An attempt that was killed has written a part of its rows. So they agree if one
+execution, with one attempt of each of its tasks, has written all of M: all other attempts are parts of it. If
+there is none, the batch has written rows that no single run of it would: a non-deterministic replay. Nobody
+knows which of its rows count, so it is a hole.
 
-**Where numbers have a tolerance** rows of one form are equal only if they are close, and closeness is not
-transitive. So there x is no form but a *leader*, a row of the batch (see `leaders`): a retry that differs
-within the tolerance is a replay, and what differs by more is another row.
+**Where numbers have a tolerance**, rows of one form are equal only if they are close, and closeness is not
+transitive. So there x is not a form but a *leader*, a row of the batch (see `leaders`): a retry that differs
+within the tolerance is a replay, and one that differs by more is another row.
 
-**When is that decided?** While a batch is being written, two parts that do not contain each other are usual.
-It is decided when the batch is *closed*:
+**When is that decided?** While a batch is being written, it is normal that two attempts do not contain each
+other. It is decided when the batch is *closed*:
 
-- when it is told that the batch is finished (`finish`), or that the side has ended (`end`);
+- when the batch is reported as finished (`finish`), or the side has ended (`end`);
 - when a later batch of the query was read in each partition, behind the last row of this one. Partitions are
   those that the topic is known to have, and those in which the query had rows;
-- when everything up to a later batch is known to be read (`looked`), though a partition is idle;
+- when everything up to a later batch is known to be read (`looked`), even if a partition is idle;
 - when it is forgotten.
 
 A row that raises M of a closed batch opens it again.
 
-**What may be said before?** A difference that shows while a batch is open may be the work of a retry that has
-not come yet. So it is held (`Retries.hold`) until the batches are closed in which, or behind which, what
-proves it stands, and decides nothing if one of them ends as a hole (see `proofs`).
+**Differences before that.** A difference found while a batch is open may be caused by a retry that has not
+come yet. So it is held (`Retries.needs`) until the batches are closed that its proof lies in or behind, and
+decides nothing if one of them ends as a hole (see `proofs`).
 
-**What lies before the start** is no event, but a part of what an attempt has written: a batch may lie on
-both sides of the start, and its attempts agree on all of it or not. So its rows are noted (`note_before`). A
-batch that lies before the start as a whole is no hole, whatever its attempts have written. Where a row lies
-before the start for what it says, so do all its copies, and an equal row of the batch behind it is another
-one; where it does for its place, an equal one behind it may be a copy.
+**Rows before the start** are no events, but part of the output of an attempt: a batch may lie on both sides
+of the start, and its attempts agree on all of it or not. So its rows are noted (`note_before`). A batch that
+lies before the start as a whole is no hole, whatever its attempts have written. If a row lies before the
+start by its content, so do all its copies, and an equal row of the batch behind the start is another one; if
+it does by its place, an equal one behind the start may be a copy.
 
-**Memory.** Of each row the hash of its form, about 100 bytes; of a leader the record, too, which counts as
+**Memory.** For each row the hash of its form, about 100 bytes; for a leader also the record, which counts as
 more rows. A batch is forgotten when each partition is `horizon` batches further, so a partition that is read
-late loses nothing; above `ROWS_LIMIT` rows when the query as a whole is. A row of a forgotten batch cannot
-be judged: it is taken as an event, and is a hole.
+late loses nothing; above `ROWS_LIMIT` rows, when the query as a whole is. A row of a forgotten batch cannot
+be judged: it counts as an event, and is a hole.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from twinstream.core.arrivals.replays_state import query_state, restored_query
 from twinstream.core.events import Close, PartitionOffset, Side
 
 ROWS_LIMIT = 4_000_000
-"""Rows remembered of a side beyond the horizon of the query that is written: some 400 MB."""
+"""Rows of a side that are remembered beyond the horizon of the active query: some 400 MB."""
 _NAMES = ("reference", "candidate")
 _BEFORE = b"before"
-"""Makes the hash of an event before the start another than that of an equal one behind it."""
+"""The salt that gives an event before the start another hash than an equal one behind it."""
 
 
 class Closed(NamedTuple):
-    """A batch that was closed; `hole` where its attempts do not agree, from its `starts` on."""
+    """A batch that was closed; `hole` if its attempts do not agree, from its `starts` on."""
 
     query: str
     batch: int
@@ -77,7 +77,7 @@ class Closed(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """What tells whether an event equals others of its canonical form: its content, its record, the rule."""
+    """The data that decide whether an event equals others of its canonical form: content, record, rule."""
 
     content: bytes
     record: bytes
@@ -85,7 +85,7 @@ class Alike(NamedTuple):
 
 
 class Replays:
-    """The batches of one side. `unmarked` counts the records that did not say what wrote them.
+    """The batches of one side. `unmarked` counts the records that do not name their attempt.
 
     >>> from twinstream.spec.decode.headers import Attempt
     >>> replays = Replays(Side.RIGHT, horizon=10)
@@ -104,7 +104,7 @@ class Replays:
         self.unmarked = 0
 
     def expect(self, partitions: Iterable[int]) -> None:
-        """Name the partitions of the topic."""
+        """Set the partitions of the topic."""
         self._expected = frozenset(partitions)
 
     # -- rows ----------------------------------------------------------------------------------------------
@@ -117,9 +117,9 @@ class Replays:
         offset: int,
         alike: Alike | None = None,
     ) -> bool:
-        """Take an event of a canonical form; whether it is new. Complexity: O(1), about 3 µs.
+        """Take an event of a canonical form; returns whether it is new. Complexity: O(1), about 3 µs.
 
-        `alike` is given where events of one form need not be equal.
+        `alike` is given where events of one form may be unequal.
         """
         if attempt is None:
             self.unmarked += 1
@@ -142,7 +142,7 @@ class Replays:
         *,
         by_place: bool,
     ) -> None:
-        """Note an event that lies before the start: for its place, or else all its copies do, too."""
+        """Note an event before the start: `by_place`, or by its content, and then so are all its copies."""
         query = self._reach(attempt, partition)
         if attempt.batch > query.forgotten:
             salt = b"" if by_place else _BEFORE
@@ -151,7 +151,7 @@ class Replays:
             self._add(query, attempt, form, near, (partition, offset), behind=False)
 
     def _reach(self, attempt: Attempt, partition: int) -> Query:
-        """The query of an attempt, of which a row was read in a partition."""
+        """The query of an attempt; notes that a row of it was read in a partition."""
         query = self._queries.get(attempt.query)
         if query is None:
             query = self._queries[attempt.query] = Query()
@@ -169,7 +169,7 @@ class Replays:
         *,
         behind: bool,
     ) -> bool:
-        """Add a row to its batch; whether it is new."""
+        """Add a row to its batch; returns whether it is new."""
         number, partition = attempt.batch, place[0]
         batch = query.batches.get(number)
         if batch is None:
@@ -189,7 +189,7 @@ class Replays:
         return raised
 
     def _turn(self, name: str, query: Query, partition: int, number: int) -> None:
-        """A partition goes on with another batch."""
+        """Note that a partition goes on with another batch."""
         front = query.front.get(partition)
         if front is None:
             for other, batch in query.open.items():
@@ -207,7 +207,7 @@ class Replays:
             self._shrink(name, query)
 
     def _miss(self, attempt: Attempt, query: Query, place: PartitionOffset) -> None:
-        """A row of a forgotten batch. One is told of each query: the verdict has no use for more."""
+        """Report a row of a forgotten batch as a hole, once for each query: the verdict needs no more."""
         if query.told:
             return
         query.told = True
@@ -221,15 +221,15 @@ class Replays:
     # -- closing -------------------------------------------------------------------------------------------
 
     def finish(self, name: str, number: int) -> None:
-        """A query has finished a batch, and all rows up to it were read."""
+        """Note that a query has finished a batch, and that all rows up to it were read."""
         query = self._queries.get(name)
         if query is not None:
             self._close_below(name, query, number + 1)
 
     def looked(self, *, at_end: bool) -> None:
-        """Note a look at the ends of the topic; `at_end`: all that stood there at the look before is read.
+        """Note a look at the ends of the topic; `at_end`: all records that the last look found are read.
 
-        A row that had been read by then belongs to a batch that began after all earlier ones were written.
+        A row read by then belongs to a batch that began after all earlier ones were written.
         """
         for name, query in self._queries.items():
             if at_end and query.newest_seen > query.complete:
@@ -239,7 +239,7 @@ class Replays:
             query.newest_seen = query.newest
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Close all batches: the side has ended."""
         for name, query in self._queries.items():
             self._close_below(name, query, query.newest + 1)
 
@@ -248,7 +248,7 @@ class Replays:
             self._close(name, query, other)
 
     def _close(self, name: str, query: Query, number: int) -> None:
-        """Decide a batch."""
+        """Close a batch, and decide whether it is a hole."""
         batch, hole = query.open.pop(number), None
         if not batch.agrees():
             batch.refuted = True
@@ -274,7 +274,7 @@ class Replays:
         query.forgotten = newest
 
     def _shrink(self, name: str, query: Query) -> None:
-        """Too many rows: forget what is behind the horizon of the newest batch, then idle queries."""
+        """Forget batches behind the horizon of the newest one, then idle queries: there are too many rows."""
         self._forget(name, query, query.newest - self._horizon)
         del self._queries[name]
         self._queries[name] = query
@@ -286,7 +286,7 @@ class Replays:
     # -- reading -------------------------------------------------------------------------------------------
 
     def open(self) -> Iterator[tuple[str, int, Mapping[int, int]]]:
-        """Query and number of each open batch, and by partition where it begins."""
+        """Query and number of each open batch, and by partition its first offset."""
         return (
             (name, number, batch.starts)
             for name, query in self._queries.items()
@@ -309,7 +309,7 @@ class Replays:
         return closed
 
     def take_holes(self) -> list[Hole]:
-        """What could not be judged since the last call, without the closed batches."""
+        """The holes since the last call, without those of closed batches."""
         holes, self._holes = self._holes, []
         return holes
 

@@ -1,4 +1,4 @@
-"""The state of replays as plain data: hashes joined for each attempt, of all batches or of changed ones."""
+"""Converts replays to plain data and back: joined hashes for each attempt, of all batches or changed ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twinstream.core.arrivals.leaders import HASH_BYTES, Leaders, joined
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Snapshots of `Retries`, of which the first is whole, as one that is."""
+    """Several states of `Retries`, the first of them whole, as one whole state."""
     sides = []
     for side, last in enumerate(states[-1]["sides"]):
         known: dict[tuple[str, int], Any] = {}
@@ -30,7 +30,7 @@ def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _with_leaders(earlier: dict[str, Any] | None, batch: dict[str, Any]) -> dict[str, Any]:
-    """The rows of a batch, with its leaders that only an earlier state has."""
+    """The rows of a batch, with the leaders that only an earlier state has."""
     if earlier is None or "leaders" not in earlier:
         return batch
     return {**batch, "leaders": joined([earlier["leaders"], batch["leaders"]])}
@@ -113,7 +113,7 @@ def _restored_execution(state: dict[str, Any], batch: MicroBatch) -> Execution:
 
 
 def _execution_state(name: str, execution: Execution) -> dict[str, Any]:
-    """The rows of an execution: joined hashes for each attempt, and apart those with several copies."""
+    """The rows of an execution: joined hashes for each attempt, and separately those with several copies."""
     single = sorted(
         ((held, form) for form, held in execution.rows.items() if isinstance(held, int)), key=itemgetter(0)
     )

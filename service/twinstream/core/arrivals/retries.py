@@ -1,6 +1,6 @@
-"""The replays of both sides, and which batches may be written again.
+"""The replays of both sides, and the open batches, which may be written again.
 
-The theory stands in `replays`. A difference waits for such batches: see `core.proofs`.
+See `replays` for the theory, and `core.proofs` for the differences that wait for open batches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.core.proofs import MicroBatchId, Needs, Proof, Starts, needs_of
 
 
 class NotAgreed(NamedTuple):
-    """A hole in what a side has written again: where it begins, and the batch if it was closed."""
+    """A hole in the replays of a side: where it begins, and the batch if it was closed."""
 
     hole: Hole
     starts: Starts
@@ -26,7 +26,7 @@ class NotAgreed(NamedTuple):
 
 
 class WrittenRow(NamedTuple):
-    """A record: which attempt wrote it, what is equal for those that it wrote again, and where it stands."""
+    """A record: the attempt that wrote it, the letter that its replays share, and its place."""
 
     attempt: Attempt | None
     letter: bytes
@@ -57,7 +57,7 @@ class Retries:
     # -- rows ----------------------------------------------------------------------------------------------
 
     def new_of(self, side: Side, run: Run, canonical: Canonical, close: Close | None) -> Run:
-        """The records of a run that are new: what is left are replays. Complexity: about 3 µs a record.
+        """The records of a run that are new; all others are replays. Complexity: about 3 µs a record.
 
         Where `close` is given, records of one canonical form are equal only if it says so.
         """
@@ -70,14 +70,14 @@ class Retries:
     def note_before(
         self, side: Side, run: Run, canonical: Canonical, close: Close | None, *, by_place: bool
     ) -> None:
-        """Note what lies before the start. Complexity: about 3 µs a record."""
+        """Note a run before the start. Complexity: about 3 µs a record."""
         replays = self.sides[side]
         for attempt, letter, partition, offset, alike in self._rows(run, canonical, close):
             if attempt is not None:
                 replays.note_before(attempt, letter, partition, offset, alike, by_place=by_place)
 
     def _rows(self, run: Run, canonical: Canonical, close: Close | None) -> Iterator[WrittenRow]:
-        """The records of a run, each as what it is told again by."""
+        """The records of a run, each with the data that identify its replays."""
         for attempt, form, offset in zip(run.attempts or (), run.forms, run.offsets, strict=True):
             if attempt is None:
                 yield WrittenRow(None, b"", run.partition, offset, None)
@@ -90,7 +90,7 @@ class Retries:
     # -- closed batches ------------------------------------------------------------------------------------
 
     def take_holes(self, side: Side) -> list[NotAgreed]:
-        """What is a hole in a side, whatever its batches say, since the last call."""
+        """The holes in a side since the last call that do not come from closed batches."""
         return [NotAgreed(hole, {}) for hole in self.sides[side].take_holes()]
 
     def take_closed(self, side: Side) -> Iterator[tuple[MicroBatchId, NotAgreed | None]]:
@@ -101,7 +101,7 @@ class Retries:
 
     @property
     def unmarked(self) -> int:
-        """Records of both sides that did not say what wrote them."""
+        """The number of records of both sides that do not name their attempt."""
         return sum(replays.unmarked for replays in self.sides)
 
     def disagreeing(self) -> list[str]:

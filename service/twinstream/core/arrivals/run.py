@@ -1,4 +1,4 @@
-"""A run: consecutive records of one partition as columns, in which a comparison is fed."""
+"""A run: consecutive records of one partition as columns, the unit that is fed to a comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinstream.core.events import Event, Form, events_of
 class Run(NamedTuple):
     """Columns of consecutive decoded records of one partition.
 
-    `marks` where a clock reads any; `attempts` where what a retry has written again is told from the rest.
+    `marks` are given where a clock reads any; `attempts` where replays are to be recognised.
     """
 
     forms: Sequence[Form]
@@ -25,7 +25,7 @@ class Run(NamedTuple):
     attempts: Sequence[Attempt | None] | None = None
 
     def only(self, places: Sequence[int]) -> Run:
-        """The records at these places."""
+        """The records at these indices."""
         columns = [
             [column[place] for place in places] if isinstance(column, Sequence) else column for column in self
         ]

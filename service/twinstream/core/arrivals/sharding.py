@@ -1,7 +1,7 @@
-"""Shards: which partitions of a comparison each of several matchers compares.
+"""Shards: the partitions of a comparison that each of several matchers compares.
 
-A comparison is divided where its file asserts that its topics are co-partitioned: events that are equal or
-dependent stand in partitions of one number. Then a shard is the comparison of its partitions alone, and
+A comparison can be divided if its file asserts that its topics are co-partitioned: events that are equal or
+dependent are in partitions of the same number. Then a shard is the comparison of its partitions alone, and
 whatever is sound for a comparison is sound for a shard.
 """
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 
 class Shard(NamedTuple):
-    """One part of a comparison, counted from 0, and of how many."""
+    """One part of a comparison: its number, counted from 0, and the number of parts."""
 
     number: int = 0
     of: int = 1
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of the comparison."""
+        """Whether it is the whole comparison."""
         return self.of == 1
 
     def has(self, partition: int) -> bool:
-        """Whether a partition is this shard's.
+        """Whether a partition belongs to this shard.
 
         >>> [partition for partition in range(5) if Shard(1, 2).has(partition)]
         [1, 3]

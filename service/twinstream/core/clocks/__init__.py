@@ -1,1 +1,1 @@
-"""Clocks: how far each side has come, by Kafka's timestamps, by the events, or by the versions' own word."""
+"""Clocks: the progress of each side, by Kafka's timestamps, by its events, or by its control records."""

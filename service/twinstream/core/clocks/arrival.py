@@ -1,16 +1,16 @@
-"""The arrival clock: how old an unmatched event is, by the timestamps of Kafka.
+"""The arrival clock: the age of an unmatched event, by the timestamps of Kafka.
 
-A lost event among independent ones is never finitely distinguishable from a late one (DiffStream, section
-4.4), so matching alone would stay silent for ever. An unmatched event is therefore *overdue* when the other
-side has gone on long enough without bringing its partner.
+Among independent events no finite prefix distinguishes a lost one from a late one (DiffStream, section 4.4),
+so matching alone would never report it. An unmatched event is therefore *overdue* when the other side has
+gone on long enough without its partner.
 
 The age of an event of side i, with j the other side, is Kafka time, from its arrival to the newest record
 read from j, less every stretch in which j was *stalled*: from a record of i that j has not followed, to the
-next record of j. So a side that is silent, stopped or behind makes nothing overdue, time in which both are
-idle counts, and a burst that catches up makes nothing overdue.
+next record of j. So a side that is silent, stopped or behind makes no event overdue, nor does a burst that
+catches up; time in which both are idle counts.
 
 Production is remembered in ticks of a fraction of `after`; records within one tick follow each other. That
-bounds memory and work, and leaves the ordinary alternation of two live sides uncounted.
+bounds memory and work, and ignores the ordinary alternation of two live sides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEPT_TICKS = 100_000
 
 
 class ArrivalClock:
-    """How old unmatched events are, on Kafka's timestamps.
+    """The ages of unmatched events, on Kafka's timestamps.
 
     `after_ms` is the age from which an event is overdue. Times are in milliseconds since the epoch.
     """
@@ -39,9 +39,9 @@ class ArrivalClock:
         self.newest_ms: list[int | None] = [None, None]
 
     def saw(self, side: Side, times_ms: Sequence[int]) -> None:
-        """Note that a side produced at these times, those of a run of records.
+        """Note the timestamps of a run of records of a side.
 
-        Complexity: O(1) for times that grow and lie within a tick; O(n) for a run that spans more.
+        Complexity: O(1) for times that increase within a tick; O(n) for a run that spans more.
         """
         first, last = times_ms[0], times_ms[-1]
         if first == last == self.newest_ms[side]:
@@ -60,7 +60,7 @@ class ArrivalClock:
         Complexity: O(k) in the number of ticks kept.
         """
         own = self._ticks[waiting]
-        other = list(self._ticks[waiting.other])  # It is asked by place k times.
+        other = list(self._ticks[waiting.other])  # It is indexed k times.
         starts: list[int] = []
         ends: list[int] = []
         for tick in own:
@@ -98,7 +98,7 @@ class Stalls:
             self._lengths_before.append(self._lengths_before[-1] + end - start)
 
     def age_ms(self, arrived_ms: int) -> int:
-        """How long the side has gone on since `arrived_ms`; negative when it is not that far.
+        """The time that the side has gone on since `arrived_ms`; negative if it has not come so far.
 
         Complexity: O(log k).
         """
@@ -109,11 +109,11 @@ class Stalls:
         )
 
     def reached_before(self, age_ms: int) -> int | None:
-        """The latest arrival that has this age by now; None where nothing has. Complexity: O(log² k)."""
+        """The latest arrival that has this age by now; None if none has. Complexity: O(log² k)."""
         if self._now_ms is None:
             return None
         latest = self._now_ms - age_ms
-        # Halved by hand: `bisect` counts in 64 bits, and timestamps may lie further apart.
+        # No `bisect`: it counts in 64 bits, and timestamps may be further apart.
         first = low = latest - self._stalled_until(self._now_ms)
         high = latest + 1
         while low < high:

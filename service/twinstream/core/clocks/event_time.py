@@ -1,16 +1,16 @@
-"""The clock of event time: how far a side has come, by the times that its events carry themselves.
+"""The clock of event time: the progress of a side, by the times that its events carry.
 
 The *frontier* of a side is the smallest over its partitions of the largest event time seen there, less
-`after`: what is older should have come. Three things would make that wrong, or useless:
+`after`: older events should have come. Three cases would make that wrong, or useless:
 
 - One record with a time in the future would carry the frontier away. So a time that is more than `max_jump`
-  beyond the largest of its partition does not count, unless Kafka's clock has gone on that much since: a
-  topic that rested over night goes on. The first time of a partition counts once a second one is near it.
-- A partition without events would hold the frontier back for ever. So one that was read to its end and
-  brought nothing for `idle_after` does not, as long as another partition of the side goes on.
-- A side that is silent as a whole is stopped, and says nothing about what it will bring: its frontier stays.
+  beyond the largest of its partition does not count, unless Kafka's clock has advanced as much since: a topic
+  that was idle over night goes on. The first time of a partition counts once a second one is near it.
+- A partition without events would hold the frontier back for ever. So one that was read to its end and had
+  no new records for `idle_after` does not, as long as another partition of the side goes on.
+- A side that is silent as a whole is stopped, and its next events are unknown: its frontier stays.
 
-The frontier never goes back. Of a run at most `SAMPLE` records are looked at, which can only make it later.
+The frontier never goes back. At most `SAMPLE` records of a run are read, which can only make it later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from twinstream.core.events import Form, Side
 SAMPLE = 64
 
 TimeOf = Callable[[bytes], int | None]
-"""The event time of a record in milliseconds; None where it has none that can be read."""
+"""The event time of a record in milliseconds; None if it has none that can be read."""
 
 
 class EventTime(NamedTuple):
-    """What the comparison file says of this clock."""
+    """The parameters of this clock in the comparison file."""
 
     time_of: TimeOf
     after_ms: int
@@ -38,8 +38,8 @@ class EventTime(NamedTuple):
 class Front(NamedTuple):
     """The frontier of a side, None before there is one.
 
-    `slowest` is the partition that holds it back, None where no other is further; `resting` tells that all
-    partitions are idle. `jumps` are by partition the times that were left out and are still ahead.
+    `slowest` is the partition that holds it back, None if no other is further; `resting`: all partitions are
+    idle. `jumps` are by partition the times that were left out and are still ahead.
     """
 
     reached_ms: int | None
@@ -57,12 +57,12 @@ class EventTimes:
         self._reached: list[int | None] = [None, None]
 
     def expect(self, side: Side, partitions: Iterable[int]) -> None:
-        """Name partitions of a side: one that brings nothing holds its frontier back until it is idle."""
+        """Add partitions of a side: one without records holds the frontier back until it is idle."""
         for partition in partitions:
             self._sides[side].setdefault(partition, _Partition())
 
     def saw(self, side: Side, partition: int, forms: Sequence[Form], timestamps_ms: Sequence[int]) -> None:
-        """Note events of a partition. Complexity: O(1), `SAMPLE` records are read at most."""
+        """Note events of a partition. Complexity: O(1), at most `SAMPLE` records are read."""
         seen = self._sides[side].setdefault(partition, _Partition())
         last = len(forms) - 1
         for place in (*range(0, last, max(1, -(-last // (SAMPLE - 1)))), last):
@@ -71,14 +71,14 @@ class EventTimes:
                 seen.note(time_ms, timestamps_ms[place], self._clock.max_jump_ms)
 
     def looked(self, side: Side, positions: Mapping[int, int], ends: Mapping[int, int], now: float) -> None:
-        """Note how far each partition is read, and where it ended."""
+        """Note the position in each partition, and its end."""
         for partition, position in positions.items():
             seen = self._sides[side].setdefault(partition, _Partition())
             seen.look(position, at_end=partition in ends and position >= ends[partition], now=now)
         self._advance(side)
 
     def front(self, side: Side) -> Front:
-        """How far a side has come, as of the last look. Complexity: O(p) in its partitions."""
+        """The frontier of a side and its causes, as of the last look. Complexity: O(p) in its partitions."""
         parts = self._sides[side]
         holding = self._holding(side)
         slowest = min(holding, key=lambda p: -1 if (t := parts[p].counted_ms) is None else t, default=None)
@@ -104,7 +104,7 @@ class EventTimes:
             self._reached[side] = reached if before is None else max(before, reached)
 
     def _holding(self, side: Side) -> list[int]:
-        """The partitions that count: those that go on, or all where none does."""
+        """The partitions that count: those that are not idle, or all if all are."""
         parts = self._sides[side]
         return [partition for partition, part in parts.items() if not self._idle(part)] or list(parts)
 
@@ -112,7 +112,7 @@ class EventTimes:
         return part.quiet_s >= self._clock.idle_after_s
 
     def state(self) -> dict[str, Any]:
-        """The state as plain data, but for how long partitions have been idle."""
+        """The state as plain data, without the idle times of partitions."""
         rows = [[[partition, *part.row()] for partition, part in side.items()] for side in self._sides]
         return {"partitions": rows, "reached_ms": list(self._reached)}
 
@@ -124,7 +124,7 @@ class EventTimes:
 
 
 class _Partition:
-    """The largest event time of one partition, and since when it has brought nothing.
+    """The largest event time of one partition, and the time since its last record.
 
     `at_ms` is Kafka's time of the record with the largest. `sure`: a second record was near it.
     """
@@ -155,7 +155,7 @@ class _Partition:
         return self._jump_ms if ahead else None
 
     def note(self, time_ms: int, at_ms: int, max_jump_ms: int) -> None:
-        """See the time of a record that Kafka took at a moment."""
+        """Note the event time of a record, and Kafka's time of it."""
         if self.largest_ms is None:
             self.largest_ms, self.at_ms = time_ms, at_ms
             return
@@ -171,12 +171,12 @@ class _Partition:
             self.largest_ms, self.at_ms = time_ms, at_ms
 
     def look(self, position: int, *, at_end: bool, now: float) -> None:
-        """See how far it is read now."""
+        """Note the position now."""
         if not at_end or position != self._position:
             self._since = now
         self._position = position
         self.quiet_s = now - self._since
 
     def row(self) -> tuple[int | None, int, bool, int | None]:
-        """What is kept of it."""
+        """The state as a row."""
         return self.largest_ms, self.at_ms, self.sure, self._jump_ms

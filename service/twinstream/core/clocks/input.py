@@ -1,23 +1,23 @@
-"""The clock of the input: how far a version has come, by its own control records.
+"""The clock of the input: the progress of a version, by its own control records.
 
-After each micro-batch a version says "I have finished batch b: the input is consumed up to these offsets,
-with this watermark, and my output stands in the topic up to these". That is a *fact* once we have read the
-output up to there: everything that the version made of that input was then seen. So it proves, where all
-other clocks only suspect:
+After each micro-batch a version writes "I have finished batch b: the input is consumed up to these offsets,
+with this watermark, and my output is in the topic up to these". That is a *fact* once we have read the output
+up to there: then we have seen everything that the version made of that input. So it proves, where all other
+clocks only suspect:
 
 - an event that comes from one input record should have come when `consumed` is past that record;
-- an event that stands for a window should have come when the watermark had passed the end of the window in an
-  *earlier* batch: the batch in which it passes may be the one before the window is written.
+- an event of a window should have come when the watermark had passed the end of the window in an *earlier*
+  batch: the batch in which it passes may be the one before the window is written.
 
-A record takes effect when every partition is read up to its `written`, in the order of its query's batches.
-They are cumulative, so one that is lost costs nothing but time. A side that is silent, stopped or behind
-takes nothing back, and makes nothing overdue: it has said what it has consumed.
+A control record takes effect when every partition is read up to its `written`, in the order of its query's
+batches. They are cumulative, so a lost one only costs time. A side that is silent, stopped or behind revokes
+nothing, and makes no event overdue: only input that it has consumed counts.
 
-**Queries.** A version may have several queries; each must have come that far that reads the input in
-question. A query counts once its records name the topic that is compared. Of a query the newest run is heard:
-what an earlier one still says is left out. A query that is new, begins at a lower batch than another one of
-its version has reached and reads the same input stands in for it: its checkpoint was lost, and what it writes
-again or leaves out cannot be told. That is a hole.
+**Queries.** A version may have several queries; each query that reads the input in question must have come so
+far. A query counts once its records name the compared topic. Only records of its newest run count: those that
+an earlier run still writes are ignored. A new query that begins at a lower batch than another query of its
+version has reached, and reads the same input, replaces that query: its checkpoint was lost, and nobody knows
+which events it writes again or leaves out. That is a hole.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from twinstream.core.clocks.event_time import TimeOf
 from twinstream.core.events import Side
 
 PENDING_LIMIT = 1000
-"""Records of a query that wait to take effect; above it every second goes, since they are cumulative."""
+"""Records of a query that wait to take effect; above it every second is dropped: they are cumulative."""
 RUNS_LIMIT = 100
-"""Earlier runs of a query that are known by name."""
+"""Earlier runs of a query that are remembered by name."""
 
 InputPartition = tuple[str, int]
 """Topic and partition of the input."""
 
 
 class Input(NamedTuple):
-    """What the comparison file says of the clock of the input.
+    """The parameters of the clock of the input in the comparison file.
 
-    `place_of` reads the mark of an event: which input record it comes from, None where it names none.
-    `window_end_of` reads the end of the window that an event stands for, where the file names such a field.
+    `place_of` reads from the mark of an event the input record that it comes from, None if it names none.
+    `window_end_of` reads the end of the window of an event, where the file names such a field.
     """
 
     place_of: Callable[[Any], tuple[str, int, int] | None]
@@ -51,11 +51,11 @@ class Input(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A batch that a query says it has finished.
+    """A batch that a query reports as finished.
 
-    `consumed` and `written` are next offsets: of the input, and of the topic that is compared; `written` is
-    None where the record does not name that topic. `since` are the first offsets that the batch itself has
-    consumed, where that is told.
+    `consumed` and `written` are next offsets: of the input, and of the compared topic; `written` is None if
+    the record does not name that topic. `since` are the first offsets that the batch itself has consumed,
+    where the record has them.
     """
 
     query: str
@@ -68,7 +68,7 @@ class Finished(NamedTuple):
 
 
 class WaitsFor(NamedTuple):
-    """What a record waits for: its batch, a partition of the output, where that must and where it is read."""
+    """The reason why a record waits: its batch, an output partition, the offset needed and the one read."""
 
     query: str
     batch: int
@@ -78,7 +78,7 @@ class WaitsFor(NamedTuple):
 
 
 class InputProgress:
-    """What both versions have said, and what of it holds.
+    """The control records of both versions, and the progress that has taken effect.
 
     >>> progress = InputProgress()
     >>> progress.note(Side.LEFT, Finished("q", "r", 0, {("clicks", 0): 10}, None, {0: 3}))
@@ -92,9 +92,9 @@ class InputProgress:
         self._sides: tuple[dict[str, _Query], dict[str, _Query]] = ({}, {})
 
     def note(self, side: Side, fact: Finished) -> str | None:
-        """Hear what a version says; a sentence where something may have been left out. It holds after `read`.
+        """Note a control record of a version; it takes effect by `read`.
 
-        Complexity: O(q) in its queries.
+        Returns a sentence if output may have been left out. Complexity: O(q) in the queries of the version.
         """
         if fact.written is None:
             return None
@@ -108,7 +108,7 @@ class InputProgress:
 
     @staticmethod
     def _recreated(queries: dict[str, _Query], fact: Finished) -> str | None:
-        """Why a new query is an old one with a new checkpoint; the old one is forgotten."""
+        """The reason why a new query is an old one with a new checkpoint; the old one is forgotten."""
         for old in tuple(queries.values()):
             if old.last > fact.batch and old.inputs & fact.consumed.keys():
                 del queries[old.name]
@@ -120,7 +120,7 @@ class InputProgress:
         return None
 
     def read(self, side: Side, positions: Mapping[int, int]) -> list[tuple[str, int]]:
-        """Note how far the output of a version is read; the queries and batches that took effect by that."""
+        """Note the positions in the output of a version; returns the queries and batches that take effect."""
         return [
             (query.name, batch)
             for query in self._sides[side].values()
@@ -128,11 +128,11 @@ class InputProgress:
         ]
 
     def covers(self, side: Side, place: InputPartition, offset: int) -> bool:
-        """Whether all that a version makes of an input record was read. Complexity: O(q) in its queries."""
+        """Whether all output of a version for an input record was read. Complexity: O(q) in its queries."""
         return offset < self.consumed(side).get(place, 0)
 
     def consumed(self, side: Side) -> dict[InputPartition, int]:
-        """By input partition the offset below which a version has consumed everything, as far as that holds.
+        """By input partition, the offset below which a version has consumed all records, as far as is proven.
 
         Complexity: O(p) in the partitions of all queries.
         """
@@ -143,16 +143,16 @@ class InputProgress:
         return found
 
     def watermark_ms(self, side: Side) -> int | None:
-        """The watermark that a version had passed in an earlier batch than its last, as far as that holds."""
+        """The watermark that a version had passed in a batch before its last, as far as is proven."""
         passed = [query.passed_ms for query in self._sides[side].values() if query.has_watermark]
         return None if not passed or None in passed else min(mark for mark in passed if mark is not None)
 
     def heard(self, side: Side) -> bool:
-        """Whether a version has said anything about the topic that is compared."""
+        """Whether a version has written any control record about the compared topic."""
         return bool(self._sides[side])
 
     def awaited(self, side: Side, positions: Mapping[int, int]) -> Iterator[WaitsFor]:
-        """What the next record of each query waits for."""
+        """The reasons why the next record of each query waits."""
         for query in self._sides[side].values():
             for fact in list(query.pending)[:1]:
                 lacking = _lacking(fact, positions)
@@ -173,8 +173,8 @@ class InputProgress:
 class _Query:
     """One query of a version.
 
-    `last` is the largest batch that was heard of, `batch` the one that took effect. `consumed` holds as of
-    it, `passed_ms` is the largest watermark of a batch before it.
+    `last` is the largest batch reported, `batch` the last one that took effect. `consumed` is as of it,
+    `passed_ms` is the largest watermark of a batch before it.
     """
 
     def __init__(self, name: str) -> None:
@@ -254,7 +254,7 @@ class _Query:
 
 
 def _lacking(fact: Finished, positions: Mapping[int, int]) -> int | None:
-    """A partition that is not read up to what a record says was written."""
+    """A partition that is not yet read up to the `written` of a record."""
     written = fact.written or {}
     return next((p for p, offset in sorted(written.items()) if positions.get(p, 0) < offset), None)
 
@@ -269,7 +269,7 @@ def rows_of(offsets: Mapping[InputPartition, int]) -> list[list[Any]]:
 
 
 def offsets_of(rows: Iterable[Sequence[Any]]) -> dict[InputPartition, int]:
-    """What `rows_of` was given."""
+    """The offsets of the input from their `rows_of`."""
     return {(topic, partition): offset for topic, partition, offset in rows}
 
 

@@ -1,1 +1,1 @@
-"""Start: from which event on the two sides are compared."""
+"""Start: decides from which event on the two sides are compared."""

@@ -1,10 +1,10 @@
-"""Where a comparison begins: a cut that is the same on both sides, found in the events themselves.
+"""Finds where a comparison begins: a cut that is the same on both sides, found in the events themselves.
 
-The reference has run for months, the candidate since today. What came before the cut is settled as *before
-start* and takes no part in matching; what comes from it on is compared. A cut is only a cut if equal events
-are on the same side of it: their times are equal, and they stand on the same side of equal barriers.
+The reference has run for months, the candidate since today. Events before the cut are settled as *before
+start* and take no part in matching; events from the cut on are compared. A cut must have equal events on the
+same side of it: this holds for times, since equal events have equal times, and for equal barriers.
 
-Forms are read by their places, since the quick readers make plain tuples of them.
+Forms are read by index, since the quick readers make plain tuples of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SidePartition = tuple[Side, int]
 
 
 class Portion(NamedTuple):
-    """Some of what came of a side, in its order, `behind` the start or before it."""
+    """Some events of a side in order, either `behind` the start or before it."""
 
     side: Side
     run: Run
@@ -34,10 +34,10 @@ class Portion(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What became of a run: what lies before the start, and what can be compared.
+    """The result for a run: its events before the start, and those that can be compared.
 
-    `held` is by how many events more are held of each side. `refused` are events of the run of which it
-    cannot be told, by their place in it.
+    `held` is the change in the number of events held of each side. `refused` are events of the run that
+    cannot be sorted, by index, with the reason.
     """
 
     parts: list[Portion]
@@ -46,9 +46,9 @@ class Passed(NamedTuple):
 
 
 def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[int, str]]) -> Passed:
-    """What of a run is kept, by its places; all else but what is refused lies before the start.
+    """Sort a run by the indices of the kept events; all others that are not refused lie before the start.
 
-    Which attempt has written what is told by all rows in their order; else that order does not matter.
+    The rows of attempts are kept in order, which replays need; without attempts that order does not matter.
     """
     if len(kept) == len(run.forms):
         return Passed([Portion(side, run, behind=True)])
@@ -60,17 +60,17 @@ def kept_of(side: Side, run: Run, kept: Sequence[int], refused: Sequence[tuple[i
 
 
 def _in_order(before: Sequence[int], behind: Sequence[int]) -> list[tuple[bool, Sequence[int]]]:
-    """Places before and behind a start, those together that follow each other."""
+    """The indices before and behind a start, in order, grouped into stretches of one kind."""
     places = sorted([(place, False) for place in before] + [(place, True) for place in behind])
     return [(of, [place for place, _ in group]) for of, group in groupby(places, itemgetter(1))]
 
 
 class Cut(Protocol):
-    """Sorts what comes into before and behind the start.
+    """Sorts events into before and behind the start.
 
-    `found`: the cut is known, and nothing is held any more. `refused` says in a sentence why nothing can ever
-    be compared: what is behind the cut may be gone on one side. `by_place`: an event lies behind it for where
-    it stands, and not for what it says; so what a retry has written again may lie on the other side of it.
+    `found`: the cut is known, and no events are held any more. `refused` says in a sentence why nothing can
+    ever be compared: events behind the cut may be gone on one side. `by_place`: the place of an event, not
+    its content, decides whether it lies behind the cut; so a replay may lie on the other side of it.
     """
 
     found: bool
@@ -79,11 +79,11 @@ class Cut(Protocol):
 
     @property
     def waiting(self) -> str | None:
-        """Why nothing is compared yet."""
+        """The reason why nothing is compared yet."""
         ...
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
-        """Name the partitions, and where reading begins in each."""
+        """Set the partitions, and the position where reading begins in each."""
         ...
 
     def take(self, side: Side, run: Run) -> Passed:
@@ -91,20 +91,20 @@ class Cut(Protocol):
         ...
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
-        """Records were lost: None where that is a hole, else what was held of them, which lies before it."""
+        """Note lost records: None if they are a hole, else the held events, which lie before the start."""
         ...
 
 
 class EventTimeCut:
-    """Everything from a moment on, by the events' own time: it may come in any order.
+    """Compares all events from a moment on, by their own time; they may come in any order.
 
-    A partition of which the beginning is gone must show that the cut lies behind that: its first event is
-    from before `start`. But a late one is, too, where events behind the start are gone before it. Nothing is
-    gone if that event was *written* before the start, since none is written before its own time. Else there
-    is a `doubt`: what differs from here on may be what is gone. `start_ms` is the start as a time of Kafka,
-    None where it is on no clock that can be told.
+    A partition whose beginning is gone must show that the cut lies behind the gap: its first event must be
+    from before `start`. But it may be a late event, and events behind the start may be gone before it. None
+    are gone if that event was *written* before the start, since no event is written before its own time.
+    Otherwise there is a `doubt`: a difference from here on may be caused by lost events. `start_ms` is the
+    start as a time of Kafka, None if its clock is unknown.
 
-    Complexity: one reading of the time an event.
+    Complexity: one reading of the time for each event.
     """
 
     by_place = False
@@ -120,7 +120,7 @@ class EventTimeCut:
 
     @property
     def waiting(self) -> str | None:
-        """It is known from the beginning."""
+        """None: the cut is known from the beginning."""
         return None
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
@@ -133,7 +133,7 @@ class EventTimeCut:
         }
 
     def take(self, side: Side, run: Run) -> Passed:
-        """Keep what is from the start or later."""
+        """Keep the events from the start or later."""
         kept: list[int] = []
         refused: list[tuple[int, str]] = []
         for place, form in enumerate(run.forms):
@@ -153,7 +153,7 @@ class EventTimeCut:
 
     @property
     def unread(self) -> Hole | None:
-        """The doubt about a partition of which nothing was read yet: there may be no event left."""
+        """The doubt about a partition that was not read yet: it may have no event left."""
         return next((self._gone(*place, offset) for place, offset in self._cut_off.items()), None)
 
     def _gone(self, side: Side, partition: int, offset: int) -> Hole:
@@ -173,12 +173,12 @@ class EventTimeCut:
         )
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
-        """What was lost may lie behind the start."""
+        """None, a hole: the lost events may lie behind the start."""
         return None
 
 
 class _Barrier(NamedTuple):
-    """A barrier as it is known: its canonical form; under a tolerance also its content, and the record.
+    """The data that identify a barrier: its canonical form; with a tolerance also its content and record.
 
     Barriers of one name are equal.
     """
@@ -190,7 +190,7 @@ class _Barrier(NamedTuple):
 
 @dataclass
 class _Epoch:
-    """What came of one partition since a barrier, that barrier first."""
+    """The events of one partition from a barrier on."""
 
     barrier: bytes
     runs: list[Run] = field(default_factory=list)
@@ -198,7 +198,7 @@ class _Epoch:
 
 
 class _Came:
-    """The barriers that came to one partition, by form and name, and how often each did."""
+    """The barriers that came to one partition, by form and name, and the number of copies of each."""
 
     def __init__(self, close: Close | None) -> None:
         self._close = close
@@ -210,11 +210,11 @@ class _Came:
         self._forms.setdefault(barrier.letter, {})[barrier.name] = barrier
 
     def number(self, barrier: _Barrier) -> int:
-        """How many barriers of one form came."""
+        """The number of distinct barriers of one form that came."""
         return len(self._forms.get(barrier.letter, ()))
 
     def only(self, barrier: _Barrier) -> _Barrier | None:
-        """The barrier that equals one, if exactly one came that does."""
+        """The barrier that equals the given one, if exactly one such barrier came."""
         equal = [one for one in self._forms.get(barrier.letter, {}).values() if self._equal(one, barrier)]
         return equal[0] if len(equal) == 1 and self._times[equal[0].name] == 1 else None
 
@@ -225,16 +225,16 @@ class _Came:
 
 
 class BarrierCut:
-    """Everything from the first barrier on that is equal in all partitions of both sides.
+    """Compares all events from the first barrier on that is equal in all partitions of both sides.
 
-    What lies before all barriers of its partition is before the start at once; the rest is held until the cut
-    is found. A barrier that came twice in a partition is no cut, since it cannot be told which of the two is
-    meant. `close` tells of records of one canonical form whether they are equal; without it all are. With it,
-    all that are taken for one barrier have to be equal to each other, and each to just one of each partition.
+    Events before all barriers of their partition are before the start at once; the others are held until the
+    cut is found. A barrier that came twice in a partition is no cut, since either of the two may be meant.
+    `close` decides whether records of one canonical form are equal; without it all are. With it, all records
+    taken for one barrier must be equal to each other, and each to exactly one of each partition.
 
-    Barriers are events of `kinds`: one further in the order depends on all others, too, and need not differ
-    from that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up, which
-    moves the start to a later barrier.
+    Barriers are events of `kinds`: a barrier deeper in the order also depends on all other events, but may
+    be equal to that of another epoch. Beyond `limit` held events of a side its oldest epochs are given up,
+    which moves the start to a later barrier.
 
     Complexity: O(1) an event, O(p) in the partitions for each barrier; with `close`, also O(b) in the
     barriers of its form that came to the partition that has the fewest.
@@ -254,7 +254,7 @@ class BarrierCut:
 
     @property
     def waiting(self) -> str | None:
-        """Why nothing is compared yet."""
+        """The reason why nothing is compared yet."""
         if self.found:
             return None
         return (
@@ -263,7 +263,7 @@ class BarrierCut:
         )
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
-        """Name the partitions."""
+        """Set the partitions."""
         self._epochs = {(side, p): deque() for side, offsets in positions.items() for p in offsets}
         self._came = {place: _Came(self._close) for place in self._epochs}
 
@@ -284,7 +284,7 @@ class BarrierCut:
         return Passed(before + behind, more)
 
     def _keep(self, place: SidePartition, run: Run, before: list[Portion]) -> list[_Barrier]:
-        """Put a run into epochs; the barriers in it."""
+        """Put a run into epochs; returns the barriers in it."""
         epochs = self._epochs.setdefault(place, deque())
         came = self._came.setdefault(place, _Came(self._close))
         size = len(run.forms)
@@ -301,7 +301,7 @@ class BarrierCut:
         return new
 
     def _add(self, place: SidePartition, run: Run, places: range, before: list[Portion]) -> None:
-        """Put a part of a run into the open epoch; before all barriers it lies before the start."""
+        """Put a part of a run into the open epoch; without one it lies before the start."""
         epochs, part = self._epochs[place], run.only(places)
         if not epochs:
             before.append(Portion(place[0], part, behind=False))
@@ -315,7 +315,7 @@ class BarrierCut:
         return _Barrier(letter, letter) if self._close is None else _Barrier(letter, form[1], form[3])
 
     def _cut_at(self, barrier: _Barrier) -> dict[SidePartition, bytes] | None:
-        """The barriers of all partitions that are equal to one, by name, if they are a cut."""
+        """The names of the barriers in all partitions that equal the given one, if they are a cut."""
         fewest = sorted(self._came, key=lambda place: self._came[place].number(barrier))
         found: dict[SidePartition, _Barrier] = {}
         for place in fewest:
@@ -348,7 +348,7 @@ class BarrierCut:
         before += (Portion(side, run, behind=False) for run in epoch.runs)
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:
-        """What was lost lies before the start: it will be behind the gap."""
+        """The held events, which lie before the start like the lost ones: it will be behind the gap."""
         if self.found:
             return None
         before: list[Portion] = []

@@ -1,8 +1,8 @@
 """Sorts events into before and behind the start, by the input record that they come from.
 
-Each event names the one record that it comes from, so both versions sort it alike. A partition of the input
-that only one version has named so far is no part of the cut yet: its events have to wait until the other one
-says where it begins there. Control records do not wait for events, so that ends.
+Each event names the one input record that it comes from, so both versions sort it alike. An input partition
+that only one version has named so far is not part of the cut yet: its events must wait until the other one
+reports where it begins there. Control records do not wait for events, so that wait ends.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NAMES = ("reference", "candidate")
 
 
 class InputCut:
-    """Everything that comes from the input at the cut or behind it.
+    """Compares all events that come from the input at the cut or behind it.
 
-    `place_of` reads the mark of an event; it raises DecodeError. An event without one, as aggregates are,
-    cannot be sorted: then nothing is compared, and `refused` says why. `found`: the cut is known, at least
-    for some of the input.
+    `place_of` reads the mark of an event; it raises DecodeError. An event without a mark, such as an
+    aggregate, cannot be sorted: then nothing is compared, and `refused` says why. `found`: the cut is known,
+    at least for some of the input.
 
     Complexity: about 0.3 µs an event.
     """
@@ -42,17 +42,17 @@ class InputCut:
 
     @property
     def waiting(self) -> str | None:
-        """Why nothing is compared yet."""
+        """The reason why nothing is compared yet."""
         return None if self.found else "no safe start yet: the versions have not said what they have consumed"
 
     def open(self, firsts: Mapping[Side, Firsts]) -> None:
-        """Begin where both versions have begun."""
+        """Set the first offsets of each version, and the cut from them."""
         self._firsts = {side: {name: dict(of) for name, of in firsts[side].items()} for side in Side}
         self._cuts = {}
         self._find()
 
     def hear(self, side: Side, fact: Finished) -> str | None:
-        """Hear what a version says after the start; a sentence where events behind the cut may be missing."""
+        """Note a control record after the start; a sentence if events behind the cut may be missing."""
         if fact.written is None:
             return None
         queries = self._firsts[side]
@@ -81,10 +81,10 @@ class InputCut:
         self.found = bool(self._cuts)
 
     def begin(self, positions: Mapping[Side, Mapping[int, int]]) -> None:
-        """The partitions of the output do not matter."""
+        """Do nothing: the partitions of the output do not matter."""
 
     def lacks(self, side: Side, marks: Sequence[str | None]) -> str | None:
-        """Why events with these marks cannot be sorted yet, None where all can. Complexity: 0.1 µs a mark."""
+        """Why events with these marks cannot be sorted yet, None if all can. Complexity: 0.1 µs a mark."""
         prefixes = {mark.rpartition(":")[0] for mark in marks if mark is not None}
         for prefix in sorted(prefixes - self._by_prefix.keys()):
             try:
@@ -101,7 +101,7 @@ class InputCut:
         return None
 
     def take(self, side: Side, run: Run) -> Passed:
-        """Keep what comes from the cut on."""
+        """Keep the events from the cut on."""
         kept: list[int] = []
         refused: list[tuple[int, str]] = []
         marks: Sequence[Any] = run.marks if run.marks is not None else [None] * len(run.forms)
@@ -136,11 +136,11 @@ class InputCut:
         )
 
     def gap(self, side: Side, partition: int) -> Sequence[Run] | None:  # noqa: ARG002
-        """What was lost may lie behind the start."""
+        """None, a hole: the lost events may lie behind the start."""
         return None
 
     def state(self) -> dict[str, Any]:
-        """The cut, and where each query began, as plain data."""
+        """The cut, and the first offsets of each query, as plain data."""
         return {
             "cuts": rows_of(self._cuts),
             "firsts": [[[name, rows_of(of)] for name, of in self._firsts[side].items()] for side in Side],

@@ -1,24 +1,24 @@
-"""Where a comparison begins at its input: with the first record that both versions have consumed.
+"""Finds where a comparison begins in its input: at the first record that both versions have consumed.
 
-A version that was started late has written nothing of the input before that. So the *cut* is, for each
-partition of the input, the larger of the first offsets that the two versions have consumed; what comes from a
-record at the cut or behind it is compared (`input_cut`). What each version says is told here.
+A version that was started late has written no events for earlier input. So the *cut* is, for each partition
+of the input, the larger of the first offsets that the two versions have consumed; events that come from
+records at the cut or behind it are compared (`input_cut`). This module finds the cut from control records.
 
-**The first offset** is told by control records, which say what is consumed *up to*. So of the first batch
-that is heard of only its end is known, unless the record says where the batch began (`since`): from there on
-the version has consumed everything. That may be later than the truth, and never earlier, so nothing is
-compared that the other version could not have written. Of several queries of a version that read an input,
-the one that began last counts.
+**The first offset.** Control records contain the offset *up to* which a batch has consumed. So the first
+known batch gives only its end, unless the record has its beginning (`since`): from there on the version has
+consumed everything. That may be later than the truth, never earlier, so no event is compared that the other
+version could not have written. If several queries of a version read an input, the one that began last counts.
 
-**What can be read** bounds it, too. Retention, or who started the service, may have cut off the beginning of
-the output. What a version wrote after a batch stands behind `written` of that batch; so the batch counts from
-which on everything can be read. In the same way reading may begin at `written` of the last batch that lies
-before the cut altogether: a reference that has run for months is not read from its beginning. That asks of a
-version that nothing below `written` comes of input behind `consumed`; who writes ahead of it cannot begin so.
+**The readable output** limits the cut, too. Retention, or whoever started the service, may have cut off the
+beginning of the output. The events that a version wrote after a batch are behind the `written` of that batch;
+so the first offset comes from the first batch behind which all output can be read. In the same way reading
+may begin at the `written` of the last batch that lies wholly before the cut: a reference that has run for
+months is not read from its beginning. This requires that no output below `written` comes from input behind
+`consumed`; a version that writes ahead of it cannot begin so.
 
-**A query that was created anew** before the start is no reason for doubt, as it would be later: it is heard
-from its first batch on, and what the one before it wrote is left out, since it stands before the end of that.
-So is what is said of an output that is not there: a topic of this name that was deleted.
+**A query that was recreated** before the start causes no doubt, as it would later: it counts from its first
+batch on, and the output of its predecessor is left out, since it lies before the end of that batch. Control
+records about an output that is gone, a deleted topic of this name, are left out, too.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from twinstream.core.clocks.input import Finished, InputPartition
 from twinstream.core.events import Side
 
 SAID_LIMIT = 1001
-"""Batches remembered of a query while the start is looked for, an odd number; then every second goes."""
+"""Batches of a query remembered during the search, an odd number; above it every second is dropped."""
 _NAMES = ("reference", "candidate")
 
 InputOffsets = Mapping[int, int]
 """By partition of the output, an offset."""
 Firsts = dict[str, dict[InputPartition, int]]
-"""By query and partition of its input, the first offset that it is known to have consumed."""
+"""By query and input partition, the first offset that the query is known to have consumed."""
 
 
 class Opened(NamedTuple):
-    """A start that was found: where to read from, where each query began, what each has said last."""
+    """A start that was found: where to read from, where each query began, and its newest batch."""
 
     positions: Mapping[Side, InputOffsets]
     firsts: Mapping[Side, Firsts]
@@ -48,14 +48,14 @@ class Opened(NamedTuple):
 
 
 def first_of(firsts: Firsts, place: InputPartition) -> int | None:
-    """The first offset that a version has consumed; None while a query that reads the topic has not said."""
+    """The first offset that a version has consumed; None while one of its queries on the topic has none."""
     readers = [of for of in firsts.values() if any(topic == place[0] for topic, _ in of)]
     found = [of[place] for of in readers if place in of]
     return max(found) if found and len(found) == len(readers) else None
 
 
 class Sayings:
-    """What both versions say while the start is looked for.
+    """The control records of both versions during the search for the start.
 
     >>> sayings = Sayings()
     >>> for side, consumed in ((Side.LEFT, 900), (Side.LEFT, 1000), (Side.RIGHT, 950)):
@@ -69,7 +69,7 @@ class Sayings:
         self._sides: tuple[dict[str, _Query], dict[str, _Query]] = ({}, {})
 
     def hear(self, side: Side, fact: Finished) -> None:
-        """Hear what a version says of the topic that is compared. Complexity: O(q) in its queries."""
+        """Note a control record about the compared topic. Complexity: O(q) in the version's queries."""
         if fact.written is None:
             return
         queries = self._sides[side]
@@ -81,11 +81,11 @@ class Sayings:
         queries[fact.query].hear(fact)
 
     def open(self, readable: Mapping[Side, InputOffsets], ends: Mapping[Side, InputOffsets]) -> Opened | str:
-        """The start; or, as a part of a sentence, why it is not known yet.
+        """The start; or, as a part of a sentence, the reason why it is not known yet.
 
         `readable` are the first offsets of the output that can be read, `ends` those behind the last.
 
-        Complexity: O(n) in the batches that were heard of.
+        Complexity: O(n) in the noted batches.
         """
         usable: dict[Side, dict[str, list[Finished]]] = {}
         for side in Side:
@@ -105,7 +105,7 @@ class Sayings:
     def _usable(
         self, side: Side, readable: InputOffsets, ends: InputOffsets
     ) -> dict[str, list[Finished]] | str:
-        """Of each query the batches that count; or why there are none."""
+        """By query, the batches that count; or the reason why there are none."""
         if not self._sides[side]:
             return f"the {_NAMES[side]} has not said on the control topic what it has consumed"
         usable = {name: query.usable(readable, ends) for name, query in self._sides[side].items()}
@@ -119,13 +119,13 @@ class Sayings:
         return {name: _firsts(said, whole=queries[name].is_whole(readable)) for name, said in usable.items()}
 
     def _newest(self) -> list[tuple[Side, Finished]]:
-        """The last batch of each query, in an order in which none looks as if it were created anew."""
+        """The last batch of each query, in an order in which none looks recreated."""
         newest = [(side, query.newest) for side in Side for query in self._sides[side].values()]
         return sorted(newest, key=lambda said: said[1].batch)
 
 
 class _Query:
-    """What one query has said, in its order; `follows`: it was created anew."""
+    """The batches of one query, in order; `follows`: it replaced a query."""
 
     def __init__(self, *, follows: bool) -> None:
         self._follows = follows
@@ -140,16 +140,16 @@ class _Query:
 
     @property
     def newest(self) -> Finished:
-        """The last batch that was heard of, whether its output is there or not."""
+        """The last noted batch, whether its output is there or not."""
         return self._said[-1]
 
     def is_replaced_by(self, fact: Finished) -> bool:
-        """Whether a new query reads the same input, and this one had gone on to later batches."""
+        """Whether a new query reads the same input, and this one had reached later batches."""
         last = self._said[-1]
         return last.batch > fact.batch and bool(last.consumed.keys() & fact.consumed.keys())
 
     def usable(self, readable: InputOffsets, ends: InputOffsets) -> list[Finished]:
-        """The batches behind which everything can be read, and of which the output is there."""
+        """The batches behind which all output can be read, and whose own output is there."""
         return [
             fact
             for fact in self._said
@@ -158,7 +158,7 @@ class _Query:
         ]
 
     def is_whole(self, readable: InputOffsets) -> bool:
-        """Whether all of its output can be read, also that of the first batch that was heard of."""
+        """Whether all of its output can be read, including that of the first noted batch."""
         return not self._follows and not any(readable.values())
 
 
@@ -167,12 +167,12 @@ def _written(fact: Finished, partition: int) -> int:
 
 
 def _went_back(before: Finished, fact: Finished) -> bool:
-    """Whether the output ends earlier than it did: it is another topic of the same name."""
+    """Whether the output ends earlier than before: then it is another topic of the same name."""
     return any(_written(fact, partition) < offset for partition, offset in (before.written or {}).items())
 
 
 def _firsts(said: Sequence[Finished], *, whole: bool) -> dict[InputPartition, int]:
-    """From where on a query has consumed everything, and all that it made of that can be read."""
+    """The offsets from which on a query has consumed all input, and its output for it can be read."""
     found: dict[InputPartition, int] = {}
     for number, fact in enumerate(said):
         for place, consumed in fact.consumed.items():
@@ -190,7 +190,7 @@ def _known(firsts: Firsts) -> dict[InputPartition, int]:
 def _positions(
     queries: Iterable[Sequence[Finished]], readable: InputOffsets, low: Mapping[InputPartition, int]
 ) -> dict[int, int]:
-    """Where to begin to read: behind what every query wrote before `low`; the cut is there, or later."""
+    """Where reading begins: behind the output of every query for input before `low`, the earliest cut."""
     floors = [_floor(said, low) for said in queries]
     return {
         partition: max(offset, min(0 if floor is None else _written(floor, partition) for floor in floors))

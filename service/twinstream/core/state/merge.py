@@ -1,4 +1,4 @@
-"""Snapshots as they were stored, put together: a whole one and the deltas behind it."""
+"""Merges stored snapshots: a whole one and the deltas after it become one whole snapshot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from twinstream.core.matching import bags
 
 
 def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A whole snapshot and the deltas behind it as one whole snapshot. Complexity: O(n) in all of them.
+    """A whole snapshot and the deltas after it as one whole snapshot. Complexity: O(n) in all of them.
 
-    The deltas of a whole sweep stand for a whole snapshot, too.
+    The deltas of a whole sweep replace a whole snapshot, too.
     """
     states = [whole, *deltas]
     if len(states) == 1 and "held" in whole:
@@ -35,23 +35,23 @@ def merged(whole: dict[str, Any], deltas: Iterable[dict[str, Any]]) -> dict[str,
 
 
 def _merged(states: Sequence[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
-    """The events of one side: those that only a sweep has came before all others, in its order."""
+    """The events of one side: first those that only a sweep has, in its order, then all others."""
     swept: dict[PartitionOffset, tuple[Any, ...]] = {}
     rows: dict[PartitionOffset, tuple[Any, ...]] = {}
     for state in states:
         if "held" in state:
             rows = _rows(state["held"][side])
             continue
-        for partition, offset in state["removed"][side]:  # a topic that was created anew has places twice
+        for partition, offset in state["removed"][side]:  # A recreated topic has places twice.
             rows.pop((partition, offset), None)
             swept.pop((partition, offset), None)
         rows.update(_rows(state["added"][side]))
-        if state["again"]:  # what has only moved behind the others is among those added, too
+        if state["again"]:  # Events that only moved behind the others are among those added, too.
             again = _rows(state["again"][side])
             swept.update({place: row for place, row in again.items() if place not in rows})
     return columns_of([*swept.values(), *rows.values()])
 
 
 def _rows(columns: Mapping[str, Any]) -> dict[PartitionOffset, Row]:
-    """The events of some columns by their place, each a row."""
+    """The rows of some columns, by place."""
     return {(row[1], row[2]): row for row in rows_of(columns)}

@@ -1,4 +1,4 @@
-"""A comparison made again of its state."""
+"""Restores a comparison from its state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FormOf = Callable[[bytes], Form]
 def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read_at: float) -> None:
     """Take over the state of `snapshot` into a comparison that was not fed yet.
 
-    `form_of` reads the form of a record. `read_at` stands for the time at which waiting events were read.
+    `form_of` reads the form of a record. `read_at` becomes the time at which unmatched events were read.
     """
     reader = EventReader(form_of, read_at)
     comparison.ledger.restore(state)
@@ -33,7 +33,7 @@ def restore(comparison: Comparison, state: dict[str, Any], form_of: FormOf, read
 
 
 def _restore_events(comparison: Comparison, state: dict[str, Any], reader: EventReader) -> None:
-    """Let the unsettled events wait where they did."""
+    """Put the unsettled events back where they were."""
     held = [by_place(reader.events(columns)) for columns in state["held"]]
     if comparison.ledger.repeats is not None:
         comparison.ledger.repeats.restore(state.get("repeats", {}), held[Side.RIGHT])
@@ -52,7 +52,7 @@ def _restore_events(comparison: Comparison, state: dict[str, Any], reader: Event
 def _restore_waiting(
     comparison: Comparison, side: Side, held: dict[PartitionOffset, Event], state: dict[str, Any]
 ) -> None:
-    """Let events wait that are in no scope and not waiting for copies of a barrier."""
+    """Put the events back into matching that are in no scope and do not wait for copies of a barrier."""
     apart = {tuple(place) for scope in state["scopes"] for place in scope["places"][side]}
     for columns in state["copies"][side : side + 1]:
         apart.update(map(tuple, columns["places"]))

@@ -1,16 +1,16 @@
 """The state of a comparison as plain data, and back.
 
 A snapshot is an in-memory value of lists, numbers, texts and bytes; a checkpoint is one that was stored. Each
-part of a comparison has a `state` and can `restore` it; here they are put together. `restore(snapshot(c))`
-behaves as `c` from then on, but for the clock reading at which waiting events were read.
+part of a comparison has a `state` and can `restore` it; this module composes them. `restore(snapshot(c))`
+behaves as `c` from then on, except for the clock reading at which unmatched events were read.
 
-Almost all of a snapshot is the unsettled events. So there are two kinds: a whole one has all of them under
-`held`; a *delta* has those that came and stayed since the snapshot before it, and the places of those that
-left. `merged` makes a whole one of a whole one and the deltas behind it. Everything else is small, stands in
-each of them, and speaks of events by their place among the unsettled ones.
+Almost all of a snapshot is unsettled events. So there are two kinds: a whole one has all of them under
+`held`; a *delta* has those that came and stayed since the last snapshot, and the places of those that left.
+`merged` makes one whole snapshot of a whole one and the deltas after it. All other state is small, is part of
+each snapshot, and refers to unsettled events by place.
 
-A whole snapshot of many events takes long. So there need be but one: a *sweep* lets the deltas have some of
-the events each that were held when it began; when they have had all, what is before the sweep is not needed.
+A whole snapshot of many events takes long. So one is enough: in a *sweep* each delta also takes some of the
+events that were held when it began; once the deltas have all of these, earlier snapshots are not needed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from twinstream.core.events import Event, Side
 
 
 class Sweep(NamedTuple):
-    """What a delta has of a sweep: of each side so many events less what changed; whether it is the first.
+    """The part of a sweep in a delta: the `most` events of a side, changes included; whether it is the first.
 
-    Half as many come in any case, so that a sweep ends soon.
+    At least half as many are swept in any case, so that a sweep ends soon.
     """
 
     most: int
@@ -48,7 +48,7 @@ def snapshot(comparison: Comparison) -> dict[str, Any]:
 
 
 def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
-    """What changed since the last snapshot of either kind, and of a sweep the next events.
+    """The changes since the last snapshot of either kind, and the next events of a sweep.
 
     Complexity: O(n) in the changes and in the events of the sweep.
     """
@@ -72,7 +72,7 @@ def delta(comparison: Comparison, sweep: Sweep | None = None) -> dict[str, Any]:
 
 
 def begin_sweep(comparison: Comparison) -> None:
-    """Let the deltas from here on have, bit by bit, all that is held now: then none before them is needed.
+    """Begin a sweep: the next deltas will include all events held now, and make earlier ones unnecessary.
 
     Call it right after a `delta`.
     """
@@ -81,12 +81,12 @@ def begin_sweep(comparison: Comparison) -> None:
 
 
 def sweeping(comparison: Comparison) -> bool:
-    """Whether some of what was held when the sweep began is not in a delta since."""
+    """Whether some events that were held when the sweep began are not in a delta yet."""
     return any(comparison.ledger.held.of(side).sweeping for side in Side)
 
 
 def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
-    """All but the unsettled events; unless `whole`, of replays and leftovers what has changed."""
+    """The state without the unsettled events; unless `whole`, only changed replays and leftovers."""
     ledger, certainty, differences = comparison.ledger, comparison.certainty, comparison.differences
     bags = comparison.bags
     return {
@@ -106,12 +106,12 @@ def _rest(comparison: Comparison, *, whole: bool) -> dict[str, Any]:
 
 
 def _repeats(comparison: Comparison, events: Iterable[Event], *, whole: bool) -> dict[str, Any]:
-    """What the right side has written twice, where that is told."""
+    """The state of repeats, where the rules ask for them."""
     told = comparison.ledger.repeats
     return {} if told is None else told.state(events, whole=whole)
 
 
 def _chains(comparison: Comparison, side: Side) -> list[list[int]]:
-    """The oldest copies of bags that have waited without a break for longer than these copies."""
+    """The places of the oldest copies of chains (see `Index.chains`), each with the chain's time."""
     chains = comparison.index.chains(side)
     return sorted([copies[0][1], copies[0][2], since_ms] for since_ms, copies in chains)
