@@ -1,1 +1,1 @@
-"""Intake: what is read becomes runs of events, in step on both sides, and what the topics do is watched."""
+"""Intake: turns batches of records into runs of events, keeps both sides in step, and watches the topics."""

@@ -1,16 +1,17 @@
 """Decides which side is read next: the one that is behind, so that the other waits for it.
 
-Reading everything alike would fill the memory with what waits for partners that are not read yet. So
+Reading both sides equally would fill the memory with events whose partners are not read yet. So
 
-- the side behind is always read. The other waits for it where it leads by too many events or too much Kafka
-  time, as long as the one behind has more: a side that is known to be read to its end holds nobody up, and
-  one of which the end is not known yet is behind;
-- while more than half of a limit waits, the side of which more waits is not read, whatever the other has,
-  until less than a quarter waits. That side may change from round to round; the other is always read;
-- while more than a quarter of a limit waits, the partitions of a side that are further in Kafka time than the
-  others wait for those: else a side would go on with one partition for which the other is not far enough.
+- the side behind is always read. The other waits for it if it leads by too many events or too much Kafka
+  time, as long as the side behind has more: a side that is known to be read to its end does not hold up the
+  other, and one whose end is unknown counts as behind;
+- while unmatched events take more than half of a limit, the side with more of them is not read, whatever the
+  other has, until they take less than a quarter. That side may change from round to round; the other is
+  always read;
+- while unmatched events take more than a quarter of a limit, the partitions of a side that are further in
+  Kafka time wait for its others: else one partition would go on that the other side has not reached.
 
-Once a limit was reached nothing more is kept, and so nobody waits: all is counted to its end.
+Once a limit was reached no more events are kept, so no side waits: all records are counted to the end.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from twinstream.spec.file.model import Limits
 POLL_SECONDS = 0.02
 FULL_POLL = 1000
 LEAD_EVENTS = 20_000
-"""A side that is ahead by so many events waits for the other, as long as the other has something."""
+"""A side that is ahead by so many events waits for the other, as long as the other has more records."""
 HOLD_ABOVE, READ_ON_BELOW = 0.5, 0.25
-"""Shares of a limit, of both sides together, between which a side that is held back stays so."""
+"""Shares of a limit, of both sides together: a side is held back above the first, until below the second."""
 HOLD_ALWAYS_ABOVE = 0.75
 LEVEL_ABOVE, LEAVE_BELOW = 0.25, 0.125
-"""Such shares for the partitions of a side."""
+"""The same shares for the partitions of a side."""
 _NOTHING = float("-inf")
 
 
 class Backpressure:
     """The turns of the sides of one comparison, and of their partitions.
 
-    `ends` asks where the partitions end, as last heard of. `left_alone` are the partitions of each side that
-    are not to be read in this round.
+    `ends` returns the ends of the partitions as last polled. `left_alone` are the partitions of each side
+    that are not to be read in this round.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Backpressure:
         self.left_alone: dict[Side, frozenset[int]] = dict.fromkeys(Side, frozenset())
 
     def next(self) -> list[Side]:
-        """The sides to read in this round: the one behind first, one far ahead not at all."""
+        """The sides to read in this round: the one behind first; one far ahead is left out."""
         self._level()
         ahead = self._held_back()
         if ahead is None:
@@ -67,23 +68,23 @@ class Backpressure:
         return [behind, behind.other]
 
     def patience(self, side: Side) -> float:
-        """For how many seconds a side may be waited for: not at all while the other has plenty."""
+        """The seconds that a poll of a side may wait: none while the other has plenty of records."""
         return 0.0 if self._read[side.other] >= FULL_POLL else POLL_SECONDS
 
     def note(self, side: Side, count: int) -> None:
-        """So many records were read of a side in its last turn."""
+        """Note the number of records that were read of a side in its last turn."""
         self._read[side] = count
 
     # -- sides ---------------------------------------------------------------------------------------------
 
     def _is_far_ahead(self, side: Side) -> bool:
-        """Whether a side leads too far: never both, since a lead in time is none against one in events."""
+        """Whether a side leads too far; never both do, since a lead in events outweighs one in time."""
         lead = self._waits(side) - self._waits(side.other)
         too_far = lead > LEAD_EVENTS or (lead >= -LEAD_EVENTS and self._leads_ms(side) > self._lead_ms)
         return too_far and self._has_more(side.other)
 
     def _leads_ms(self, side: Side) -> int:
-        """By how much Kafka time a side leads: from its own first batch while the other has none."""
+        """The Kafka time by which a side leads: from its own first batch while the other has none."""
         own, other = (max(self._intake.newest_ms[of].values(), default=None) for of in (side, side.other))
         if own is None:
             return 0
@@ -99,9 +100,9 @@ class Backpressure:
         return [partition for partition, at in positions.items() if at < ends.get(partition, at + 1)]
 
     def _held_back(self) -> Side | None:
-        """The side that is not read since too much waits; bytes are as of the last survey.
+        """The side not read since too many events are unmatched; bytes are as of the last survey.
 
-        Where the other has no more, room is left for what it waits for itself.
+        If the other side has no more records, there is room left for the partners of its own events.
         """
         share = self._share()
         self._holds_back = share > HOLD_ABOVE or (self._holds_back and share >= READ_ON_BELOW)
@@ -112,7 +113,7 @@ class Backpressure:
         return None if room and not self._has_more(fuller.other) else fuller
 
     def _share(self) -> float:
-        """The share of the limits that all unmatched events take; none where nothing is kept any more."""
+        """The share of the limits that all unmatched events take; 0 once no more events are kept."""
         if self._comparison.overflowing:
             return 0.0
         held = sum(self._comparison.surveyed.held_bytes)
@@ -125,13 +126,13 @@ class Backpressure:
         return max(self._waits(side) / self._limits.unmatched_events, held / self._limits.unmatched_bytes)
 
     def _waits(self, side: Side) -> int:
-        """What was given up holds nobody up: no memory is taken by it, and no partner awaited."""
+        """The number of unmatched events of a side that are kept: those given up take no memory."""
         return self._comparison.ledger.waits(side)
 
     # -- partitions ----------------------------------------------------------------------------------------
 
     def _level(self) -> None:
-        """Leave alone the partitions of each side that are further than others, while much waits.
+        """Leave alone the partitions of each side that are further than others, while many are unmatched.
 
         Complexity: O(p) in the partitions while they are levelled, else O(1).
         """
@@ -145,9 +146,9 @@ class Backpressure:
             self.left_alone = dict.fromkeys(Side, frozenset())
 
     def _level_side(self, side: Side, ends: Mapping[int, int]) -> None:
-        """Read those partitions that are behind half as far as the furthest, and then begin again from there.
+        """Read the partitions behind until they have halved the lead of the furthest, and so on from there.
 
-        One that is known to be read to its end holds nobody up, and is read on.
+        One that is known to be read to its end holds up no other, and is still polled.
         """
         newest = self._intake.newest_ms[side]
         reached = {partition: newest.get(partition, _NOTHING) for partition in self._unread(side, ends)}

@@ -1,7 +1,6 @@
-"""The events of a batch with their records, if the events themselves hold digests only.
+"""The events of a batch with their records, if the events themselves hold only digests.
 
-Coverage looks at some events as they come. Their records are in the batch that is taken; behind it nothing
-has them.
+Coverage looks at some events as they come. Only the batch that is being taken has their records.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ BEHIND = WithheldRecord(b"its batch is gone")
 
 
 class InSight(Sequence[Form]):
-    """The forms of a run of a side; the record is `WithheldRecord` where it came with an earlier batch.
+    """The forms of a run of a side; a record that came with an earlier batch is `WithheldRecord`.
 
-    Complexity: O(log n) for each that is asked for.
+    Complexity: O(log n) for each form that is read.
     """
 
     def __init__(self, codec: KeptCodec, side: Side, run: Run, batch: Batch) -> None:
@@ -36,7 +35,7 @@ class InSight(Sequence[Form]):
     @overload
     def __getitem__(self, place: slice) -> list[Form]: ...
     def __getitem__(self, place: int | slice) -> Form | list[Form]:
-        """The form at a place."""
+        """The form at an index."""
         if isinstance(place, slice):
             return [self[at] for at in range(len(self))[place]]
         lane, content, kind, _ = self._run.forms[place]

@@ -15,7 +15,7 @@ HELD = "a difference was found, which counts when the batches that were open the
 def attempts_of(
     headers: Sequence[Headers], refused: list[RefusedRecord]
 ) -> tuple[list[Attempt | None], list[RefusedRecord]]:
-    """What wrote each of some records, and those refused: for their values, or else for their marks.
+    """The attempt that wrote each record, and the refused records: for their values, or for their marks.
 
     Complexity: about 1 µs a record.
     """
@@ -32,7 +32,7 @@ def attempts_of(
 
 
 def unmarked(comparison: Comparison) -> str:
-    """What to add to a difference where records did not say what wrote them."""
+    """The text to add to a difference if records do not name their attempt."""
     count = 0 if comparison.retries is None else comparison.retries.unmarked
     if count == 1:
         return "; one record without marks was taken as it is"

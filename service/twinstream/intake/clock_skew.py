@@ -1,23 +1,23 @@
-"""Tells how far the clocks that stamp records are from the clock of this host.
+"""Estimates the time on the clocks that stamp records, against the clock of this host.
 
-How old the verified prefix is decides whether it may pass. What says how far it reaches is Kafka's time of
-an event, which the clock of a broker or of a producer told. So its age is what time it is *there*, less that.
-None of the clocks at hand tells this alone:
+The age of the verified prefix decides whether it may pass. Its end is Kafka's time of an event, which comes
+from the clock of a broker or a producer. So its age is the time on *that* clock, less the end. No single
+clock gives this time:
 
-- The wall clock of this host may be wrong, and may jump. One that is behind makes an old prefix young.
-- Records tell: one that is read has been written, so by the clock that stamped it it is now its time and
-  what has passed since it was read, on the monotonic clock, which never jumps; or later. Of a batch the
-  oldest record tells, so that a single strange time does not. What is more than a year ahead of all else is
-  no clock that is wrong, but another unit.
-- The clock of the store tells, which is another host's as a rule.
+- The wall clock of this host may be wrong, and may jump. If it is behind, an old prefix looks young.
+- Records have been written before they are read. So on the clock that stamped a record it is now at least the
+  record's time plus the time since it was read, on the monotonic clock, which never jumps. The oldest record
+  of a batch is used, so that a single strange time does not matter. A time that is more than a year ahead of
+  all others is not a wrong clock, but another unit.
+- The store has a clock, usually that of another host.
 
-The latest of them counts. So a clock that is behind makes nothing young while one of the others is right, and
-one that is ahead makes the prefix older than it is, which never passes what should not.
+The latest of them counts. So a clock that is behind makes no prefix young while one of the others is right,
+and one that is ahead makes the prefix look older than it is, which lets nothing pass that should not.
 
-Two clocks further apart than `APART_SECONDS` are named, and health is degraded, since one of them is wrong
-and nobody here knows which: who sees that a gate is undecided is told of the clock and not of its effects.
+If two clocks differ by more than `APART_SECONDS`, they are reported and health is degraded, since one of them
+is wrong and nobody here knows which: a user who sees an undecided gate then sees the cause.
 
-A moment that was found in this way is kept on the monotonic clock; what jumps later does not touch it.
+A moment found in this way is kept on the monotonic clock; later jumps do not change it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from typing import NamedTuple
 from twinstream.ports import Clock, Store
 
 ASK_SECONDS = 10.0
-"""The store is asked so often. Between, its clock goes on as the monotonic one does."""
+"""The interval of asking the store. In between, its clock advances with the monotonic one."""
 APART_SECONDS = 30.0
-"""Far above what hosts differ by whose clocks are kept right, and a tenth of the staleness that may pass."""
+"""Far above the difference of synchronised hosts, and a tenth of the staleness that may pass."""
 ANOTHER_UNIT_SECONDS = 366 * 86_400.0
 
 
 class OldestStamp(NamedTuple):
-    """The oldest time of some records, in milliseconds, and when they were read, on the monotonic clock."""
+    """The oldest time of some records in milliseconds, and the monotonic time at which they were read."""
 
     oldest_ms: int
     read_at: float
 
 
 class SeenAt(NamedTuple):
-    """When something was noticed: the time of day, for people, and on the monotonic clock, to count from."""
+    """The time of an observation: the time of day, to show, and the monotonic time, to measure from."""
 
     when: datetime
     at: float
@@ -55,12 +55,12 @@ class SeenAt(NamedTuple):
 
     @classmethod
     def before(cls, when: datetime, clock: Clock) -> SeenAt:
-        """In another life of the process, of which the time of day alone is known; never in the future."""
+        """A time in an earlier process, known only by its time of day; never in the future."""
         return cls(when, clock.monotonic() - max(0.0, (clock.now() - when).total_seconds()))
 
 
 class _Told(NamedTuple):
-    """What the store said is the time, in seconds since 1970; and when, on the monotonic clock."""
+    """The time of the store in seconds since 1970, and the monotonic times of question and answer."""
 
     seconds: float
     asked_at: float
@@ -68,7 +68,7 @@ class _Told(NamedTuple):
 
 
 class ClockSkew:
-    """All clocks that a matcher knows of."""
+    """All clocks that a matcher has."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -76,7 +76,7 @@ class ClockSkew:
         self._ask_at = float("-inf")
 
     def ask(self, store: Store) -> None:
-        """Ask the store for the time, once in a while; where it does not say, what it said before goes on."""
+        """Ask the store for the time once in a while; if it does not answer, its last answer still counts."""
         asked_at = self._clock.monotonic()
         if asked_at < self._ask_at:
             return
@@ -86,12 +86,12 @@ class ClockSkew:
             self._told = _Told(seconds, asked_at, self._clock.monotonic())
 
     def moment_of(self, kafka_ms: int, stamps: Iterable[OldestStamp]) -> float:
-        """When it was this time by the latest of the clocks, on the monotonic clock."""
+        """The monotonic time at which the latest of the clocks showed this Kafka time."""
         now = self._clock.monotonic()
         return now - (self._latest(now, stamps) - kafka_ms / 1000)
 
     def trouble(self) -> str | None:
-        """That this host's clock and the store's are apart, as a sentence; None where they are not."""
+        """A sentence if the clocks of this host and of the store are apart; None if they are not."""
         apart = self._apart()
         if abs(apart) <= APART_SECONDS:
             return None
@@ -109,7 +109,7 @@ class ClockSkew:
         return max([latest, *(told for told in read if told - latest < ANOTHER_UNIT_SECONDS)])
 
     def _apart(self) -> float:
-        """By how much this host's clock is ahead of the store's, at least; negative where it is behind."""
+        """The least seconds that this host's clock is ahead of the store's; negative if it is behind."""
         if self._told is None:
             return 0.0
         ahead = self._clock.now().timestamp() - self._clock.monotonic() - self._told.seconds

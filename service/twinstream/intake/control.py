@@ -1,7 +1,7 @@
-"""Reads the control topic: what the versions say of themselves, and whether the topic is fit.
+"""Reads the control topic: the control records of both versions, and whether the topic is reliable.
 
-Records of other versions are passed over: several comparisons may share a topic. One that cannot be read is
-no hole, since the next of its version says all that it said. So it is a trouble as long as it is the newest.
+Records of other versions are skipped: several comparisons may share a topic. One that cannot be read is no
+hole, since the next one of its version contains all of it. So it is a trouble only while it is the newest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from twinstream.spec.lint.topics import control_refusal
 
 
 class ControlDesk:
-    """Reads control records, and tells `hear` of those of the two versions.
+    """Reads control records, and passes those of the two versions to `hear`.
 
     `position` is the offset of the next one, None before the first. `trouble` is a sentence while the newest
-    record is none.
+    record cannot be read.
     """
 
     def __init__(self, spec: Spec, hear: Callable[[Side, Finished], None]) -> None:
@@ -32,7 +32,7 @@ class ControlDesk:
         self.trouble: str | None = None
 
     def take(self, said: Sequence[ControlEntry]) -> None:
-        """Take what came on the control topic."""
+        """Take new records of the control topic."""
         for offset, raw in said:
             self.position = offset + 1
             try:
@@ -49,21 +49,21 @@ class ControlDesk:
 
 
 def missing(spec: Spec, control: Control | None) -> str | None:
-    """That the control topic on which something depends is not there, if so, as a sentence."""
+    """A sentence if the control topic is needed and is not there."""
     if spec.followed is None or control is None or control.topic is not None:
         return None
     return f"topic {spec.followed}: there is no such topic"
 
 
 def unreliable(spec: Spec, control: Control | None) -> str | None:
-    """Why what is said on the control topic cannot be relied on, as a sentence, if so."""
+    """A sentence if the control topic is not reliable."""
     if spec.followed is None or control is None or control.topic is None:
         return None
     return control_refusal(spec.followed, control.topic)
 
 
 def finished(record: ControlRecord, topic: str) -> Finished:
-    """What a control record says about a topic."""
+    """The batch that a control record reports as finished, for one output topic."""
     consumed, since = _places(record.consumed), _places(record.consumed_from)
     written = record.written.get(topic)
     return Finished(record.query_id, record.run_id, record.batch, consumed, record.watermark, written, since)

@@ -1,13 +1,13 @@
-"""Falls: over which batch a matcher fell, counted until that batch is left out.
+"""Falls: counts how often a matcher fell over a batch, until that batch is left out.
 
-A matcher that dies while it takes a batch (a fault in a library of C, a kill for its memory) is started
-again, reads the same batch again, and would die again for ever. So it notes in memory that it shares with its
-supervisor which batch it is taking (its `Trail`). The supervisor, which outlives it, counts its `Falls`:
-after `FALLS_TO_LEAVE_OUT` over one batch, its successors leave that batch out as a hole, and go on behind it.
+A matcher that dies while it takes a batch (a fault in a C library, a kill for its memory) is started again,
+reads the same batch again, and would die again for ever. So it notes the batch that it is taking in memory
+shared with its supervisor (its `Trail`). The supervisor, which outlives it, counts its `Falls`: after
+`FALLS_TO_LEAVE_OUT` over one batch, its successors leave that batch out as a hole, and go on behind it.
 
-A matcher need not read the same records as one batch again. Falls are over one batch as far as their batches
-have records in common, and what they have in common is left out: what killed the matcher is among it. One
-fall may be chance (an operator, a full machine), and falls over different batches never add up.
+A matcher may read the same records in other batches. Falls are over the same batch if their batches have
+records in common, and the common records are left out: those that killed the matcher are among them. One fall
+may be chance (an operator, a full machine), and falls over different batches never add up.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from twinstream.core.events import Side
 from twinstream.ports import Batch, Gap
 
 FALLS_TO_LEAVE_OUT = 3
-"""One fall is chance and two may be; a batch that is left out cannot be compared any more."""
+"""One or two falls may be chance, and a batch that is left out is never compared."""
 TRAIL_LENGTH = 6
-"""Numbers that a trail takes: whether a batch is being taken, and its stretch."""
+"""The numbers in a trail: whether a batch is being taken, and its stretch."""
 _TAKING = 1
 
 
 class FallenStretch(NamedTuple):
     """Records of one partition of a side, by their first and last offset.
 
-    `topic` is a number made of the topic's id: one that is created anew has other records at these offsets.
+    `topic` is a number made of the topic's id: a recreated topic has other records at these offsets.
     """
 
     side: Side
@@ -40,28 +40,28 @@ class FallenStretch(NamedTuple):
     topic: int
 
     def common(self, other: FallenStretch) -> FallenStretch | None:
-        """The records that both have, of the same partition; None where there are none."""
+        """The records that both have, of the same partition; None if there are none."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return self._replace(first=first, last=last) if first <= last and self.topic == other.topic else None
 
 
 class Trail:
-    """Which batch a matcher is taking, in `TRAIL_LENGTH` numbers that outlive it."""
+    """The batch that a matcher is taking, in `TRAIL_LENGTH` numbers that outlive it."""
 
     def __init__(self, memory: MutableSequence[int] | None = None) -> None:
         self._memory = [0] * TRAIL_LENGTH if memory is None else memory
 
     def enter(self, batch: Batch, topic: str = "") -> None:
-        """Note that a batch of the topic with an id is being taken. Complexity: O(1), about 1 µs."""
+        """Note that a batch of the topic with this id is being taken. Complexity: O(1), about 1 µs."""
         self._memory[1:] = [batch.side, batch.partition, batch.offsets[0], batch.offsets[-1], _mark(topic)]
         self._memory[0] = _TAKING
 
     def leave(self) -> None:
-        """Note that nothing is being taken."""
+        """Note that no batch is being taken."""
         self._memory[0] = 0
 
     def stretch(self) -> FallenStretch | None:
-        """What the comparison is, or was at the end, taking."""
+        """The batch that the matcher is taking, or was taking when it ended."""
         if self._memory[0] != _TAKING:
             return None
         _, side, *place = self._memory
@@ -69,7 +69,7 @@ class Trail:
 
 
 class Caution(NamedTuple):
-    """How a matcher is careful: the trail that it leaves, what it leaves out, the most memory it takes."""
+    """The precautions of a matcher: its trail, the records that it leaves out, and its memory limit."""
 
     trail: Trail
     left_out: tuple[FallenStretch, ...] = ()
@@ -77,10 +77,10 @@ class Caution(NamedTuple):
 
 
 class Falls:
-    """The falls of one matcher over all its successors. `left_out` is what its next one leaves out.
+    """The falls of one matcher and all its successors. `left_out` are the records that the next leaves out.
 
     Falls are counted for each partition, since a matcher may fall over batches of two in turn. Within a
-    partition it reads in order: a fall further on tells that it came past.
+    partition it reads in order: a fall further on shows that it came past the earlier one.
 
     >>> falls, batch = Falls(), FallenStretch(Side.LEFT, 0, 0, 99, topic=0)
     >>> [falls.fell_over(batch) for _ in range(3)], falls.left_out == (batch,)
@@ -92,7 +92,7 @@ class Falls:
         self.left_out: tuple[FallenStretch, ...] = ()
 
     def fell_over(self, stretch: FallenStretch | None) -> bool:
-        """The matcher fell while it took a batch, or none. Whether it did over the same batch before."""
+        """Note a fall, over a batch or none; returns whether an earlier fall was over the same batch."""
         if stretch is None:
             return False
         place = stretch[:2]
@@ -108,9 +108,9 @@ class Falls:
 
 
 def without(batch: Batch, left_out: Sequence[FallenStretch], topic: str = "") -> Iterator[Batch | Gap]:
-    """A batch of the topic with an id in parts, with a gap in the place of what is left out of it.
+    """The parts of a batch of the topic with this id, with a gap in place of the records left out.
 
-    Complexity: O(1) where nothing ever was left out.
+    Complexity: O(1) if no records were ever left out.
     """
     begin, place = 0, (batch.side, batch.partition)
     for stretch in sorted(one for one in left_out if one[:2] == place and one.topic == _mark(topic)):

@@ -1,4 +1,4 @@
-"""A histogram of durations; a batch of equal ones costs one addition."""
+"""A histogram of durations; counting many equal ones costs one addition."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The hot path: decodes a batch of records, feeds the comparison with it, and counts.
+"""The hot path: decodes a batch of records, feeds it to the comparison, and counts.
 
-Everything here is done once a batch, the work for one event is in `Codec.forms` and `Lanes.feed`.
+This module works once a batch; the work for each event is in `Codec.forms` and `LanesIndex.feed`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _read_at = itemgetter(4)
 
 
 class Undecodable(NamedTuple):
-    """A record that was kept out of matching: where, and why."""
+    """A record that was kept out of matching: its place, and the reason."""
 
     side: Side
     partition: int
@@ -43,9 +43,9 @@ class Undecodable(NamedTuple):
 
 
 class Intake:
-    """Takes batches into a comparison. `positions` are the next offsets to read of all that was taken.
+    """Takes batches into a comparison. `positions` are the next offsets behind all batches taken.
 
-    `stamps` are those of each partition's last batch; `seen` is shown what is compared.
+    `stamps` are those of each partition's last batch; `seen` receives the events that are compared.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Intake:
             self.cut.begin(positions)
 
     def take(self, item: Batch | Gap) -> None:
-        """Take what a source delivered.
+        """Take an item from the source.
 
-        Raises SourceError, and has taken nothing, while what the records need is not there yet: their schema,
-        or what a version says of their input.
+        Raises SourceError, and has taken nothing, while the records need something that is not there yet:
+        their schema, or a control record about their input.
         """
         if isinstance(item, Gap):
             self._note_gap(item)
@@ -110,7 +110,7 @@ class Intake:
         self.processing.add((self._clock.monotonic() - started) / count, count)
 
     def _marks(self, item: Batch) -> list[str | None] | None:
-        """The marks that name the input of each record, where they are asked for. Raises SourceError."""
+        """The marks that name the input of each record, where they are needed. Raises SourceError."""
         cut = self.cut if isinstance(self.cut, InputCut) else None
         if item.headers is None or not (cut or self._comparison.clocks.reads_input_marks):
             return None
@@ -122,7 +122,7 @@ class Intake:
         return marks
 
     def survey(self, at_end: tuple[bool, bool]) -> None:
-        """Look at everything that waits, and remember for which positions that holds."""
+        """Survey the unmatched events, and remember the positions that the survey covers."""
         self._comparison.note_ends(at_end)
         certainty = self._comparison.certainty
         sure_but_for = certainty.beginning
@@ -135,11 +135,11 @@ class Intake:
 
     @property
     def waiting(self) -> str | None:
-        """Why nothing is compared yet, while the start is not found."""
+        """The reason why nothing is compared yet, while the start is not found."""
         return None if self.cut is None else self.cut.waiting
 
     def resume(self) -> None:
-        """The start was found before; only a partition that was not read yet may still tell otherwise."""
+        """Go on behind a known start; only a partition that was not read yet may still refute it."""
         if self.cut is not None:
             unread = {
                 side: {
@@ -159,7 +159,7 @@ class Intake:
             self._sort(self.cut, side, run)
 
     def _sort(self, cut: Cut, side: Side, run: Run) -> None:
-        """Feed what lies behind the start; what lies before it is settled, what is held is unmatched."""
+        """Feed the events behind the start, settle those before it, and count held ones as unmatched."""
         passed = cut.take(side, run)
         for place, reason in passed.refused:
             self._refuse(Undecodable(side, run.partition, run.offsets[place], reason))
@@ -176,13 +176,13 @@ class Intake:
                 )
 
     def _leave_before(self, side: Side, run: Run, *, by_place: bool) -> None:
-        """Settle what lies before the start: of its partition all is compared at most from behind it."""
+        """Settle a run before the start; its partition is compared at the earliest from behind the run."""
         self._comparison.before_start(side, run, by_place=by_place)
         begins = self.compared_from[side]
         begins[run.partition] = max(begins.get(run.partition, 0), run.offsets[-1] + 1)
 
     def _doubt(self) -> None:
-        """A start that shows to be no sure one stays so: of the comparison, over restarts."""
+        """Keep the doubt about a start that proved unsafe in the comparison's state, over restarts."""
         certainty = self._comparison.certainty
         if isinstance(self.cut, EventTimeCut) and certainty.beginning is None:
             certainty.beginning = self.cut.doubt
@@ -199,7 +199,7 @@ class Intake:
         self.max_unmatched = max(self.max_unmatched, unmatched)
 
     def _in_sight(self, side: Side, run: Run) -> Sequence[Form]:
-        """The forms of a run, with their records also where they hold none."""
+        """The forms of a run, with their records even if the forms hold none."""
         codec, batch = self._codec, self._under_way
         if not isinstance(codec, KeptCodec) or batch is None:
             return run.forms
@@ -211,9 +211,9 @@ class Intake:
         newest[batch.partition] = max(newest.get(batch.partition, latest), latest)
 
     def _feed_without(self, refused: list[RefusedRecord], run: Run, side: Side) -> None:
-        """Feed a run without the records that are not matched, which are counted.
+        """Feed a run without the records that take no part in matching, which are counted.
 
-        The one that is a hole comes at its place: a difference before it counts.
+        The record that becomes a hole is noted in its place: a difference before it counts.
         """
         cut = self._first_beyond_budget(refused)
         out = {place for place, _ in refused}
@@ -227,7 +227,7 @@ class Intake:
                 self._feed(side, run.only(kept))
 
     def _first_beyond_budget(self, refused: list[RefusedRecord]) -> int:
-        """The place of the record that exceeds the budget for undecodable ones; 0 where none does."""
+        """The index of the record that exceeds the budget for undecodable ones; 0 if none does."""
         left = self._budget - sum(account.undecodable for account in self._comparison.accounts)
         places = [place for place, reason in refused if reason is not None]
         return places[left] if 0 <= left < len(places) else 0
@@ -244,10 +244,10 @@ class Intake:
             comparison.hole(Hole(reason, record.side, record.partition, record.offset))
 
     def _note_gap(self, gap: Gap) -> None:
-        """Go on behind records that are not read, and say so.
+        """Go on behind records that are not read, and note a hole.
 
-        What lies before the start is no hole, but where matchers fell over it: nobody knows what it was. Of
-        what is left out the rest may come with a later batch.
+        Records before the start are no hole, except those that matchers fell over: nobody knows their
+        content. The rest of a stretch that is left out may come with a later batch.
         """
         if gap.left_out and self.positions[gap.side].get(gap.partition, 0) >= gap.available:
             return

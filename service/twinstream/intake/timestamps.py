@@ -1,7 +1,7 @@
-"""Kafka's timestamps as moments of the calendar.
+"""Converts Kafka's timestamps to moments of the calendar.
 
-A timestamp is any number of 64 bits that a producer chose: one that counts in microseconds means a year after
-50000. Such a time is shown as the last moment that the calendar has, or the first. It decides nothing.
+A timestamp is any 64-bit number that a producer chose: one in microseconds means a year after 50000. Such a
+time is shown as the last moment of the calendar, or the first. These moments decide nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 
 
 def moment_of(milliseconds: int) -> datetime:
-    """The moment of a timestamp, the nearest that there is where it lies outside of the calendar.
+    """The moment of a timestamp; outside the calendar, its nearest end.
 
     >>> moment_of(0).isoformat(), moment_of(2**62).year, moment_of(-(2**62)).year
     ('1970-01-01T00:00:00+00:00', 9999, 1)

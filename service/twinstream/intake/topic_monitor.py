@@ -1,13 +1,13 @@
-"""Looks at the topics: up to where they are known to be the same as when their records were read.
+"""Looks at the topics, to vouch that records were read from the topics that are compared.
 
-A consumer does not notice that its topic was deleted and created anew: it goes on at its offset. What it
-reads then is compared as if it were of the old topic, and differs as a matter of course. So what was found
-counts only when a look that *began after the records were read* has found both topics as they were, since ids
-never come back (`Comparison.vouch`). Where a look finds a change, what was found since the last one that did
-not is disowned (`Comparison.disown`).
+A consumer does not notice that its topic was deleted and recreated: it goes on at its offset. The new records
+are compared as if they were of the old topic, and differ as a matter of course. So a difference counts only
+once a look that *began after its records were read* has found both topics unchanged, since topic ids are
+never reused (`Comparison.vouch`). If a look finds a change, the differences found since the last look without
+one are disowned (`Comparison.disown`).
 
-A look takes a few milliseconds, and the matcher goes on meanwhile. One is asked for once a second where
-something was read, and at once where a difference waits for it.
+A look takes a few milliseconds, and the matcher goes on meanwhile. One is requested once a second if records
+were read, and at once if a difference waits for it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from twinstream.ports import Positions, Source, Topic
 
 
 class _Asked(NamedTuple):
-    """The number of the look that was asked for, and the moment up to which it vouches."""
+    """The number of the look that was requested, and the moment up to which it vouches."""
 
     number: int
     moment: int
 
 
 class TopicMonitor:
-    """What the looks of a source say of what a comparison was fed."""
+    """Vouches for the input of a comparison by the looks of its source."""
 
     def __init__(self, source: Source, book: TopicBook, comparison: Comparison) -> None:
         self._source, self._book, self._comparison = source, book, comparison
@@ -38,19 +38,19 @@ class TopicMonitor:
         self._topics: Mapping[Side, Topic | None] = {}
 
     def begin(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
-        """Take a look at topics of which nothing was read since the state was saved: what changed."""
+        """Look at the topics before any new record of them is read; returns their changes."""
         changes = self._note(topics, positions)
         self._comparison.vouch(self._comparison.moment)
         return changes
 
     def ask(self) -> None:
-        """Ask for a look behind all that was fed, where one is wanting and none is on its way."""
+        """Request a look that covers all input so far, if one is needed and none is under way."""
         moment = self._comparison.moment
         if self._asked is None and moment > self._comparison.proven.vouched_at:
             self._asked = _Asked(self._source.look(), moment)
 
     def take(self, positions: Positions) -> list[Hole]:
-        """Take in the last look: what changed. `positions` are the offsets to be read next."""
+        """Apply the last look; returns the changes. `positions` are the next offsets to read."""
         seen, changes = self._source.seen(), []
         if seen.topics is not self._topics:
             self._topics = seen.topics

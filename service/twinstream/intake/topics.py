@@ -1,7 +1,7 @@
-"""Notices what happens to the topics themselves: one is created anew, gets partitions, or is compacted.
+"""Detects changes of the topics themselves: one is recreated, gets partitions, or is compacted.
 
-What Kafka says of a topic is held against what was known of it before, while the matcher runs and after it
-was away. Each change is a hole.
+Kafka's metadata of a topic is compared with the remembered metadata, while the matcher runs and after it was
+down. Each change is a hole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COMPACT = "compact"
 
 
 class KnownTopic(NamedTuple):
-    """What is remembered of a topic."""
+    """The remembered metadata of a topic."""
 
     id: str
     partitions: frozenset[int]
@@ -27,9 +27,9 @@ class KnownTopic(NamedTuple):
 
 
 class TopicBook:
-    """Remembers both topics, and tells what changed since.
+    """Remembers both topics, and finds their changes.
 
-    `missing` are sentences about topics that were not there at the last look: one may be created anew.
+    `missing` are sentences about topics that were not there at the last look: they may be recreated.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -38,7 +38,7 @@ class TopicBook:
         self.missing: list[str] = []
 
     def refusal(self, topics: Mapping[Side, Topic]) -> str | None:
-        """Why these topics cannot be compared at all."""
+        """The reason why these topics cannot be compared at all."""
         for side, topic in topics.items():
             if topic.cleanup_policy is not None and COMPACT in topic.cleanup_policy:
                 return (
@@ -53,9 +53,9 @@ class TopicBook:
         self._known = {side: _known(topic) for side, topic in topics.items()}
 
     def changes(self, topics: Mapping[Side, Topic | None], positions: Positions) -> list[Hole]:
-        """What changed since the topics were remembered, and remember them as they are now.
+        """The changes since the topics were remembered; remembers them as they are now.
 
-        `positions` are the offsets that were to be read next.
+        `positions` are the next offsets to read.
         """
         self.missing = [
             f"the {NAMES[side]}'s topic {self._names[side]} is not there any more"
@@ -91,14 +91,14 @@ class TopicBook:
         return {side: known.id for side, known in self._known.items()}
 
     def state(self) -> list[Any]:
-        """What is remembered, as JSON values."""
+        """The remembered topics, as JSON values."""
         return [
             [int(side), known.id, sorted(known.partitions), known.compacted]
             for side, known in self._known.items()
         ]
 
     def restore(self, state: list[Any]) -> None:
-        """Take over what was remembered."""
+        """Take over the `state`."""
         self._known = {
             Side(side): KnownTopic(name, frozenset(partitions), compacted)
             for side, name, partitions, compacted in state
@@ -114,7 +114,7 @@ def _created_anew(topic: Topic, partition: int, wanted: int) -> str:
 
 
 def _known(topic: Topic, before: KnownTopic | None = None) -> KnownTopic:
-    """What there is to remember; a cleanup policy that Kafka does not tell is what it was."""
+    """The metadata to remember; a cleanup policy that Kafka does not report is unchanged."""
     told = topic.cleanup_policy
     compacted = bool(before and before.compacted) if told is None else COMPACT in told
     return KnownTopic(topic.id, frozenset(topic.first), compacted)

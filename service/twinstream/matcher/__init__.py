@@ -1,1 +1,1 @@
-"""The matcher: the loop over batches of one comparison, with its saves, its looks and its resets."""
+"""The matcher: the loop over batches of one comparison, with its checkpoints, surveys and resets."""

@@ -1,10 +1,10 @@
 """One run of a comparison: from a start, new or restored from a checkpoint, until a reset.
 
-Where it begins is settled once: where the comparison file says (`start`, or `Opening` for a start at the
-input), where a checkpoint says, or, where Kafka remembers a run that the store has lost, where that one
-began. `refusal` says why none of these will do; then nothing is read.
+Its start is decided once: by the comparison file (`start`, or `Opening` for a start at the input), by a
+checkpoint, or, if Kafka remembers a run that the store has lost, by the start of that run. `refusal` says why
+none of these is possible; then nothing is read.
 
-A run has a part of the work where several matchers share it. It asks the source, and never the store.
+A run compares one shard if several matchers share the work. It uses the source, and never the store.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ log = structlog.get_logger()
 
 
 class ComparisonRun:
-    """One run of a comparison, of which `comparison` and `intake` are fed. Constructing it asks nobody.
+    """One run of a comparison, with the `intake` that feeds it. Constructing it calls no port.
 
-    It begins where the comparison file says, or the last of its `resets`.
-    `refusal` says why it has no start, `shard` what it reads. `opening` is what finds a start at the input;
-    it may outlive a run that has not begun. `mask` has its secret before it begins.
+    It begins where the comparison file says, or the last of its `resets`. `refusal` says why it has no start,
+    `shard` what it reads. `opening` finds a start at the input; it may outlive a run that has not begun.
+    `mask` has its secret before the run begins.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class ComparisonRun:
         self._rereading: Rereading | None = None
         self._placed_behind: list[Hole] = []
 
-    # -- where it begins -----------------------------------------------------------------------------------
+    # -- the start -----------------------------------------------------------------------------------------
 
     def begin(self, topics: Mapping[Side, Topic], head: dict[str, Any] | None) -> None:
-        """Begin where the comparison file says, or know why that cannot be.
+        """Begin where the comparison file says, or set `refusal`.
 
-        `head` is that of what was saved, if anything was: then all that is settled. With that of a reset only
-        what it has settled is: maybe where this shard begins.
+        `head` is that of the saved checkpoint, if there is one, which has decided the start. The head of a
+        reset decides only what it contains: maybe the place where this shard begins.
         """
         anew: dict[str, Any] = {}
         if head is not None and head.get("anew"):
@@ -123,22 +123,22 @@ class ComparisonRun:
         self.topics.begin(topics)
 
     def _unfit(self, topics: Mapping[Side, Topic]) -> str | None:
-        """Why these topics cannot be compared at all."""
+        """The reason why these topics cannot be compared at all."""
         return self.topics.refusal(topics) or unreliable(self._spec, self._source.control())
 
     def _hand_over(self, opening: Opening) -> None:
-        """The start at the input is found, and what was heard by then is known."""
+        """Take over the start at the input, now that it is found, and the control records up to it."""
         assert self.input_cut is not None, "the comparison file starts at the input"
         opening.hand_over(self.comparison, self.input_cut)
         self.control.position = opening.position
 
     def _indivisible(self, topics: Mapping[Side, Topic]) -> str | None:
-        """Why these topics cannot be compared in so many shards, or as co-partitioned ones."""
+        """The reason why these topics cannot be compared in so many shards, or as co-partitioned ones."""
         counts = (len(topics[Side.LEFT].first), len(topics[Side.RIGHT].first))
         return unfit(self._spec, self._shard.of, counts)
 
     def recall(self, topics: Mapping[Side, Topic], past: Past | None) -> None:
-        """Nothing is stored: begin as ever, or read again what Kafka remembers to have been compared."""
+        """Begin without a checkpoint: as usual, or by rereading what Kafka's marks show as compared."""
         if past is None or self._is_of_another_beginning(past):
             for hole in self._placed_behind:
                 self.comparison.hole(hole)
@@ -163,13 +163,13 @@ class ComparisonRun:
             self.comparison.hole(hole)
 
     def _is_of_another_beginning(self, past: Past) -> bool:
-        """Whether a reset lies between what Kafka remembers and what is stored; a lost one is a hole."""
+        """Whether a reset lies between Kafka's marks and the stored state; a lost one is a hole."""
         if past.account.resets > self._resets.made:
             self.comparison.hole(Hole(f"a reset was lost, since {LOST} in part: reset it again"))
         return past.account.resets != self._resets.made
 
     def recall_rest(self, past: Past | None) -> None:
-        """What is stored may be older than what Kafka remembers: no pass before it has come as far."""
+        """Reread if the stored state is older than Kafka's marks: no pass before it has come as far."""
         if past is None or self._is_of_another_beginning(past):
             return
         if self._rereading is not None or self.comparison.diverged:
@@ -181,21 +181,22 @@ class ComparisonRun:
             log.warning("the stored state is old, so the rest is read again", comparison=self._spec.name)
 
     def own(self, offsets: Mapping[int, int]) -> dict[int, int]:
-        """The partitions that this shard reads."""
+        """The offsets of the partitions that this shard reads."""
         return {partition: offset for partition, offset in offsets.items() if self.reads(partition)}
 
     def reads(self, partition: int) -> bool:
-        """Whether a partition is read by this shard."""
+        """Whether this shard reads a partition."""
         return self._shard.has(partition)
 
     def begun(self) -> bool:
-        """Whether the start is found; what was read before is read again after a crash, and not saved."""
+        """Whether the start is found; records read before that are not saved, but reread after a crash."""
         return self.refusal is None and self.intake.waiting is None
 
     def same_start(self, side: Side, items: Iterable[Batch | Gap]) -> bool:
-        """Whether what came first of a side may be taken: its beginning is of the time of the other's.
+        """Whether the first records of a side may be taken: they begin at the time of the other side.
 
-        Kafka may have deleted the beginning of what was read already, so the earliest that came counts.
+        Kafka may have deleted the beginning of records that were read already, so the earliest one read
+        counts.
         """
         if self._same_beginning or not self.intake.newest_ms[side.other]:
             return True
@@ -212,15 +213,15 @@ class ComparisonRun:
         return self._same_beginning
 
     def unsafe(self) -> str | None:
-        """Why there is no safe start, as what was read has shown."""
+        """The reason why there is no safe start, as the records read so far show."""
         if self.intake.cut is not None and self.intake.cut.refused is not None:
             self.refusal = self.intake.cut.refused
         return self.refusal
 
-    # -- on the way ----------------------------------------------------------------------------------------
+    # -- after the start -----------------------------------------------------------------------------------
 
     def troubles(self) -> list[str]:
-        """What is wrong with the topics themselves, and with what is said on the control topic."""
+        """Sentences about faults of the topics themselves, and of the control topic and its records."""
         control = self._source.control()
         found = (self.control.trouble, missing(self._spec, control), unreliable(self._spec, control))
         return [*filter(None, found), *self.topics.missing]
@@ -232,9 +233,9 @@ class ComparisonRun:
             self.comparison.hole(Hole(reason, side))
 
     def read_again(self) -> bool:
-        """Tell how far a run of which the state was lost has come, and what it has not found again.
+        """Report the progress of rereading after a lost state; at its end note what was not found again.
 
-        Whether it has come as far just now.
+        Returns whether rereading has just ended.
         """
         if self._rereading is None:
             return False
@@ -248,7 +249,7 @@ class ComparisonRun:
         return True
 
     def marks(self, sequence: int, verdict: Verdict) -> Marks | None:
-        """What Kafka is to remember of a checkpoint; nothing while it is read again, since that is more."""
+        """The marks of a checkpoint for Kafka; None while rereading, since the marks there are further."""
         if self._rereading is not None:
             return None
         begun, holes, resets = self.situation.started_at, len(self.comparison.holes), self._resets
@@ -256,25 +257,25 @@ class ComparisonRun:
         return marks_of(self._starts, self.intake.positions, self.topics.ids(), account)
 
     def ground(self) -> ResetState | None:
-        """Where it stands, once it has begun."""
+        """The state of the run that a reset needs, once it has begun."""
         if not self.begun():
             return None
         return ResetState(self._spec, self.comparison, self.intake.positions, self.reporter.holes_seen)
 
     def told(self, made_at: float) -> ComparisonStatus | ShardStatus:
-        """How it stands, as it is published; `made_at` is what time it is on the monotonic clock."""
+        """The status to publish; `made_at` is the current time on the monotonic clock."""
         if self._shard.whole:
             return self.reporter.glance(self.situation, made_at)
         return self.reporter.part(self.situation, made_at, self._mask.secret_for("shards"))
 
     def ended(self) -> Ended:
-        """How it stands, for the record of the reset that ends it."""
+        """The final state of the run, for the record of the reset that ends it."""
         return self.reporter.ended(self.situation)
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All but the state of the comparison: what is small, and tells how things stand."""
+        """The small state of the run, without that of the comparison."""
         intake, reporter = self.intake, self.reporter
         return {
             "spec_digest": self._digest,

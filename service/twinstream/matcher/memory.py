@@ -1,4 +1,4 @@
-"""The memory that this process uses, and what is done if it is too much."""
+"""Measures the memory of this process, and stops comparing if it is too much."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """The memory that the process has now; where the system does not tell, the most it ever had."""
+    """The resident memory of the process; if the system does not report it, the most it ever had."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:
@@ -20,7 +20,7 @@ def resident_bytes() -> int:
 
 
 def watch_memory(comparison: Comparison, limit_bytes: int | None) -> None:
-    """Have a comparison keep no more events before the kernel stops the process."""
+    """Make a comparison keep no more events above a limit, before the kernel kills the process."""
     if limit_bytes is None or comparison.overflowing:
         return
     if (taken := resident_bytes()) > limit_bytes:

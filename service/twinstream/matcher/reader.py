@@ -1,7 +1,7 @@
-"""Reads both sides of a run, and keeps what cannot be taken in yet.
+"""Reads both sides of a run, and keeps batches that cannot be taken yet.
 
-What was read is kept unread, and nothing more of its side is asked for, while a schema or a control record is
-awaited for it, or while nobody knows yet whether both sides begin at the same time.
+A batch is kept, and its side is not polled, while the batch needs a schema or a control record, or while it
+is unknown whether both sides begin at the same time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from twinstream.matcher.comparison_run import ComparisonRun
 from twinstream.ports import Batch, Clock, Gap, Source
 
 RETRY_SECONDS = 1.0
-"""What could not be taken is tried again so often."""
+"""The interval after which a batch that could not be taken is tried again."""
 
 
 class Reader:
-    """Reads the sides of one run. `lacking` says, by side, what is awaited for what was read of it."""
+    """Reads the sides of one run. `lacking` says, by side, what its kept batch waits for."""
 
     def __init__(self, run: ComparisonRun, source: Source, clock: Clock, caution: Caution) -> None:
         self._run, self._source, self._clock, self._caution = run, source, clock, caution
@@ -32,11 +32,11 @@ class Reader:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the last round asked for records, and so may have waited for some."""
+        """Whether the last round polled, and so may have waited for records."""
         return self._run.refusal is None and self._asked
 
     def read(self) -> bool:
-        """One round: read each side whose turn it is. Whether anything was taken in."""
+        """Read each side whose turn it is, for one round; returns whether anything was taken."""
         self._asked = False
         sides = self._run.turns.next()
         self._leave_alone(self._run.turns.left_alone)
@@ -69,7 +69,7 @@ class Reader:
         return deque(self._without_left_out(self._source.poll(side, self._run.turns.patience(side))))
 
     def _without_left_out(self, items: Iterable[Batch | Gap]) -> Iterator[Batch | Gap]:
-        """What was read, but for what matchers fell over."""
+        """The items read, without the records that matchers fell over."""
         for item in items:
             if isinstance(item, Gap):
                 yield item
@@ -80,7 +80,7 @@ class Reader:
         return self._run.topics.ids().get(side, "")
 
     def _take(self, item: Batch | Gap) -> bool:
-        """Hand over what was read; False where a schema or a control record is awaited for it."""
+        """Pass an item to the intake; False if it needs a schema or a control record."""
         side = item.side
         if self._clock.monotonic() < self._retry_at[side]:
             return False

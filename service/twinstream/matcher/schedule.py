@@ -1,7 +1,7 @@
-"""The saves of a run: when the next one is due, and whether there is anything to save.
+"""Schedules the checkpoints of a run: when the next one is due, and whether there is anything to save.
 
-What changed is saved about once a second, and a certain divergence at once: nobody is told of it before it is
-saved. A large state takes long to look at and to save, so it is saved less often.
+Changes are saved about once a second, and a certain divergence at once: it is not published before it is
+saved. A large state takes long to survey and to save, so it is saved less often.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from twinstream.ports import Clock, Source
 
 SAVE_SECONDS = 1.0
 RETRY_STORE_SECONDS = 2.0
-"""How often a store that is away is asked whether it is back (`CheckpointWriter.may_try`)."""
+"""The interval of attempts to reach a store that is away (`CheckpointWriter.may_try`)."""
 SAVE_SHARE = 0.05
 """At most this share of the time goes into surveys and checkpoints: large states are saved less often."""
 PUT_OFF_SECONDS = 60.0
-"""No save is put off longer: one in which the process was paused took long, and says nothing of the state."""
+"""The longest delay of a save: a save during which the process was paused does not show a large state."""
 
 
 class SaveSchedule:
-    """The saves of one run. `head` tells all but the state of its comparison.
+    """The saves of one run. `head` returns the state of the run without that of its comparison.
 
-    `dirty` says that something has changed since the last one, `hold_divergence` that it has a certain
+    `dirty`: the state has changed since the last save. `hold_divergence`: the last save has a certain
     divergence.
     """
 
@@ -46,47 +46,47 @@ class SaveSchedule:
         self.hold_divergence = False
 
     def resume(self) -> None:
-        """The run has been restored: how it stands is what was saved."""
+        """Note that the run has been restored: its current state is the saved one."""
         self.hold_divergence = self._run.comparison.diverged_for_sure
         self._verdict = self._run.reporter.verdict
 
     def hasten(self) -> None:
-        """Let the next save be due now."""
+        """Make the next save due now."""
         self._next = 0.0
 
     def newly_diverged(self) -> bool:
-        """Whether there is a certain divergence that is not saved."""
+        """Whether there is a certain divergence that is not saved yet."""
         return self._run.comparison.diverged_for_sure and not self.hold_divergence
 
     def due(self) -> bool:
-        """Whether it is time, or the store has lost what was saved; else prolong the lease. Raises Fenced."""
+        """Whether a save is due, or the store lost the last one; else prolong the lease. Raises Fenced."""
         if self._clock.monotonic() >= self._next:
             return True
         return not self._writer.trouble and (self.newly_diverged() or not self._writer.renewed())
 
     def save(self, survey: Callable[[], None]) -> None:
-        """Look at everything by `survey`, and save what changed, if anything did. Raises Fenced."""
+        """Call `survey`, and save the changes, if there are any. Raises Fenced."""
         started = self._clock.monotonic()
         survey()
         self._writer.waited_seconds = 0.0
         if self._writer.may_try():
             self._keep()
         ended = self._clock.monotonic()
-        # How long a store hangs says nothing of how large the state is.
+        # The time for which a store hangs does not show a large state.
         spent = ended - started - self._writer.waited_seconds
         pause = RETRY_STORE_SECONDS if self._writer.trouble else SAVE_SECONDS
         began = ended if self._writer.trouble else started
         self._next = began + max(pause, min(spent / SAVE_SHARE, PUT_OFF_SECONDS))
 
     def _keep(self) -> None:
-        """Save what changed, or prolong the lease."""
+        """Save the changes, or prolong the lease."""
         if not self._run.begun():
             self._writer.renewed()
         elif self._anything() or self.newly_diverged() or not self._writer.renewed():
             self._checkpoint()
 
     def _anything(self) -> bool:
-        """Whether anything has changed; since when a verdict holds is saved, too."""
+        """Whether anything has changed; the time since which a verdict holds is saved, too."""
         told = self._run.reporter.verdict is not self._verdict
         return self.dirty or told or self._writer.awaits_save(self._run.comparison)
 
@@ -102,7 +102,7 @@ class SaveSchedule:
         run.situation.checkpoint = written
 
     def _remember(self) -> None:
-        """Have Kafka remember what was saved."""
+        """Write the marks of the checkpoint to Kafka."""
         verdict = Verdict.DIVERGED if self.hold_divergence else self._run.reporter.verdict
         marks = self._run.marks(self._writer.sequence, verdict)
         if marks is not None:

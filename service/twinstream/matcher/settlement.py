@@ -1,8 +1,8 @@
-"""Surveys a run: its unmatched events, how far each side is read, and up to when all is settled.
+"""Surveys a run: its unmatched events, the progress of each side, and the time up to which all is settled.
 
-Where a side ended is known as of a question asked a moment ago. So what counts as its end is what stood there
-at the survey *before*: by now all of that has been read, or it is behind. How things stood at a survey may be
-told once the topics have been looked at since (see `topic_monitor`).
+The known end of a side is always some time old. So the end at the *last* survey counts: by now the side is
+read up to it, or is behind. The result of a survey is published once the topics have been looked at since
+(see `topic_monitor`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinstream.reporting.verdict_status import Standing, Verified
 
 
 class Settlement:
-    """The surveys of one run. `at_end` tells by side whether it was read to its end at the last one."""
+    """The surveys of one run. `at_end` says by side whether it was read to its end at the last one."""
 
     def __init__(self, run: ComparisonRun, source: Source, clock: Clock, clock_skew: ClockSkew) -> None:
         self._run, self._source, self._clock = run, source, clock
@@ -29,7 +29,7 @@ class Settlement:
         self.at_end = (False, False)
 
     def take(self) -> None:
-        """Look at everything that waits, and note how things stand."""
+        """Survey the unmatched events, and note the standing of the run."""
         run, asked, ends = self._run, SeenAt.of(self._clock), self._source.ends()
         self.at_end = (self._has_read(Side.LEFT), self._has_read(Side.RIGHT))
         for side in Side:
@@ -48,28 +48,28 @@ class Settlement:
         self._asked = asked
 
     def hear(self) -> None:
-        """Note where the topics end, as last heard of: a lag is told by that, and surveys are far between."""
+        """Note the ends of the topics as last polled: they give the lag, and surveys are far between."""
         self._run.situation.heard_ends = self._source.ends()
 
     def vouch(self) -> None:
-        """Tell how things stood, if all that was fed by then is vouched for."""
+        """Publish the noted standing, if all input up to it is vouched for."""
         if self._standing is not None and self._standing.moment <= self._run.comparison.proven.vouched_at:
             self._run.situation.standing, self._standing = self._standing, None
 
     def _has_read(self, side: Side) -> bool:
-        """Whether everything that stood in the topic at the last survey has been read by now."""
+        """Whether all records that were in the topic at the last survey have been read by now."""
         positions, ends = self._run.intake.positions[side], self._ends_before[side]
         return all(
             partition in ends and position >= ends[partition] for partition, position in positions.items()
         )
 
     def _verified(self) -> Verified | None:
-        """The Kafka time up to which all is settled; that of before where nobody knows by now."""
+        """The Kafka time up to which all events are settled; the earlier one if it is unknown now."""
         oldest_ms = self._run.comparison.surveyed.oldest_ms
         if oldest_ms is not None:
             stamps = self._run.intake.stamps.values()
             return Verified(moment_of(oldest_ms), self._clock_skew.moment_of(oldest_ms, stamps))
         if all(self.at_end) and self._run.begun() and self._source.trouble() is None:
-            return Verified(*self._asked)  # What has come since may not have been read.
+            return Verified(*self._asked)  # Records written since may not have been read.
         standing = self._run.situation.standing
         return None if standing is None else standing.verified

@@ -1,7 +1,4 @@
-"""Polls all other inputs of a run: the metadata of its topics, and the control records.
-
-Each is asked for at every beat.
-"""
+"""Polls all other inputs of a run at every beat: the metadata of its topics, and the control records."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ log = structlog.get_logger()
 
 
 class SideInputs:
-    """What one run hears. Each question says whether the answer changed anything that is to be saved."""
+    """The other inputs of one run. Each poll returns whether it changed state that is to be saved."""
 
     def __init__(
         self, spec: Spec, run: ComparisonRun, source: Source, settlement: Settlement, writer: CheckpointWriter
@@ -30,7 +27,7 @@ class SideInputs:
         self._settlement, self._writer = settlement, writer
 
     def look_at_topics(self) -> bool:
-        """Note what happened to the topics themselves, and what is vouched for, as of the last look."""
+        """Note the changes of the topics themselves, and the input vouched for, as of the last look."""
         changes = self._run.topic_monitor.take(self._run.intake.positions)
         self.log(changes)
         for change in changes:
@@ -39,12 +36,12 @@ class SideInputs:
         return bool(changes)
 
     def log(self, changes: Iterable[Hole]) -> None:
-        """Log what happened to the topics."""
+        """Log changes of the topics."""
         for change in changes:
             log.warning("a topic has changed", comparison=self._spec.name, reason=told(change, self._spec))
 
     def _read_added(self, change: Hole) -> None:
-        """Read a partition that was added, too: the other side may have the partners of what it holds."""
+        """Also read a partition that was added: the other side may have the partners of its events."""
         side, partition, offset = change.side, change.partition, change.offset
         positions = self._run.intake.positions
         if side is None or partition is None or offset is None or partition in positions[side]:
@@ -55,7 +52,7 @@ class SideInputs:
         positions[side][partition] = offset
 
     def hear_versions(self) -> bool:
-        """Hear what the versions say of themselves."""
+        """Take the new control records of both versions."""
         heard = False
         while said := self._source.said():
             self._run.control.take(said)

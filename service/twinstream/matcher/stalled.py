@@ -1,12 +1,12 @@
-"""A side that is stalled: silent, while newer events of the other side wait for it.
+"""Finds stalled sides: silent, while newer events of the other side are unmatched.
 
-It is stopped or behind, which is no difference: it degrades health, and the verdict stays as it is.
+Such a side is stopped or behind, which is no difference: it degrades health, and the verdict does not change.
 
-- Last records that lie far apart say nothing by themselves: two idle sides that have matched everything are
-  healthy, and so is a side that is behind only by events that take no part in the comparison.
+- A time gap between the last records of both sides is not enough: two idle sides that have matched all events
+  are healthy, and so is a side that is behind only by events that take no part in the comparison.
 - An unmatched event that is older than the newest record of the other side does not make that side silent.
   Whether it is overdue is decided elsewhere (`core/clocks/arrival.py`).
-- A side that has more to be read is not silent. While its end is not known, neither silence nor health is.
+- A side that has unread records is not silent. While its end is unknown, neither silence nor health is known.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from twinstream.explain.divergence import NAMES
 from twinstream.matcher.comparison_run import ComparisonRun
 
 STALLED_SHARE = 0.25
-"""A side is called stalled when it is behind by this share of the time after which events are overdue."""
+"""A side is stalled when it is behind by this share of the time after which events are overdue."""
 
 
 class Silence(NamedTuple):
-    """Why health is degraded by a side for which newer events wait; `stalled` if it is known to be silent."""
+    """A side that degrades health, since newer events of the other wait; `stalled`: known to be silent."""
 
     side: Side
     stalled: bool
@@ -30,9 +30,9 @@ class Silence(NamedTuple):
 
 
 def silences(run: ComparisonRun) -> list[Silence]:
-    """The sides that are silent, or may be. What waits is told as of the last survey, ends as last heard of.
+    """The sides that are silent, or may be; unmatched events as of the last survey, ends as last polled.
 
-    Complexity: O(k) in the different timestamps of what waits for a side that is behind, else O(1).
+    Complexity: O(k) in the distinct timestamps of the unmatched events that face a side behind, else O(1).
     """
     found = []
     for side in Side:
@@ -43,7 +43,7 @@ def silences(run: ComparisonRun) -> list[Silence]:
 
 
 class _Behind(NamedTuple):
-    """By how many seconds the other side has gone on, and how many newer events wait for a side."""
+    """The seconds by which a side is behind, and the number of newer unmatched events of the other."""
 
     seconds: float
     waiting: int
@@ -68,13 +68,13 @@ def _told(side: Side, behind: _Behind, *, known: bool) -> Silence:
 
 
 def _behind(run: ComparisonRun, side: Side) -> _Behind | None:
-    """How far a side is behind what waits for it; None where nothing waits that is new enough."""
+    """How far a side is behind the unmatched events of the other; None if none of them is new enough."""
     other, own = _newest_ms(run, side.other), _newest_ms(run, side)
     since = run.intake.first_ms if own is None else own
     patience_ms = run.comparison.rules.overdue_after_ms * STALLED_SHARE
     if other is None or since is None or other - since <= patience_ms:
         return None
-    if run.intake.waiting is not None:  # Nothing is matched yet, so all that is kept for the start waits.
+    if run.intake.waiting is not None:  # No event is matched yet, so all held for the start are unmatched.
         newer = run.comparison.unmatched(side.other)
     else:
         waiting = run.comparison.ledger.held.of(side.other)
@@ -85,12 +85,12 @@ def _behind(run: ComparisonRun, side: Side) -> _Behind | None:
 
 
 def _newest_ms(run: ComparisonRun, side: Side) -> int | None:
-    """When the newest record of a side was written."""
+    """The time of the newest record of a side."""
     return max(run.intake.newest_ms[side].values(), default=None)
 
 
 def _all_read(run: ComparisonRun, side: Side) -> bool | None:
-    """Whether a side is read to its end as last heard of; None where that is not known of a partition."""
+    """Whether a side is read to its end as last polled; None if the end of a partition is unknown."""
     positions, ends = run.intake.positions[side], run.situation.heard_ends[side]
     if any(partition in ends and at < ends[partition] for partition, at in positions.items()):
         return False

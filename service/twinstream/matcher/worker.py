@@ -1,11 +1,11 @@
 """The matcher: one loop on one thread that owns its source, its state and its store.
 
     acquire the lease → load the checkpoint → assign positions → loop:
-        poll the side that is behind → take what came → review; every second a beat:
+        poll the side that is behind → take its records → review; every second a beat:
             survey → checkpoint → publish
 
-The loop never waits for anything but records, and those for a few milliseconds. Kafka or Redis away make it
-*degraded*, not dead: it goes on, says since when, and recovers alone.
+The loop waits for nothing but records, and for those only a few milliseconds. Without Kafka or Redis it is
+*degraded*, not dead: it goes on, reports since when, and recovers by itself.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Ports:
-    """The outside, as a worker needs it: each is an interface with a real part and a fake.
+    """The ports of a worker: each is an interface with a real implementation and a fake.
 
-    `mask_secret` is asked when the worker owns the comparison, and may raise StoreError. `recall` reads
-    records again, where none are held. `bulletins` reach those who stand by, `shards` are the other workers
-    of the comparison.
+    `mask_secret` is called once the worker owns the comparison, and may raise StoreError. `recall` reads
+    records again, where none are held. `bulletins` reach the standbys, `shards` are the other workers of the
+    comparison.
     """
 
     source: Source
@@ -83,7 +83,7 @@ class Ports:
 class Worker:
     """The matcher of one comparison. Call `run`, or `start` once and `step` in a loop.
 
-    Constructing it connects nothing. `where` it is, is told to who stands by.
+    Constructing it opens no connection. `where` is its address, which the standbys receive.
     """
 
     def __init__(
@@ -137,12 +137,12 @@ class Worker:
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison, as far as it has come."""
+        """The comparison of the current run."""
         return self._run.comparison
 
     @property
     def intake(self) -> Intake:
-        """What takes records into it."""
+        """The intake that feeds the comparison."""
         return self._run.intake
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -150,10 +150,10 @@ class Worker:
     def run(
         self, stopping: Callable[[float], bool], asked: Callable[[], ResetRequest | None] = lambda: None
     ) -> bool:
-        """Work until `stopping(seconds)`, which may wait that long, says so. Raises Fenced.
+        """Work until `stopping(seconds)`, which may wait that long, returns True. Raises Fenced.
 
-        Returns whether another worker has to go on, since the comparison was begun anew: as `asked` for here,
-        or for all shards.
+        Returns whether another worker has to go on, since the comparison was reset: as `asked` for here, or
+        for all shards.
         """
         try:
             return self._work(stopping, asked)
@@ -176,9 +176,9 @@ class Worker:
         return False
 
     def start(self) -> bool:
-        """Try to own the comparison and to find its positions; on False say why, and try again later.
+        """Try to own the comparison and to find its positions; if False, publish why, to try again later.
 
-        Raises CheckpointError where the stored state cannot be read.
+        Raises CheckpointError if the stored state cannot be read.
         """
         try:
             self._owns = self._store.acquire()
@@ -186,7 +186,7 @@ class Worker:
                 return self._stand_by()
             self._secrecy.take()
             if self._standby is not None and self._standby.end():
-                self._wait_for(TAKING_OVER)  # Loading takes its time, and what was relayed holds no more.
+                self._wait_for(TAKING_OVER)  # Loading takes time, and the relayed status is no longer valid.
             self._resume(self._store.load())
             self._shard_resets.look(self._resets)
             self._shard_resets.follow(self._run, self._writer)
@@ -208,7 +208,7 @@ class Worker:
         return True
 
     def step(self) -> None:
-        """One round: read, match, and beat when it is time. Raises Fenced."""
+        """Do one round: read, match, and beat when it is due. Raises Fenced."""
         self._round()
         if not self._writer.trouble:
             self._shard_resets.follow(self._run, self._writer)
@@ -231,7 +231,7 @@ class Worker:
             self._wait_for(reason)
 
     def stop(self) -> None:
-        """Checkpoint, publish and give the lease back; what cannot be reached is left."""
+        """Checkpoint, publish and release the lease; a store that cannot be reached is left alone."""
         self._schedule.hasten()
         try:
             self.beat()
@@ -241,13 +241,13 @@ class Worker:
         self._store.close()
         self._source.close()
 
-    # -- beginning anew ------------------------------------------------------------------------------------
+    # -- resets --------------------------------------------------------------------------------------------
 
     def begin_anew(self, request: ResetRequest | None = None) -> bool:
-        """Begin anew, if that is asked for and can be by now; True when it took effect.
+        """Reset the comparison, if that is requested and possible by now; True if it took effect.
 
-        Then this worker is over, and a new one finds the new beginning in the store. Where it cannot be, that
-        is published and nothing has changed. Raises StoreError where nobody knows whether it took effect.
+        Then this worker is done, and a new one finds the new start in the store. If it is not possible, that
+        is published and nothing has changed. Raises StoreError if nobody knows whether it took effect.
         """
         made = self._reset_commit.take(request, self._run, self._resets, self._writer)
         if made is None:
@@ -255,11 +255,11 @@ class Worker:
         if self._standby is not None:
             self._standby.retract()
         self._leave(made)
-        self._publisher.publish(made.records[-1])  # Who hears of it finds nothing that was said before.
+        self._publisher.publish(made.records[-1])  # Last: whoever receives it sees no earlier message.
         return True
 
     def _leave(self, resets: Resets) -> None:
-        """This worker is over: nothing that it said holds any more."""
+        """End this worker: nothing that it published is valid any more."""
         self._reports.resume({}, {}, {})
         self._resets = resets
         self._run = self._new_run()
@@ -268,7 +268,7 @@ class Worker:
         self._source.close()
 
     def _stand_by(self) -> bool:
-        """Show what the owner says, if it answers; False."""
+        """Show the owner's status, if it answers; returns False."""
         if self._standby is not None and self._standby.pass_on():
             to_ask = f": ask the owner, on {self._standby.owner}" if self._standby.owner else ""
             self._run.situation.standby, self._run.situation.waiting_for = True, STANDBY + to_ask
@@ -276,7 +276,7 @@ class Worker:
         return self._wait_for(STANDBY, standby=True)
 
     def _wait_for_number(self, state: Divided) -> bool:
-        """The state is that of another number of shards: nothing is read, until a reset; False."""
+        """Wait for a reset, since the state is that of another number of shards; returns False."""
         self._owns = True
         head = checkpoint.decode(state.head) if state.head else {}
         if self._shards is not None and head.get("spec_digest") != self._digest:
@@ -292,7 +292,7 @@ class Worker:
         return self._wait_for(str(state))
 
     def _wait_for(self, reason: str, *, unreachable: Dependency | None = None, standby: bool = False) -> bool:
-        """Publish why there is no start yet; False."""
+        """Publish the reason why there is no start yet; returns False."""
         situation = self._run.situation
         situation.standby, situation.waiting_for, situation.troubles = standby, reason, [reason]
         situation.unreachable = [unreachable] if unreachable else []
@@ -302,7 +302,7 @@ class Worker:
     # -- the beat ------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Once a second: checkpoint when it is due, else keep the lease; then publish. Raises Fenced."""
+        """Once a second: checkpoint if it is due, else keep the lease; then publish. Raises Fenced."""
         self._next_beat = self._clock.monotonic() + BEAT_SECONDS
         self._hear()
         if not self._writer.trouble:
@@ -317,7 +317,7 @@ class Worker:
         self._tell()
 
     def _tell(self) -> None:
-        """Publish the status, and answer those who stand by, who asked before it was written."""
+        """Publish the status, and send it to the standbys that asked before it was made."""
         standby = None if self._writer.trouble or not self._owns else self._standby
         asked = b"" if standby is None else standby.asked()
         said = self._publish_status()
@@ -330,8 +330,8 @@ class Worker:
             self._schedule.dirty |= self._side_inputs.hear_versions()
 
     def _survey(self) -> None:
-        """Look at everything that waits, and report what was found since the last time."""
-        if self._run.refusal is not None:  # Some of what was read was left out, and proves nothing.
+        """Survey the unmatched events, and report the differences found since the last survey."""
+        if self._run.refusal is not None:  # Some records read were left out, so the events prove nothing.
             return
         watch_memory(self.comparison, self._caution.memory_limit_bytes)
         self._settlement.take()
@@ -363,7 +363,7 @@ class Worker:
     # -- state ---------------------------------------------------------------------------------------------
 
     def _resume(self, stored: Stored) -> None:
-        """Take over what was saved, or begin where the topics begin."""
+        """Restore the saved state, or begin where the topics begin."""
         topics = self._source.topics()
         head, past = self._usable_head(stored), past_of(self._source.remembered(), self._digest)
         self._begin_at(Resets.of(head) if head is not None or past is None else past.resets)
@@ -382,19 +382,19 @@ class Worker:
         self._side_inputs.log(run.topic_monitor.begin(topics, self.intake.positions))
 
     def _begin_at(self, resets: Resets) -> None:
-        """The comparison begins where the last reset says, else where its file does."""
+        """Begin the comparison at the start of the last reset, else at that of its file."""
         if resets.start != self._resets.start:
             self._resets = resets
             self._opening = self._new_opening()
         self._resets = resets
 
     def _head(self) -> dict[str, Any]:
-        """All but the state of the comparison: what is small, and tells how things stand."""
+        """The head of a checkpoint: the small state, without that of the comparison."""
         reports = self._reports.state(self.comparison.proven.doubted)
         return {**self._run.state(), **reports, **self._secrecy.state()}
 
     def _usable_head(self, stored: Stored) -> dict[str, Any] | None:
-        """The head of what was saved; None where there is nothing that can be used."""
+        """The head of the saved checkpoint; None if there is none that can be used."""
         if stored.sequence is None:
             return None
         self._writer.adopt(stored.sequence)
