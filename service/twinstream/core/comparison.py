@@ -378,7 +378,7 @@ class Comparison:
         of the input. Where the clock proves, overdue events are settled as differences; the arrival clock
         proves nothing of events read less than `overdue.after` before `now_s`, on the clock of `Run.read_at`.
 
-        Complexity: O(c) in what changed since the last survey, O(n) where something is overdue.
+        Complexity: O(c) in the changes since the last survey, O(n) where an event is overdue.
         """
         survey = self.surveyed = self._surveyor.survey(Reading(at_end, now_s, gapless=not self.overflowing))
         if sum(survey.held_bytes) > self.rules.unmatched_bytes and not self.overflowing:

@@ -42,7 +42,7 @@ class KeyPartitions:
         self._before: dict[bytes, int] = {}
 
     def strays(self, forms: Sequence[Form], partition: int) -> Iterator[Stray]:
-        """The events, of some in a partition, whose class was in another one before.
+        """The sampled events of a partition whose class was in another one before.
 
         Complexity: O(n / `SAMPLE`).
         """

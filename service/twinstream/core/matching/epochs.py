@@ -29,7 +29,7 @@ So the standing of its side (`Standing`) decides what happens to an event:
 | ----------- | ------------------------------------- | ---------------------------------------------------- |
 | TOGETHER    | matches or waits in the open epoch    | is queued: its side is ahead                         |
 | AHEAD       | waits behind the last queued barrier  | is queued                                            |
-| BEHIND      | matches in the open epoch, or gathers | passes with the first queued one, or all goes aside  |
+| BEHIND      | matches in the open epoch, or gathers | matches the first queued one, or all are set aside   |
 | ASIDE       | goes to the scope                     | goes to the scope                                    |
 
 A scope that is lost starts again at a barrier that came on both sides after that (see `barrier_resync`).

@@ -37,7 +37,7 @@ class PairwiseIndex(Algorithm):
         return super().answer(side, event, route)
 
     def oldest_equal(self, side: Side, event: Event) -> Event | None:
-        """Raises RelationError if the function distinguishes between equal events."""
+        """As in `Algorithm`. Raises RelationError if the function distinguishes between equal events."""
         found = next((one for one in self._unmatched[side] if self._equal(one, event)), None)
         if found is not None:
             self._check_law(event, found, [one for one in self._unmatched[side] if one is not found])
