@@ -255,7 +255,7 @@ class Worker:
         if self._standby is not None:
             self._standby.retract()
         self._leave(made)
-        self._publisher.publish(made.records[-1])  # Last: whoever receives it sees no earlier message.
+        self._publisher.publish(made.records[-1])  # Last, so that its receivers find no earlier status.
         return True
 
     def _leave(self, resets: Resets) -> None:

@@ -45,7 +45,7 @@ class Certainty:
 
     @property
     def tainted(self) -> bool:
-        """Whether there is a hole, so that a difference whose proof is all the input decides nothing."""
+        """Whether a hole taints differences, so that one whose proof is unknown decides nothing."""
         return len(self.holes) > self.unclear
 
     def doubts_nothing(self) -> bool:

@@ -234,7 +234,7 @@ class Bags:
         return bool(self._marks) and _name(lane) in self._marked.get(path_of(lane, depth), ())
 
     def doubtful(self) -> dict[Hashable, LanesBySide]:
-        """The lanes with forgotten pairs and with unmatched events of both sides, and these events by lane.
+        """The lanes with forgotten pairs and unmatched events of both sides, each with those of its index.
 
         Complexity: O(k) in the lanes that have unmatched events of both sides, or lately had.
         """

@@ -62,7 +62,7 @@ class Ending:
             self._prove(side)
 
     def _prove(self, *sides: Side) -> None:
-        """Prove a difference by the unmatched events of these sides; it counts if it is no known one."""
+        """Prove a difference by the unmatched events of these sides; it counts if checked and not known."""
         moment = self._certainty.moment
         if self._differences.may_be_known():
             self.disputed_at = moment if self.disputed_at is None else self.disputed_at

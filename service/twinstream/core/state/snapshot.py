@@ -1,7 +1,7 @@
-"""The state of a comparison as plain data, and back.
+"""Makes snapshots of a comparison: its state as plain data.
 
 A snapshot is an in-memory value of lists, numbers, texts and bytes; a checkpoint is one that was stored. Each
-part of a comparison has a `state` and can `restore` it; this module composes them. `restore(snapshot(c))`
+part of a comparison has a `state` and can `restore` it; this room composes them. `restore(snapshot(c))`
 behaves as `c` from then on, except for the clock reading at which unmatched events were read.
 
 Almost all of a snapshot is unsettled events. So there are two kinds: a whole one has all of them under
