@@ -10,8 +10,8 @@ each batch would take a hundred times as long as matching. So only new scopes ar
 others (those that both sides have passed, then the one not explained for longest) share a credit: each review
 and each event adds to it, and an explanation takes its cost from it.
 
-A hole taints: a difference found behind it decides nothing (see `proofs`). A scope that may hold nothing but
-known differences is *in dispute*; its difference is not proven yet, so a hole without a place taints it, too.
+A hole taints: a difference found behind it decides nothing (see `proofs`). A scope whose differences may all
+be known ones is *in dispute*; its difference is not proven yet, so a hole without a place taints it, too.
 """
 
 from __future__ import annotations

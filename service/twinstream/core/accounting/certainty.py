@@ -71,7 +71,7 @@ class Certainty:
             self.holes.append(hole)
 
     def note_unclear(self, hole: Hole) -> None:
-        """Note a hole that is one event of unknown kind; all other input was checked."""
+        """Note a hole that is one event, a copy or not; all other input was checked."""
         if self.unclear < UNCLEAR_LIMIT:
             self.unclear += 1
             self.holes.append(hole)

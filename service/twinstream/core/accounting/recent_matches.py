@@ -20,7 +20,7 @@ from twinstream.core.events import CONTENT, FORM, Event, Exactly
 SNAPSHOT_LIMIT = 2_000
 """Matches remembered over a restart: a copy comes soon after its original; a checkpoint stays cheap."""
 BYTES = 128 << 20
-"""The approximate size of contents that may be queued; large records are fewer."""
+"""The approximate size of the contents queued; fewer large records are remembered."""
 SAMPLED = 50
 """The contents whose sizes are sampled."""
 DIGEST_BYTES = 8

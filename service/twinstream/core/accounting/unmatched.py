@@ -1,9 +1,9 @@
 """All unmatched events of both sides, in the order in which they came.
 
-Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. A monitor asks for
-facts about all of them (the first open offset of a partition, the oldest time, their size, the changes since
-the last checkpoint), which would walk over all of them once a second. So they are listed here once more,
-and only events that *stay* have a cost:
+Indexes, scopes and copies of barriers hold the unsettled events where matching needs them. A monitor needs
+facts about all of them: the first open offset of a partition, the oldest time, their size, the changes since
+the last checkpoint. Computing these there would walk over all events once a second. So they are listed here
+once more, and only events that *stay* have a cost:
 
 - On the hot path, events that come and leave are only listed. `settle` brings both lists together at each
   look: an event that came and left in between was never held. `thin` keeps the lists short meanwhile.

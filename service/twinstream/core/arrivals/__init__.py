@@ -1,1 +1,1 @@
-"""Arrivals: examines events before matching: the attempt that wrote them, their partition, and copies."""
+"""Arrivals: the checks before matching: replays, repeats, copies of barriers, and partitions."""

@@ -104,7 +104,7 @@ class Scope:
 
     `owner` is the index that it was set aside from, `order` that of its events, at `depth` in their routes.
     `tainted`: its proof lies behind a hole. `needs`: the batches whose attempts must agree before it counts
-    (None, if unknown, stands for all open ones). `disputed`: it may hold nothing but known differences.
+    (None, if unknown, stands for all open ones). `disputed`: its differences may all be known ones.
     `moment` is when its difference was proven. `example` is one of its events. `dropped` are the events that
     it does not keep; the caller takes them. `cost` is that of the last explanation, in steps of an alignment,
     and `explained_as` its number among all. `kept_at` is its size when it was passed and stayed open.

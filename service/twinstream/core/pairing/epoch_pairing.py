@@ -1,8 +1,8 @@
 """Pairs two pieces with barriers: first the barriers of both sides, then the events between them.
 
 Barriers cut a piece into epochs. Once the barriers are paired, the events between two such pairs are compared
-by themselves; a barrier without a partner is a difference, and the epochs around it are one. So one barrier
-too many or too few shifts nothing behind it.
+by themselves; a barrier without a partner is a difference, and the epochs around it count as one. So one
+barrier too many or too few shifts nothing behind it.
 
 Barriers may be equal, so the events between them decide: of all ways to pair barriers in order the cheapest
 is taken, where a barrier without a partner and an event without a partner in its epochs cost one each (the
