@@ -18,8 +18,8 @@ from pydantic_core import ErrorDetails
 
 from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
-from twinstream.spec.file.model import DUPLICATE_HORIZON, CallableOrder, Decode, Spec
-from twinstream.spec.file.orders import TAG, nodes
+from twinstream.spec.file.model import DUPLICATE_HORIZON, Decode, Spec
+from twinstream.spec.file.orders import TAG, CallableOrder, nodes
 from twinstream.spec.file.source import SourceText, read_source
 from twinstream.spec.file.values import Location, dotted, given
 from twinstream.spec.laws.laws import breaches

@@ -38,16 +38,8 @@ from twinstream.spec.codec.callables import DecodeValue, find, related_by
 from twinstream.spec.codec.canonical import canonical_value
 from twinstream.spec.decode.formats.jsontext import decode
 from twinstream.spec.describe import trait
-from twinstream.spec.file.model import (
-    Barrier,
-    ByKey,
-    CallableOrder,
-    Dependent,
-    PairRule,
-    Parallel,
-    PerKey,
-    Spec,
-)
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
 
 TIME_DIGITS = 400

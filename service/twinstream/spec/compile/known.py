@@ -12,7 +12,7 @@ from twinstream.core.diagnosis.known_differences import KnownDifference
 from twinstream.spec.codec.codec import Codec
 from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.routes import typed
-from twinstream.spec.file.model import KnownDifference as Declared
+from twinstream.spec.file.known_differences import KnownDifference as Declared
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.paths import ABSENT, Path, read
 

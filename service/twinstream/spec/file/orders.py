@@ -41,13 +41,16 @@ class PerKey(Strict):
     """Events with equal values of these fields are in order; others are independent."""
 
     per_key: Annotated[list[FieldPath], Field(min_length=1)]
+    """Events with equal values of all these fields are in order."""
 
 
 class ByKey(Strict):
     """Events with different values of these fields are independent; those with equal ones are as `inner`."""
 
     by_key: Annotated[list[FieldPath], Field(min_length=1)]
+    """Events with different values of these fields are independent."""
     inner: Order
+    """The order of events with equal values."""
 
 
 def _listed(value: Any) -> Any:
@@ -62,8 +65,11 @@ class Barrier(Strict):
     """
 
     barrier: Annotated[list[KindName], Field(min_length=1), BeforeValidator(_listed)]
+    """The kind, or kinds, that everything here is in order with."""
     inner: Order
+    """The order of the events between two barriers."""
     copies: Literal["one", "per_partition"] = "one"
+    """`one` barrier for the topic, or one copy of it in each partition."""
 
     @model_validator(mode="after")
     def _copies_in_one(self) -> Barrier:
@@ -77,20 +83,25 @@ class Branch(Strict):
     """The events of some kinds, and their order."""
 
     kinds: Annotated[list[KindName], Field(min_length=1)]
+    """The kinds in this branch."""
     order: Order
+    """The order of their events."""
 
 
 class Parallel(Strict):
     """Events of different branches are independent; every kind is in exactly one."""
 
     parallel: Annotated[dict[KindName, Branch], Field(min_length=1)]
+    """Branch → its kinds and their order; every kind is in exactly one branch."""
 
 
 class SamePair(Strict):
     """A field of the first kind that must equal a field of the second."""
 
     first: FieldPath
+    """The field in the event of the first kind."""
     second: FieldPath
+    """The field in the event of the second kind."""
 
 
 def _same_pair(value: Any) -> Any:
@@ -115,13 +126,16 @@ class Within(Strict):
     """The two numbers in `field` differ by less than `less_than`."""
 
     field: FieldPath
+    """A number in both events."""
     less_than: Above0
+    """The limit. Events whose numbers differ by exactly this much are independent."""
 
 
 class Before(Strict):
     """The number in `field` is smaller in the event of the first kind."""
 
     field: FieldPath
+    """A number in both events."""
 
 
 def _two_kinds(value: Any) -> Any:
@@ -137,9 +151,13 @@ class PairRule(Strict):
     """An event of the one kind depends on one of the other when all of the conditions hold."""
 
     pair: KindPair
+    """Two kinds; `*` is every kind that comes here."""
     same: list[Same] = []
+    """Fields that must be equal in both events; all must be."""
     within: Within | None = None
+    """Dependent when a number differs by less than a limit."""
     before: Before | None = None
+    """Dependent when a number is smaller in the event of the first kind."""
 
     @model_validator(mode="after")
     def _conditions(self) -> PairRule:
@@ -173,6 +191,7 @@ class Dependent(Strict):
     """Exactly the pairs that a rule names are dependent."""
 
     dependent: Annotated[list[Rule], Field(min_length=1)]
+    """Rules: exactly the pairs that one of them names are dependent."""
 
 
 def _function(name: str) -> str:
@@ -183,9 +202,10 @@ def _function(name: str) -> str:
 
 
 class CallableOrder(Strict):
-    """Two events are dependent when a function of theirs says so: the slow way."""
+    """Two events are dependent when a function says so. It is asked about each pair, which is slow."""
 
     callable: Annotated[str, AfterValidator(_function)]
+    """`package.module:function`, called with two events."""
 
 
 _WORDS = ("unordered", "total")

@@ -89,11 +89,17 @@ class Start(Strict):
     """The cut at which the comparison begins; what lies before it is not compared."""
 
     at: Literal["earliest", "offsets", "event_time", "barrier", "input"] = "earliest"
+    """`earliest`: what the topics hold; or a cut: `offsets`, `event_time`, `barrier`, `input`."""
     reference: Offsets | None = None
+    """`offsets`: partition → the first offset that is compared, for every partition."""
     candidate: Offsets | None = None
+    """`offsets`: partition → the first offset that is compared, for every partition."""
     field: FieldPath | None = None
+    """`event_time`: the field that holds an event's time."""
     from_: Moment = Field(default=None, alias="from")
+    """`event_time`: what is earlier is before the start; 2026-01-01T00:00:00Z, or a number."""
     warm_up: Span = None
+    """`event_time`: how long after `from` events still lie before the start."""
 
     @model_validator(mode="after")
     def _members(self) -> Start:

@@ -83,7 +83,9 @@ def nearest(name: Any, known: Iterable[str]) -> str | None:
 class Strict(BaseModel):
     """A mapping of the file: frozen, and unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", serialize_by_alias=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -9,18 +9,18 @@ from itertools import chain
 from typing import NamedTuple
 
 from twinstream.spec.decode.headers import ATTEMPT, BATCH, INPUT, QUERY
-from twinstream.spec.file.model import (
+from twinstream.spec.file.equality import Equality
+from twinstream.spec.file.model import EventKind, Spec
+from twinstream.spec.file.orders import (
     EVERY,
     Barrier,
     CallableOrder,
     Dependent,
-    Equality,
-    EventKind,
+    Node,
     PairRule,
     Parallel,
-    Spec,
+    nodes,
 )
-from twinstream.spec.file.orders import Node, nodes
 from twinstream.spec.file.values import dotted
 from twinstream.spec.lint.relations import scope_fields, when
 

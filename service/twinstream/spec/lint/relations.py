@@ -19,8 +19,8 @@ from typing import Any, Literal
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.codec import canonical_value
 from twinstream.spec.codec.routes import exact_time
-from twinstream.spec.file.model import (
-    DEFAULT_KIND,
+from twinstream.spec.file.model import DEFAULT_KIND
+from twinstream.spec.file.orders import (
     EVERY,
     Barrier,
     ByKey,

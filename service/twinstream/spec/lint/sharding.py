@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from twinstream.spec.file.model import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey, Spec
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, ByKey, Dependent, Order, PairRule, Parallel, PerKey
 
 DividingKeys = tuple[str, ...] | Literal["event"] | None
 """Fields that keep events apart; ``event`` if every event stands alone; None if nothing does."""

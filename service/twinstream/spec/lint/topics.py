@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from twinstream.spec.file.model import Barrier, Spec
-from twinstream.spec.file.orders import nodes
+from twinstream.spec.file.model import Spec
+from twinstream.spec.file.orders import Barrier, nodes
 from twinstream.spec.lint.cautions import Note, one_partition
 
 
