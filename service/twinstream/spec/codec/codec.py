@@ -24,7 +24,7 @@ from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.batch_reader import BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
-from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, json_reader_of, reader_of
+from twinstream.spec.codec.record_reader import IGNORED, RecordReader, Way, reader_of
 from twinstream.spec.codec.reduction import Change, Tolerances, close, reduction, tolerances, with_closer
 from twinstream.spec.codec.routes import Routing, routing_of, typed
 from twinstream.spec.decode.formats.jsontext import decode
@@ -106,7 +106,7 @@ class Codec:
         twins, keeps = self._twins if self._has_twins else None, self._keeps_record
         way = Way(routing.route, reduction(spec, spec.equality), keeps, self._exactly, twins)
         if self._records.json:
-            self._read, self._columns = json_reader_of(spec, way), columns_of(spec, way)
+            self._read, self._columns = reader_of(spec, way), columns_of(spec, way)
         elif self._records.structured:
             self._read = reader_of(spec, way, self._records.decode)
 
