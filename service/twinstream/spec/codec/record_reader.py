@@ -83,7 +83,7 @@ def reader_of(spec: Spec, way: Way, decode: DecodeRecord | None = None) -> Recor
     if kinds is None:
         return way.exactly
     alone = None if spec.kinds or decode is not None else kinds.other
-    if alone is not None and alone.lane is not BY_ROUTE:
+    if alone is not None and (alone.key or alone.lane is not BY_ROUTE):
         if way.keeps and way.twins is not None:
             return _sequence(alone, way.exactly, way.twins)
         if way.reduce is not None and (names := ignored_members(spec.equality)) is not None:
@@ -99,7 +99,7 @@ def reader_of(spec: Spec, way: Way, decode: DecodeRecord | None = None) -> Recor
 
 def _sequence(kind: PlacedKind, exactly: RecordReader, twins: Twins) -> RecordReader:
     """Reads records of JSON whose content is the record itself."""
-    name, field, lane = kind
+    name, field, lane = kind.name, kind.key, kind.lane
 
     def read(record: Any) -> Any:
         try:
@@ -119,7 +119,7 @@ def _sequence(kind: PlacedKind, exactly: RecordReader, twins: Twins) -> RecordRe
 
 def _without(fields: list[str], kind: PlacedKind, exactly: RecordReader) -> RecordReader:
     """Reads records of JSON of which some members are not compared."""
-    name, key, lane_of_all = kind
+    name, key, lane_of_all = kind.name, kind.key, kind.lane
     bag = lane_of_all is BY_CONTENT
 
     def read(record: Any) -> Any:
@@ -149,8 +149,8 @@ def _placing(kinds: Kinds, route: Route) -> PlaceOf:
     It raises one of `_DECLINE` if it cannot. Python unpacks plain tuples several times as fast as named ones.
     """
     inside, member = kinds.inside, kinds.member
-    by_value: dict[Any, Any] = {value: tuple(kind) for value, kind in kinds.by_value.items()}
-    other: Any = None if kinds.other is None else tuple(kinds.other)
+    by_value: dict[Any, Any] = {value: _told(kind) for value, kind in kinds.by_value.items()}
+    other: Any = None if kinds.other is None else _told(kinds.other)
     if not member and other[2] is BY_CONTENT:
         return lambda _value, content: (content, other[0])
 
@@ -175,6 +175,10 @@ def _placing(kinds: Kinds, route: Route) -> PlaceOf:
         return lane, name
 
     return place
+
+
+def _told(kind: PlacedKind) -> tuple[str | None, str, Any]:
+    return kind.name, kind.key, kind.lane
 
 
 def _canonical(place: PlaceOf, way: Way) -> RecordReader:

@@ -279,6 +279,13 @@ class Spec(Strict):
         version = self.reference if side is Side.LEFT else self.candidate
         return version.decode or self.decode
 
+    @property
+    def equalities(self) -> Iterator[tuple[Location, Equality]]:
+        """The equality of all kinds, then those of single kinds, with their places."""
+        yield ("equality",), self.equality
+        for kind, equality in self.equality.per_kind.items():
+            yield ("equality", "per_kind", kind), equality
+
     def equality_of(self, kind: str) -> Equality:
         """The equality for the events of a kind."""
         return self.equality.per_kind.get(kind, self.equality)

@@ -159,6 +159,16 @@ class PairRule(Strict):
     before: Before | None = None
     """Dependent when a number is smaller in the event of the first kind."""
 
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The fields that must be equal: one of the first kind, one of the second."""
+        return tuple((one, one) if isinstance(one, str) else (one.first, one.second) for one in self.same)
+
+    @property
+    def alike(self) -> list[str]:
+        """The fields that must be equal and have one name in both kinds."""
+        return [same for same in self.same if isinstance(same, str)]
+
     @model_validator(mode="after")
     def _conditions(self) -> PairRule:
         if self.within and self.before:
@@ -192,6 +202,14 @@ class Dependent(Strict):
 
     dependent: Annotated[list[Rule], Field(min_length=1)]
     """Rules: exactly the pairs that one of them names are dependent."""
+
+    @property
+    def rules(self) -> list[PairRule]:
+        """The rules in one form; two kinds alone are a rule without conditions."""
+        return [
+            rule if isinstance(rule, PairRule) else PairRule.model_construct(pair=rule)
+            for rule in self.dependent
+        ]
 
 
 def _function(name: str) -> str:
@@ -319,21 +337,19 @@ def nodes(order: Order, kinds: tuple[str, ...], at: Location = ("order",)) -> It
                 yield from nodes(branch.order, inside, (*at, "parallel", name, "order"))
 
 
+def reached_by(order: Order, *kinds: str) -> Iterator[Order]:
+    """The nodes of an order that events of all these kinds reach, the outer before the inner."""
+    return (node.order for node in nodes(order, kinds) if set(node.kinds) >= set(kinds))
+
+
 def reads(node: Node) -> Iterator[FieldRead]:
     """The fields that a node itself reads, in the order of the file."""
-    match node.order:
-        case PerKey(per_key=fields):
-            yield from (
-                FieldRead(field, (*node.at, "per_key", n), node.kinds) for n, field in enumerate(fields)
-            )
-        case ByKey(by_key=fields):
-            yield from (
-                FieldRead(field, (*node.at, "by_key", n), node.kinds) for n, field in enumerate(fields)
-            )
-        case Dependent(dependent=rules):
-            for n, rule in enumerate(rules):
-                if isinstance(rule, PairRule):
-                    yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
+    for key in ("per_key", "by_key"):
+        for n, field in enumerate(getattr(node.order, key, ())):
+            yield FieldRead(field, (*node.at, key, n), node.kinds)
+    if isinstance(node.order, Dependent):
+        for n, rule in enumerate(node.order.rules):
+            yield from _rule_reads(rule, (*node.at, "dependent", n), node.kinds)
 
 
 def _rule_reads(rule: PairRule, at: Location, reaching: tuple[str, ...]) -> Iterator[FieldRead]:

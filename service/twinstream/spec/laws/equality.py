@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from twinstream.spec.file.equality import Equality
 from twinstream.spec.file.model import Decision, Spec
-from twinstream.spec.file.orders import Barrier, ByKey, Order, Parallel, PerKey
+from twinstream.spec.file.orders import Barrier, Order, PerKey, reached_by
 from twinstream.spec.file.paths import Path, overlap, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted
 
@@ -95,9 +95,9 @@ def equality_laws(spec: Spec) -> Iterator[Breach]:
 def _parts(spec: Spec) -> Iterator[_Part]:
     """The equality of all kinds without one of their own, then those of single kinds."""
     own = spec.equality.per_kind
-    yield _Part(spec.equality, ("equality",), tuple(kind for kind in spec.kind_names if kind not in own))
-    for kind, equality in own.items():
-        yield _Part(equality, ("equality", "per_kind", kind), (kind,))
+    for at, equality in spec.equalities:
+        kinds = (str(at[-1]),) if at[1:] else tuple(kind for kind in spec.kind_names if kind not in own)
+        yield _Part(equality, at, kinds)
 
 
 def _decided(spec: Spec, part: _Part) -> Iterator[Breach]:
@@ -181,15 +181,7 @@ def _partner_known(spec: Spec, part: _Part) -> Iterator[Breach]:
 
 def in_sequence(order: Order, kind: str) -> bool:
     """Whether the events of a kind (under a key) form one sequence, so that places show partners."""
-    match order:
-        case PerKey() | "total":
-            return True
-        case ByKey(inner=inner):
-            return in_sequence(inner, kind)
-        case Barrier(barrier=kinds, inner=inner):
-            return kind in kinds or in_sequence(inner, kind)
-        case Parallel(parallel=branches):
-            return any(
-                kind in branch.kinds and in_sequence(branch.order, kind) for branch in branches.values()
-            )
-    return False
+    return any(
+        form == "total" or isinstance(form, PerKey) or (isinstance(form, Barrier) and kind in form.barrier)
+        for form in reached_by(order, kind)
+    )

@@ -196,4 +196,4 @@ def _known_differences(spec: Spec) -> Iterator[Breach]:
 
 
 def _tolerant(spec: Spec) -> bool:
-    return any(equality.tolerance for equality in (spec.equality, *spec.equality.per_kind.values()))
+    return any(equality.tolerance for _, equality in spec.equalities)

@@ -7,7 +7,6 @@ barrier, or let into another branch. Each is refused: its author would rely on a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import (
@@ -17,7 +16,6 @@ from twinstream.spec.file.orders import (
     Node,
     PairRule,
     Parallel,
-    SamePair,
     nodes,
 )
 from twinstream.spec.file.paths import parse_path
@@ -124,8 +122,8 @@ def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
 
 def _symmetric(node: Node, order: Dependent) -> Iterator[Breach]:
     """A rule that tells first from second must not relate a kind to itself."""
-    rules = [(n, rule) for n, rule in enumerate(order.dependent) if isinstance(rule, PairRule)]
-    return chain.from_iterable(_rule_is_symmetric(rule, (*node.at, "dependent", n)) for n, rule in rules)
+    for n, rule in enumerate(order.rules):
+        yield from _rule_is_symmetric(rule, (*node.at, "dependent", n))
 
 
 def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
@@ -139,9 +137,7 @@ def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
     if rule.before:
         problem = f"`before` asks which event is the earlier, and {why}; write `within`, or name two kinds"
         yield breach((*at, "before"), problem)
-    for n, same in enumerate(rule.same):
-        if isinstance(same, SamePair) and parse_path(same.first) != parse_path(same.second):
-            problem = (
-                f"`same` has two names here, `{same.first}` and `{same.second}`, and {why}; write one field"
-            )
-            yield breach((*at, "same", n), f"{problem}, or name two kinds")
+    for n, (first, second) in enumerate(rule.pairs):
+        if parse_path(first) != parse_path(second):
+            problem = f"`same` has two names here, `{first}` and `{second}`, and {why}"
+            yield breach((*at, "same", n), f"{problem}; write one field, or name two kinds")

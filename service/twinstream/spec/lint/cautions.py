@@ -17,7 +17,6 @@ from twinstream.spec.file.orders import (
     CallableOrder,
     Dependent,
     Node,
-    PairRule,
     Parallel,
     nodes,
 )
@@ -86,8 +85,7 @@ def _order(spec: Spec) -> Iterator[Note]:
 
 def _unnamed(node: Node, order: Dependent) -> Iterator[Note]:
     """A kind that no rule names was probably forgotten."""
-    pairs = [rule.pair if isinstance(rule, PairRule) else rule for rule in order.dependent]
-    named = {kind for pair in pairs for kind in pair}
+    named = {kind for rule in order.rules for kind in rule.pair}
     for kind in node.kinds:
         if EVERY not in named and kind not in named:
             text = f"no rule names `{kind}`: its events may change places with all others"
@@ -136,9 +134,8 @@ def _related(node: Node) -> Iterator[bool]:
 
 
 def _equality(spec: Spec) -> Iterator[Note]:
-    yield from _one_equality("equality", spec.equality, spec)
-    for kind, equality in spec.equality.per_kind.items():
-        yield from _one_equality(f"equality.per_kind.{kind}", equality, spec)
+    for at, equality in spec.equalities:
+        yield from _one_equality(dotted(at), equality, spec)
 
 
 def _one_equality(place: str, equality: Equality, spec: Spec) -> Iterator[Note]:
