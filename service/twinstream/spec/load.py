@@ -58,29 +58,22 @@ def digest(spec: Spec) -> str:
     meaning["kinds"] = list(meaning["kinds"].items())  # the first that fits wins
     if spec.duplicates.policy == "strict":
         del meaning["duplicates"]["horizon"]
-    for key in _unused(spec):
+    for key in _OF_A_CLOCK - _USED.get(spec.overdue.clock, set()):
         del meaning["overdue"][key]
     if not spec.tells_copies or spec.limits.duplicate_horizon == DUPLICATE_HORIZON:
         del meaning["limits"]["duplicate_horizon"]
-    if spec.control is None:
-        del meaning["control"]
-    if not spec.co_partitioned:
-        del meaning["co_partitioned"]
-    if not spec.maps:
-        del meaning["maps"]
-    if spec.keep == "records":
-        del meaning["keep"]
+    for key in ("control", "co_partitioned", "maps", "keep"):  # came later than the first digests
+        if meaning[key] == Spec.model_fields[key].default:
+            del meaning[key]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
             place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _unused(spec: Spec) -> list[str]:
-    """The keys of `overdue` that have no effect with the declared clock."""
-    used = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
-    keys = {"field", "window_end", "unit", "max_jump", "idle_after"}
-    return sorted(keys - used.get(spec.overdue.clock, set()))
+_OF_A_CLOCK = {"field", "window_end", "unit", "max_jump", "idle_after"}
+"""The keys of `overdue` that have an effect with some clocks only."""
+_USED = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
 
 
 def _content_of(schema_file: str) -> str:

@@ -11,8 +11,8 @@ The declared order is brought into the form with the quickest index:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -41,6 +41,7 @@ from twinstream.spec.describe import trait
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import Barrier, ByKey, CallableOrder, Dependent, PairRule, Parallel, PerKey
 from twinstream.spec.file.paths import ABSENT, Path, path_text, read
+from twinstream.spec.file.values import WantedValues
 
 TIME_DIGITS = 400
 """Places before or after the point that a time may have: written out, 1e999999999 would fill the memory."""
@@ -124,7 +125,7 @@ class _Compiler:
                     (branch.kinds, self.compile(branch.order, branch.kinds)) for branch in branches.values()
                 ]
                 return _side_by_side(parts)
-            case Dependent(dependent=rules):
+            case Dependent(rules=rules):
                 return self._ruled([self._rule(rule, kinds) for rule in rules], kinds)
             case CallableOrder(callable=name):
                 related = related_by(name, find(name, self._spec.name), self._decode)
@@ -133,7 +134,7 @@ class _Compiler:
                 raise AssertionError(f"{order!r} is no order")
 
     def _keyed(self, paths: Sequence[Path], inner: Routing) -> Routing:
-        key = projection(paths, "that the order needs")
+        key = projection(paths)
         below = inner.route
         if not inner.flat:
             return Routing(
@@ -154,21 +155,12 @@ class _Compiler:
 
     # -- rules ---------------------------------------------------------------------------------------------
 
-    def _rule(self, rule: Any, kinds: Sequence[str]) -> _Rule:
-        if not isinstance(rule, PairRule):
-            return _Rule(_kinds(rule[0], kinds), _kinds(rule[1], kinds))
-        same = tuple(
-            (self._path(entry), self._path(entry))
-            if isinstance(entry, str)
-            else (self._path(entry.first), self._path(entry.second))
-            for entry in rule.same
-        )
+    def _rule(self, rule: PairRule, kinds: Sequence[str]) -> _Rule:
+        same = tuple((self._path(one), self._path(other)) for one, other in rule.pairs)
         first, second = (_kinds(kind, kinds) for kind in rule.pair)
-        if rule.within is not None:
-            return _Rule(
-                first, second, same, self._path(rule.within.field), exact_time(rule.within.less_than)
-            )
-        return _Rule(first, second, same, None if rule.before is None else self._path(rule.before.field))
+        time = rule.within or rule.before
+        within = None if rule.within is None else exact_time(rule.within.less_than)
+        return _Rule(first, second, same, None if time is None else self._path(time.field), within)
 
     def _ruled(self, rules: Sequence[_Rule], kinds: Sequence[str]) -> Routing:
         everything = frozenset(kinds)
@@ -240,9 +232,7 @@ def _kinds(name: str, kinds: Sequence[str]) -> frozenset[str]:
 
 def _restricted(rules: Iterable[_Rule], kinds: frozenset[str]) -> list[_Rule]:
     """The rules, restricted to these kinds."""
-    kept = [
-        _Rule(rule.first & kinds, rule.second & kinds, rule.same, rule.time, rule.within) for rule in rules
-    ]
+    kept = [replace(rule, first=rule.first & kinds, second=rule.second & kinds) for rule in rules]
     return [rule for rule in kept if rule.first and rule.second]
 
 
@@ -306,25 +296,42 @@ def typed(value: Any) -> Hashable:
     return int(text) if text.lstrip(b"-").isdigit() else (text,)
 
 
-def projection(paths: Sequence[Path], purpose: str) -> Project:
+def condition(spec: Spec, where: Mapping[str, WantedValues]) -> Callable[[Any], bool]:
+    """Whether a value has, in each of some fields, the value that is wanted or one of those."""
+    wanted = [
+        (spec.path_of(field), {typed(value) for value in (values if isinstance(values, list) else [values])})
+        for field, values in where.items()
+    ]
+
+    def holds(value: Any) -> bool:
+        for path, values in wanted:
+            member = read(value, path)
+            if member is ABSENT or typed(member) not in values:
+                return False
+        return True
+
+    return holds
+
+
+def projection(paths: Sequence[Path]) -> Project:
     """A function that reads the values at some paths, as a key. Raises DecodeError if one is missing."""
     if len(paths) == 1:
-        return _one(paths[0], purpose)
-    parts = [_one(path, purpose) for path in paths]
+        return _one(paths[0])
+    parts = list(map(_one, paths))
     return lambda value: tuple(part(value) for part in parts)
 
 
-def _one(path: Path, purpose: str) -> Project:
+def _one(path: Path) -> Project:
     def key(value: Any) -> Hashable:
         member = read(value, path)
         if member is ABSENT:
-            raise DecodeError(f"field `{shown(path)}`, {purpose}, is missing")
+            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
         return typed(member)
 
     return key
 
 
-def shown(path: Path) -> str:
+def _shown(path: Path) -> str:
     """A path as its owner wrote it."""
     return path_text(path[1:] if path[0] == "$value" else path)
 
@@ -385,7 +392,7 @@ def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Projec
 def _key(rule: _Rule, role: int) -> Project:
     """The key of an event with one of the two roles."""
     paths = [pair[role] for pair in rule.same]
-    key: Project = projection(paths, "that the order needs") if paths else lambda _value: ()
+    key: Project = projection(paths) if paths else lambda _value: ()
     return key if rule.time is None else _timed(rule.time, rule.within, role, key)
 
 
@@ -406,10 +413,10 @@ def _time(path: Path) -> Callable[[Any], Time]:
     def time(value: Any) -> Time:
         member = read(value, path)
         if member is ABSENT:
-            raise DecodeError(f"field `{shown(path)}`, that the order needs, is missing")
+            raise DecodeError(f"field `{_shown(path)}`, that the order needs, is missing")
         try:
             return exact_time(member)
         except DecodeError as error:
-            raise DecodeError(f"field `{shown(path)}`, a time that the order needs: {error}") from None
+            raise DecodeError(f"field `{_shown(path)}`, a time that the order needs: {error}") from None
 
     return time

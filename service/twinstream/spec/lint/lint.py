@@ -102,24 +102,15 @@ class LintReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data: what ``twinstream lint --json`` prints."""
-        return {
-            "name": self.name,
-            "spec_digest": self.spec_digest,
-            "order": self.order,
-            "kinds": list(self.kinds),
-            "matrix": [pair._asdict() for pair in self.matrix],
-            "costs": [
-                {
-                    "kind": cost.kind,
-                    "steps": [step._asdict() for step in cost.steps],
-                    "nanoseconds": cost.nanoseconds,
-                }
-                for cost in self.costs
-            ],
-            "sharding": self.division._asdict(),
-            "warnings": [note._asdict() for note in self.warnings],
-            "refused": [note._asdict() for note in self.refused],
-        }
+        named = {"division": "sharding"}
+        return {named.get(name, name): _plain(member) for name, member in vars(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A part of a report as plain data."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(member) for name, member in value._asdict().items()}
+    return list(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 def lint(spec: Spec, today: date) -> LintReport:
