@@ -34,7 +34,7 @@ from twinstream.spec.codec.layout import (
 )
 from twinstream.spec.codec.reduction import Change
 from twinstream.spec.decode.formats.jsontext import SHORT, lossless
-from twinstream.spec.file.model import Spec
+from twinstream.spec.file.model import DEFAULT_KIND, Spec
 
 
 class _NoForm(Form):
@@ -90,7 +90,8 @@ def reader_of(spec: Spec, way: Way, decode: DecodeRecord | None = None) -> Recor
             return _without(names, alone, way.exactly)
     place = _placing(kinds, way.route)
     if decode is None and not way.keeps and way.reduce is None:
-        return _canonical(place, way)
+        is_bag = alone is not None and alone.lane is BY_CONTENT
+        return _canonical(None if is_bag else place, way)
     return _read(decode, place, way)
 
 
@@ -151,8 +152,6 @@ def _placing(kinds: Kinds, route: Route) -> PlaceOf:
     inside, member = kinds.inside, kinds.member
     by_value: dict[Any, Any] = {value: _told(kind) for value, kind in kinds.by_value.items()}
     other: Any = None if kinds.other is None else _told(kinds.other)
-    if not member and other[2] is BY_CONTENT:
-        return lambda _value, content: (content, other[0])
 
     def place(value: dict[str, Any], content: bytes) -> tuple[Hashable, str] | None:
         kind = other
@@ -181,9 +180,10 @@ def _told(kind: PlacedKind) -> tuple[str | None, str, Any]:
     return kind.name, kind.key, kind.lane
 
 
-def _canonical(place: PlaceOf, way: Way) -> RecordReader:
-    """Reads records of JSON whose content is the canonical form of all of the record."""
-    exactly, twins = way.exactly, way.twins
+def _canonical(place: PlaceOf | None, way: Way) -> RecordReader:
+    """Reads records of JSON whose content is their canonical form; a bag without `place`."""
+    exactly = way.exactly
+    twins: Twins = {} if way.twins is None else way.twins
 
     def read(record: Any) -> Any:
         try:
@@ -191,12 +191,14 @@ def _canonical(place: PlaceOf, way: Way) -> RecordReader:
             simple = SIMPLE.issuperset(map(type, value.values()))
             content = b"%b" % _dumps(value, option=SORTED) if simple else canonical_value(value)
             if (simple and len(content) == len(record)) or lossless(record, _dumps(value)):
-                placed = place(value, content)
-                if placed is None:
-                    return IGNORED
-                form = placed[0], content, placed[1], record
-                if twins is not None:
-                    twins[record] = form
+                lane: Any = content
+                kind = DEFAULT_KIND
+                if place is not None:
+                    placed = place(value, content)
+                    if placed is None:
+                        return IGNORED
+                    lane, kind = placed
+                form = twins[record] = (lane, content, kind, record)
                 return form
         except _DECLINE:
             pass
