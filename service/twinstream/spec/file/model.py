@@ -274,10 +274,22 @@ class Spec(Strict):
             return {**data, "start": {"at": data["start"]}}
         return data
 
+    @property
+    def sides(self) -> tuple[tuple[str, Version], tuple[str, Version]]:
+        """The entries of both sides, with their keys."""
+        return ("reference", self.reference), ("candidate", self.candidate)
+
+    @property
+    def decodes(self) -> Iterator[tuple[Location, Decode]]:
+        """Every `decode` of the file, with its place."""
+        yield ("decode",), self.decode
+        for name, version in self.sides:
+            if version.decode is not None:
+                yield (name, "decode"), version.decode
+
     def decode_of(self, side: Side) -> Decode:
         """How the records of a side are read."""
-        version = self.reference if side is Side.LEFT else self.candidate
-        return version.decode or self.decode
+        return self.version_of(side).decode or self.decode
 
     @property
     def equalities(self) -> Iterator[tuple[Location, Equality]]:

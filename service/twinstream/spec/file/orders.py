@@ -272,11 +272,9 @@ def _hint(near: str | None) -> str:
 def _tag(value: Any) -> str:
     if isinstance(value, str):
         return TAG + "word"
-    return TAG + next(form for form, model in _FORMS.items() if _has_form(value, form, model))
-
-
-def _has_form(value: Any, form: str, model: type[Strict]) -> bool:
-    return form in value if isinstance(value, dict) else isinstance(value, model)
+    if isinstance(value, dict):
+        return TAG + next(form for form in _FORMS if form in value)
+    return TAG + next(form for form, model in _FORMS.items() if isinstance(value, model))
 
 
 Order = TypeAliasType(

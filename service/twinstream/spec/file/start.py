@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from twinstream.core.events import Side
 from twinstream.spec.file.values import (
@@ -19,6 +19,7 @@ from twinstream.spec.file.values import (
     duration_text,
     exact,
     given,
+    number_or_text,
     problem,
 )
 
@@ -61,13 +62,13 @@ Offsets = Annotated[
 Moment = Annotated[
     str | Decimal | None,
     BeforeValidator(_moment),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": _RFC_3339}]}),
+    number_or_text(_RFC_3339),
 ]
 Span = Annotated[
     timedelta | Decimal | None,
     BeforeValidator(_span),
     PlainSerializer(_span_text, when_used="json"),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
+    number_or_text(f"^{SPAN}$", minimum=0),
 ]
 
 _NEEDS = {

@@ -177,25 +177,23 @@ def duration_text(value: timedelta) -> str:
 
 
 PATH_PATTERN = rf"^{_NAME}(\.{_NAME})*$"
-_NUMBER_TEXT = {"type": "string", "pattern": _DECIMAL}
+
+
+def number_or_text(pattern: str, kind: str = "number", **bound: int) -> WithJsonSchema:
+    """The schema of a number within a bound, or of a text with a pattern."""
+    return WithJsonSchema({"anyOf": [{"type": kind, **bound}, {"type": "string", "pattern": pattern}]})
+
 
 Duration = Annotated[
     timedelta,
     BeforeValidator(duration),
     PlainSerializer(duration_text, when_used="json"),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{SPAN}$"}]}),
+    number_or_text(f"^{SPAN}$", minimum=0),
 ]
 Bytes = Annotated[
     ByteSize,
     BeforeValidator(_no_flag),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$"},
-            ]
-        }
-    ),
+    number_or_text(r"^\s*[0-9.]+\s*([KMGTPE]i?)?[Bb]?\s*$", "integer", minimum=0),
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
@@ -212,18 +210,8 @@ NO_FLAG = BeforeValidator(_no_flag)
 """Comes after the bounds of a number, which the schema would not contain otherwise."""
 Finite = Annotated[Annotated[float, Field(allow_inf_nan=False)] | Decimal, WithJsonSchema({"type": "number"})]
 """A finite number: a decimal where a float would change its value."""
-Above0 = Annotated[
-    Decimal,
-    BeforeValidator(exact),
-    Field(gt=0),
-    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _NUMBER_TEXT]}),
-]
-AtLeast0 = Annotated[
-    Decimal,
-    BeforeValidator(exact),
-    Field(ge=0),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, _NUMBER_TEXT]}),
-]
+Above0 = Annotated[Decimal, BeforeValidator(exact), Field(gt=0), number_or_text(_DECIMAL, exclusiveMinimum=0)]
+AtLeast0 = Annotated[Decimal, BeforeValidator(exact), Field(ge=0), number_or_text(_DECIMAL, minimum=0)]
 Date = Annotated[date, BeforeValidator(_date)]
 Scalar = str | int | Finite | bool | None
 WantedValues = Annotated[Scalar | list[Scalar], BeforeValidator(_wanted)]

@@ -36,7 +36,6 @@ def breaches(spec: Spec) -> Iterator[Breach]:
         _start,
         _parts,
         _fields_of_values,
-        _times,
         _lists,
         equality_laws,
         _known_differences,
@@ -61,26 +60,13 @@ def _control(spec: Spec) -> Iterator[Breach]:
         return
     if spec.control in {spec.reference.topic, spec.candidate.topic}:
         yield breach(("control",), f"`{spec.control}` is read for events; control records need a topic")
-    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
+    for name, version in spec.sides:
         if version.version is None:
             problem = f"`{name}.version` is missing: control records of `{spec.control}` are told by it"
             yield breach(("control",), problem)
     if spec.reference.version is not None and spec.reference.version == spec.candidate.version:
         problem = f"is that of the reference, too: control records of `{spec.control}` are told by it"
         yield breach(("candidate", "version"), problem)
-
-
-def _times(spec: Spec) -> Iterator[Breach]:
-    """The field of a clock must be in the value, on both sides."""
-    plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
-    for name in ("field", "window_end"):
-        field = getattr(spec.overdue, name)
-        if field is not None and field.startswith("$"):
-            problem = f"`{field}` is not in the value, and only a field of the value can be named here"
-            yield breach(("overdue", name), f"{problem}; {_escape(field)}")
-        elif field is not None and plain:
-            problem = f"`{field}` cannot be there: a value in the format {min(plain)} has no fields"
-            yield breach(("overdue", name), problem)
 
 
 def _kinds(spec: Spec) -> Iterator[Breach]:
@@ -146,6 +132,8 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
     fields: dict[Location, list[str]] = {}
     for path in equality_paths(spec):
         fields.setdefault(path.at[:-1], []).append(path.field)
+    clock = {"field": spec.overdue.field, "window_end": spec.overdue.window_end}
+    fields |= {("overdue", name): [field] for name, field in clock.items() if field is not None}
     fields["show",] = spec.show
     fields["maps",] = spec.maps
     for n, known in enumerate(spec.known_differences):
@@ -155,12 +143,18 @@ def _value_fields(spec: Spec) -> dict[Location, list[str]]:
 
 
 def _fields_of_values(spec: Spec) -> Iterator[Breach]:
-    """Only the values of some formats have fields."""
+    """Only the values of some formats have fields, on both sides."""
     plain = {spec.decode_of(side).format for side in Side} & {"utf8", "bytes"}
-    for decision in spec.decisions if plain else ():
+    if not plain:
+        return
+    lacking = f"cannot be there: a value in the format {min(plain)} has no fields"
+    for decision in spec.decisions:
         if not decision.field.startswith("$"):
-            problem = f"`{decision.field}` cannot be there: a value in the format {min(plain)} has no fields"
-            yield Breach(decision.at, decision.place, f"{problem}; name one of {_PARTS}")
+            problem = f"`{decision.field}` {lacking}; name one of {_PARTS}"
+            yield Breach(decision.at, decision.place, problem)
+    for at, fields in _value_fields(spec).items():
+        if at[0] == "overdue":
+            yield breach(at, f"`{fields[0]}` {lacking}")
 
 
 def _lists(spec: Spec) -> Iterator[Breach]:

@@ -183,10 +183,9 @@ def _duplicates(spec: Spec) -> Iterator[Note]:
 
 def _proofs(spec: Spec) -> Iterator[Note]:
     """Orders and clocks with which only time can show that an event is lost."""
-    alone = [kind for kind in spec.compared_kinds if when(spec.order, kind, kind) == "never"]
     alone = [
         kind
-        for kind in alone
+        for kind in spec.compared_kinds
         if all(when(spec.order, kind, other) == "never" for other in spec.compared_kinds)
     ]
     seconds = f"{spec.overdue.after.total_seconds():g} s"
@@ -207,15 +206,13 @@ def _proofs(spec: Spec) -> Iterator[Note]:
 def _unmarked(spec: Spec) -> Iterator[Note]:
     """Events that the clock of the input cannot judge."""
     window_end = spec.overdue.window_end
+    text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
     if window_end is None:
         text = (
             f"an event without the header {INPUT} is never overdue; where events are aggregates, name the "
             "field with the end of their window"
         )
-        yield Note("overdue.window_end", text)
-    else:
-        text = f"an event with neither the header {INPUT} nor a time in `{window_end}` is never overdue"
-        yield Note("overdue.window_end", text)
+    yield Note("overdue.window_end", text)
 
 
 def _clock(spec: Spec) -> Iterator[Note]:
@@ -241,16 +238,10 @@ def _telling(spec: Spec) -> Iterator[Note]:
         )
     if not spec.show:
         yield Note("show", "is empty, so the service masks every value; `check` shows all")
-    ignoring = [key for key, decode in _decodes(spec) if decode == "ignore"]
-    for key in ignoring:
-        yield Note(key, "records without a value are left out, so a deletion that is lost is not seen")
-
-
-def _decodes(spec: Spec) -> Iterator[tuple[str, str]]:
-    yield "decode.tombstones", spec.decode.tombstones
-    for name, version in (("reference", spec.reference), ("candidate", spec.candidate)):
-        if version.decode is not None:
-            yield f"{name}.decode.tombstones", version.decode.tombstones
+    for at, decode in spec.decodes:
+        if decode.tombstones == "ignore":
+            text = "records without a value are left out, so a deletion that is lost is not seen"
+            yield Note(dotted((*at, "tombstones")), text)
 
 
 def _never(spec: Spec) -> Iterator[Note]:
