@@ -19,7 +19,7 @@ from twinstream.errors import SpecError
 from twinstream.spec.codec.callables import find
 from twinstream.spec.file.model import DUPLICATE_HORIZON, Spec
 from twinstream.spec.file.orders import TAG, CallableOrder, nodes
-from twinstream.spec.file.source import SourceText, read_source
+from twinstream.spec.file.source import SourceText, file_bytes, read_source
 from twinstream.spec.file.values import Location, dotted, given
 from twinstream.spec.laws.laws import breaches
 
@@ -32,9 +32,7 @@ def load(file: str | FilePath) -> Spec:
     Raises SpecError with file, line, key, the rule broken and what to write instead.
     """
     try:
-        text = FilePath(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(str(file), None, "", f"cannot be read: {error.strerror}") from None
+        text = file_bytes(file).decode("utf-8")
     except UnicodeDecodeError:
         raise SpecError(str(file), None, "", "is not a UTF-8 text; save it as UTF-8") from None
     source = read_source(text, str(file))
@@ -66,20 +64,14 @@ def digest(spec: Spec) -> str:
             del meaning[key]
     for place in (meaning, meaning["reference"], meaning["candidate"]):
         if place["decode"] and place["decode"]["schema_file"]:
-            place["decode"]["schema_file"] = _content_of(place["decode"]["schema_file"])
+            content = file_bytes(place["decode"]["schema_file"])
+            place["decode"]["schema_file"] = blake2b(content, digest_size=8).hexdigest()
     return blake2b(json.dumps(meaning, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 _OF_A_CLOCK = {"field", "window_end", "unit", "max_jump", "idle_after"}
 """The keys of `overdue` that have an effect with some clocks only."""
 _USED = {"event_time": {"field", "unit", "max_jump", "idle_after"}, "input": {"window_end", "unit"}}
-
-
-def _content_of(schema_file: str) -> str:
-    try:
-        return blake2b(FilePath(schema_file).read_bytes(), digest_size=8).hexdigest()
-    except OSError as error:
-        raise SpecError(schema_file, None, "", f"cannot be read: {error.strerror}") from None
 
 
 def _checked(source: SourceText) -> Spec:

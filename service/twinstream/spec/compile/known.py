@@ -14,7 +14,7 @@ from twinstream.spec.codec.field_diff import differences
 from twinstream.spec.codec.routes import condition
 from twinstream.spec.file.known_differences import KnownDifference as Declared
 from twinstream.spec.file.model import Spec
-from twinstream.spec.file.paths import Path
+from twinstream.spec.file.paths import holds
 
 Holds = Callable[[Any], bool]
 
@@ -77,7 +77,4 @@ class _Coverage:
         assert left is not None
         assert right is not None
         values = self._codec.compared_pair(left[0][3], right[0][3])
-        return all(self._allowed(path) for path, _ in differences(*values))
-
-    def _allowed(self, path: Path) -> bool:
-        return any(path[: len(field)] == field for field in self._fields)
+        return all(any(holds(field, path) for field in self._fields) for path, _ in differences(*values))

@@ -35,7 +35,7 @@ from twinstream.spec.file.values import (
     Strict,
     TopicName,
     WantedValues,
-    dotted,
+    key_of,
 )
 
 DUPLICATE_HORIZON = 10_000
@@ -199,8 +199,7 @@ class Decision(NamedTuple):
     @property
     def place(self) -> str:
         """The key of the file that names the field."""
-        in_list = self.what == "kind" or isinstance(self.at[-1], int)
-        return dotted(self.at[:-1] if in_list else self.at)
+        return key_of(self.at)
 
 
 class Spec(Strict):

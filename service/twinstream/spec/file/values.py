@@ -52,21 +52,29 @@ def dotted(at: Location) -> str:
     return ".".join(map(str, at))
 
 
+_BY_FIELD = {"where", "quantum", "tolerance"}
+"""The mappings whose keys are fields of events."""
+
+
+def key_of(at: Location) -> str:
+    """The key of the file that names a place: that of the whole for an element of a list or a field's member.
+
+    >>> key_of(("order", "dependent", 0, "pair", 1)), key_of(("equality", "quantum", "fare"))
+    ('order.dependent.0.pair', 'equality.quantum')
+    """
+    return dotted(at[:-1] if isinstance(at[-1], int) or (at[-2:-1] and at[-2] in _BY_FIELD) else at)
+
+
 class Breach(NamedTuple):
-    """A law that a file breaks: the place of the fault, the key that names it, the sentence about it."""
+    """A law that a file breaks: the place of the fault, and the sentence about it."""
 
     at: Location
-    key: str
     problem: str
 
-
-def breach(at: Location, problem: str) -> Breach:
-    """A breach whose key is that of its place; an index at the end, of a list's element, is left out.
-
-    >>> breach(("order", "dependent", 0, "pair", 1), "…").key
-    'order.dependent.0.pair'
-    """
-    return Breach(at, dotted(at[:-1] if isinstance(at[-1], int) else at), problem)
+    @property
+    def key(self) -> str:
+        """The key that names the fault."""
+        return key_of(self.at)
 
 
 def given(value: Any) -> str:

@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from twinstream.spec.file.model import Spec
 from twinstream.spec.file.orders import CallableOrder, Dependent, nodes
 from twinstream.spec.file.paths import overlap
-from twinstream.spec.file.values import Breach, Location, breach, dotted
+from twinstream.spec.file.values import Breach, Location, dotted
 
 WHY = "with `keep: hashes` only digests of values are held, which tell whether two are equal and no more"
 CURE = "take it out, or leave `keep` out"
@@ -19,7 +19,7 @@ def keeping_laws(spec: Spec) -> Iterator[Breach]:
     if spec.keep == "records":
         return
     for at, what in _asked(spec):
-        yield breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
+        yield Breach(("keep",), f"{WHY}, and `{dotted(at)}` {what}: {CURE}")
 
 
 def _asked(spec: Spec) -> Iterator[tuple[Location, str]]:

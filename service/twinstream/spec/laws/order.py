@@ -19,7 +19,7 @@ from twinstream.spec.file.orders import (
     nodes,
 )
 from twinstream.spec.file.paths import parse_path
-from twinstream.spec.file.values import Breach, Location, breach, dotted, nearest
+from twinstream.spec.file.values import Breach, Location, dotted, nearest
 
 
 def order_laws(spec: Spec) -> Iterator[Breach]:
@@ -43,7 +43,7 @@ def _told_apart(spec: Spec, node: Node) -> Iterator[Breach]:
     if isinstance(node.order, (Barrier, Parallel)) and not spec.kinds:
         form = "barrier" if isinstance(node.order, Barrier) else "parallel"
         problem = "tells events apart by their kind, and the file declares none; write `kinds` first"
-        yield breach((*node.at, form), problem)
+        yield Breach((*node.at, form), problem)
 
 
 def _named(node: Node) -> Iterator[tuple[str, Location]]:
@@ -67,12 +67,12 @@ def _reaches(spec: Spec, node: Node, kind: str, at: Location) -> Iterator[Breach
     if kind not in spec.kind_names:
         near = nearest(kind, spec.kinds)
         hint = f"; did you mean `{near}`?" if near else "" if spec.kinds else "; write it under `kinds` first"
-        yield breach(at, f"`{kind}` is not a declared kind{hint}")
+        yield Breach(at, f"`{kind}` is not a declared kind{hint}")
     elif spec.kinds[kind].ignore:
         problem = f"`{kind}` is left out of the comparison by `kinds.{kind}.ignore`, so no order may name it"
-        yield breach(at, problem)
+        yield Breach(at, problem)
     else:
-        yield breach(at, f"`{kind}` does not come here: {_elsewhere(spec, node, kind)}")
+        yield Breach(at, f"`{kind}` does not come here: {_elsewhere(spec, node, kind)}")
 
 
 def _elsewhere(spec: Spec, node: Node, kind: str) -> str:
@@ -91,7 +91,7 @@ def _elsewhere(spec: Spec, node: Node, kind: str) -> str:
 def _once(kinds: list[str], at: Location) -> Iterator[Breach]:
     for n, kind in enumerate(kinds):
         if kind in kinds[:n]:
-            yield breach((*at, n), f"names `{kind}` twice")
+            yield Breach((*at, n), f"names `{kind}` twice")
 
 
 def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
@@ -101,7 +101,7 @@ def _outermost(node: Node, order: Barrier) -> Iterator[Breach]:
             "`per_partition` says that a barrier divides whole partitions, so only the outermost form of "
             "`order` can have it; put this barrier there, or leave `copies` out"
         )
-        yield breach((*node.at, "copies"), problem)
+        yield Breach((*node.at, "copies"), problem)
 
 
 def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
@@ -113,11 +113,11 @@ def _one_branch(node: Node, order: Parallel) -> Iterator[Breach]:
         for n, kind in enumerate(branch.kinds):
             if branch_of.setdefault(kind, name) != name:
                 problem = f"`{kind}` is in two branches, `{branch_of[kind]}` and `{name}`; leave it in one"
-                yield breach((*at, n), problem)
+                yield Breach((*at, n), problem)
     for kind in node.kinds:
         if kind not in branch_of:
             problem = f"`{kind}` comes here and is in none of the branches; name it in one"
-            yield breach((*node.at, "parallel"), problem)
+            yield Breach((*node.at, "parallel"), problem)
 
 
 def _symmetric(node: Node, order: Dependent) -> Iterator[Breach]:
@@ -136,8 +136,8 @@ def _rule_is_symmetric(rule: PairRule, at: Location) -> Iterator[Breach]:
     why = f"the rule is for {itself}: which of the two is the first would decide"
     if rule.before:
         problem = f"`before` asks which event is the earlier, and {why}; write `within`, or name two kinds"
-        yield breach((*at, "before"), problem)
+        yield Breach((*at, "before"), problem)
     for n, (first, second) in enumerate(rule.pairs):
         if parse_path(first) != parse_path(second):
             problem = f"`same` has two names here, `{first}` and `{second}`, and {why}"
-            yield breach((*at, "same", n), f"{problem}; write one field, or name two kinds")
+            yield Breach((*at, "same", n), f"{problem}; write one field, or name two kinds")
