@@ -20,7 +20,6 @@ from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from twinstream.core.events import Canonical, Exactly, Form, Side
-from twinstream.core.order import Branches, Epochs, Keyed, Lanes, Order
 from twinstream.errors import DecodeError
 from twinstream.spec.codec.batch_reader import BatchReader, columns_of
 from twinstream.spec.codec.canonical import canonical_value
@@ -82,8 +81,7 @@ class Codec:
         self._told_apart = bool(spec.equality.per_kind)
         all_compared = all(rules.reduce is None for rules in self._rules.values())
         self._has_twins = all_compared and self._records.alike
-        by_place = not routing.letters and _by_place(routing.order)
-        self._keeps_record = self._has_twins and not self._told_apart and by_place
+        self._keeps_record = self._has_twins and not self._told_apart and not routing.by_content
         self._tolerant = any(rules.allowed for rules in self._rules.values())
         raw = self._keeps_record or self._tolerant
         self.canonical = cast("Canonical", self._canonical_record if raw else bytes)
@@ -253,18 +251,6 @@ class Codec:
         """The tolerances of a record, and the compared part of its value."""
         _, rules, value = self._opened(record)
         return rules.allowed, rules.show(value)
-
-
-def _by_place(order: Order) -> bool:
-    """Whether partners are found by place alone, so that canonical forms are compared only if needed."""
-    match order:
-        case Lanes():
-            return True
-        case Epochs(inner) | Keyed(inner):
-            return _by_place(inner)
-        case Branches(orders):
-            return all(map(_by_place, orders))
-    return False
 
 
 def _rules_of(spec: Spec, kind: str) -> _Rules:

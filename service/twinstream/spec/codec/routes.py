@@ -54,13 +54,14 @@ Project = Callable[[Any], Hashable]
 class Routing(NamedTuple):
     """An order, and the function that gives each event its route through it.
 
-    `flat`: the route is a lane and nothing else. `letters`: some lanes are canonical forms.
+    `flat`: the route is a lane and nothing else. `by_content`: some partners are looked up by their canonical
+    forms, not found by place alone: those of bags, whose lane it is, and those of rules and functions.
     """
 
     order: Order
     route: Route
     flat: bool
-    letters: bool
+    by_content: bool
 
 
 def routing_of(spec: Spec, decode: DecodeValue = decode) -> Routing:
@@ -129,7 +130,7 @@ class _Compiler:
                 return self._ruled([self._rule(rule, kinds) for rule in rules], kinds)
             case CallableOrder(callable=name):
                 related = related_by(name, find(name, self._spec.name), self._decode)
-                return Routing(Pairwise(related), lambda *_: (), False, False)
+                return Routing(Pairwise(related), lambda *_: (), False, True)
             case _:
                 raise AssertionError(f"{order!r} is no order")
 
@@ -141,7 +142,7 @@ class _Compiler:
                 Keyed(inner.order),
                 lambda kind, value, content: (key(value), below(kind, value, content)),
                 False,
-                inner.letters,
+                inner.by_content,
             )
 
         def lane(kind: str, value: Any, content: bytes) -> Hashable:
@@ -151,7 +152,7 @@ class _Compiler:
                 return own
             return under if type(under) is bytes else (own, under)
 
-        return Routing(Lanes(), lane, True, inner.letters)
+        return Routing(Lanes(), lane, True, inner.by_content)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
@@ -211,8 +212,8 @@ def _joined(lanes: Sequence[tuple[Sequence[str], Routing]], classes: Sequence[_C
     """
     if not classes:
         return lanes[0][1] if len(lanes) == 1 else _side_by_side(lanes)
-    bags = [_Class(kinds, ()) for kinds, part in lanes if part.letters]
-    ordered = [(kinds, part) for kinds, part in lanes if not part.letters]
+    bags = [_Class(kinds, ()) for kinds, part in lanes if part.by_content]
+    ordered = [(kinds, part) for kinds, part in lanes if not part.by_content]
     routing = _looked_up([*classes, *bags])
     if not ordered:
         return routing
@@ -263,13 +264,13 @@ def _with_barriers(barriers: frozenset[str], inner: Routing, *, copies: bool = F
     def route(kind: str, value: Any, content: bytes) -> Any:
         return BARRIER if kind in barriers else below(kind, value, content)
 
-    return Routing(Epochs(inner.order, copies), route, False, inner.letters)
+    return Routing(Epochs(inner.order, copies), route, False, inner.by_content)
 
 
 def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
     number_of = {kind: number for number, (names, _) in enumerate(parts) for kind in names}
     routes = [part.route for _, part in parts]
-    letters = any(part.letters for _, part in parts)
+    by_content = any(part.by_content for _, part in parts)
 
     def route(kind: str, value: Any, content: bytes) -> Hashable:
         number = number_of[kind]
@@ -281,8 +282,8 @@ def _side_by_side(parts: Sequence[tuple[Sequence[str], Routing]]) -> Routing:
         return below if type(below) is bytes else (number, below)
 
     if all(part.flat for _, part in parts):
-        return Routing(Lanes(), lane, True, letters)
-    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, letters)
+        return Routing(Lanes(), lane, True, by_content)
+    return Routing(Branches(tuple(part.order for _, part in parts)), route, False, by_content)
 
 
 # -- keys --------------------------------------------------------------------------------------------------
@@ -374,7 +375,7 @@ def _looked_up(classes: Sequence[_Class]) -> Routing:
     def route(kind: str, value: Any, _content: bytes) -> Roles:
         return Roles(plans[kind], tuple([key(value) for key in keys[kind]]))
 
-    return Routing(Ruled(roles), route, False, False)
+    return Routing(Ruled(roles), route, False, True)
 
 
 def _parts(number: int, rule: _Rule, kind: str) -> list[tuple[KindInRule, Project]]:

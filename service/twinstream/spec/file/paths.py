@@ -37,7 +37,7 @@ def overlap(one: Path, another: Path) -> bool:
     return one[:shorter] == another[:shorter]
 
 
-def holds(outer: Path, inner: Path) -> bool:
+def holds(outer: tuple[str | int, ...], inner: tuple[str | int, ...]) -> bool:
     """Whether one path is the other or leads to it."""
     return inner[: len(outer)] == outer
 

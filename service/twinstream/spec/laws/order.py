@@ -18,7 +18,7 @@ from twinstream.spec.file.orders import (
     Parallel,
     nodes,
 )
-from twinstream.spec.file.paths import parse_path
+from twinstream.spec.file.paths import holds, parse_path
 from twinstream.spec.file.values import Breach, Location, dotted, nearest
 
 
@@ -77,15 +77,12 @@ def _reaches(spec: Spec, node: Node, kind: str, at: Location) -> Iterator[Breach
 
 def _elsewhere(spec: Spec, node: Node, kind: str) -> str:
     """The outer node that keeps a kind from coming here, as text."""
-    for outer in nodes(spec.order, spec.compared_kinds):
-        inside = node.at[: len(outer.at)] == outer.at and node.at != outer.at
-        if inside and isinstance(outer.order, Barrier) and kind in outer.order.barrier:
-            return f"it is a barrier of `{dotted((*outer.at, 'barrier'))}`, further out"
-        if inside and isinstance(outer.order, Parallel):
-            branch = str(node.at[len(outer.at) + 1])
-            if kind not in outer.order.parallel[branch].kinds:
-                return f"`{dotted((*outer.at, 'parallel', branch, 'kinds'))}` does not name it"
-    raise AssertionError("every kind that is compared reaches the outermost node")
+    around = [o for o in nodes(spec.order, spec.compared_kinds) if holds(o.at, node.at) and kind in o.kinds]
+    outer = around[-1]
+    if isinstance(outer.order, Barrier):
+        return f"it is a barrier of `{dotted((*outer.at, 'barrier'))}`, further out"
+    branch = node.at[: len(outer.at) + 2]
+    return f"`{dotted((*branch, 'kinds'))}` does not name it"
 
 
 def _once(kinds: list[str], at: Location) -> Iterator[Breach]:
